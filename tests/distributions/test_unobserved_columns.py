@@ -36,9 +36,7 @@ def test_a_column_that_was_never_observed_is_told_of_once(name):
     with pytest.warns(FitWarning) as said:
         fitted(name, table(name))
     told = [str(note.message) for note in said if "never observed" in str(note.message)]
-    assert told == [
-        f"{name}: column 1 is never observed: its distribution is only what the model began with; leave it out"
-    ]
+    assert told == [f"{name}: column 1 is never observed: its distribution is that of the initial model; leave it out"]
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS | WHOLE | RESTS)
@@ -84,7 +82,7 @@ def test_levels_that_nobody_saw_are_refused():
 
 
 def test_a_prior_of_ones_own_has_a_distribution_even_so():
-    with pytest.warns(FitWarning, match="column 0 is never observed: its distribution is only what the prior says"):
+    with pytest.warns(FitWarning, match="column 0 is never observed: its distribution is that of the prior"):
         found = lk.Exponential.fit([np.nan, np.nan], prior=lk.Gamma(3.0, 1.0, likelihood="exponential"))
     assert found.rate == pytest.approx(2.0)
 

@@ -55,5 +55,5 @@ def test_questions_nobody_asks_are_plain_attribute_errors():
     assert not hasattr(distribution, "mode")
     with pytest.raises(AttributeError, match="no attribute 'color'"):
         _ = distribution.color
-    with pytest.raises(lk.DomainError, match="no cdf is known of this distribution"):
+    with pytest.raises(lk.DomainError, match="this distribution has no cdf in closed form"):
         distribution.cdf(np.zeros(2))

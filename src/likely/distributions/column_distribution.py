@@ -1,9 +1,9 @@
-"""Distributions of independent columns: each has its own univariate distribution, and a subclass says only which.
+"""Base classes of distributions with independent columns, each column with its own univariate distribution.
 
-A subclass is a frozen dataclass of parameters. It names where each may lie, and gives the density, distribution
-function, quantiles and draws of single entries; shapes, stacks, gaps, blocks and threads are here. What learning takes
-from data is one of two statistics: sums of features (`FeatureSums`, exponential families) or the values themselves
-(`WeightedValues`).
+A subclass is a frozen dataclass of parameters. It defines the domain of each parameter, and log-density, CDF, quantile
+function and sampling of single entries; shapes, stacks, missing values, blocks and threads are handled here. The
+sufficient statistics are one of two: sums of features (`FeatureSums`, exponential families) or the weighted values
+themselves (`WeightedValues`).
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ DOMAINS: dict[str, tuple[Any, str]] = {
     "probability": (lambda a: (a >= 0) & (a <= 1), "between 0 and 1"),
     "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
 }
-LOOK = 4096  # rows that a first look takes
-WIDEST = 1 << 16  # counts of a column whose scores are kept in a table
+LOOK = 4096  # rows that `blank` uses
+WIDEST = 1 << 16  # largest count of a column whose log-probabilities are tabulated
 
 
 class ColumnDistribution(Distribution):
-    """log p(x) = Σⱼ log p(xⱼ | parameters of column j); parameters are numbers, (d,), or (K, d) for a stack.
+    """Independent columns: log p(x) = Σⱼ log p(xⱼ | θⱼ); parameters are numbers, (d,), or (K, d) for a stack.
 
-    A row that one column rules out (−inf) is ruled out, also where another column has a pole (+inf).
+    A row has log-density −inf if one column has, even where another column has a pole (+inf).
     """
 
-    one_distribution: ClassVar[bool] = True  # not made of others: a prior is of this distribution or of none of it
-    _domains: ClassVar[dict[str, str]]  # of each parameter, a word of DOMAINS
-    _counts_to: ClassVar[str | None] = None  # the parameter that entries are counts up to
-    _spreads: ClassVar[bool] = False  # True where a column of one value leaves the distribution no width
-    _limits: ClassVar[dict[str, tuple[float, str]]] = {}  # from where on a parameter was not learned, and why
-    _support: ClassVar[str] = "real"  # where entries may lie: "real", "positive" (> 0), "unsigned", "unit", "count"
+    one_distribution: ClassVar[bool] = True  # not composed of others: a prior applies to all parameters or to none
+    _domains: ClassVar[dict[str, str]]  # domain of each parameter, a key of DOMAINS
+    _counts_to: ClassVar[str | None] = None  # the parameter that is the largest count, as the number of trials
+    _spreads: ClassVar[bool] = False  # True where a constant column makes the scale 0
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {}  # value from which a parameter is at its bound, and why
+    _support: ClassVar[str] = "real"  # support of entries: "real", "positive" (> 0), "unsigned", "unit", "count"
 
     def __post_init__(self) -> None:
         me = type(self).__name__
@@ -69,7 +69,8 @@ class ColumnDistribution(Distribution):
             fitted = np.broadcast_arrays(*(np.atleast_1d(part) for part in given.values()))
         except ValueError as error:
             shapes = tuple(part.shape for part in given.values())
-            raise ShapeError(sentence(me, f"{' and '.join(given)} must fit each other", shapes)) from error
+            expected = f"{' and '.join(given)} must have shapes that broadcast"
+            raise ShapeError(sentence(me, expected, shapes)) from error
         if fitted[0].ndim > 2 or 0 in fitted[0].shape:
             expected = f"{' and '.join(given)} must be numbers, (d,) or (K, d)"
             raise ShapeError(sentence(me, expected, fitted[0].shape))
@@ -82,13 +83,13 @@ class ColumnDistribution(Distribution):
         self._set(**parts)
 
     def _agree(self, **parts: Array) -> None:
-        """Refuse parameters that are sound one by one but not together."""
+        """Raise for parameters that are valid one by one but not together."""
 
     # ------------------------------------------------------------------ shape
 
     @property
     def parameters(self) -> dict[str, Array]:
-        """All parameters by name, each of the shape (d,) or (K, d)."""
+        """All parameters by name, each of shape (d,) or (K, d)."""
         return {name: getattr(self, name) for name in self._domains}
 
     @property
@@ -110,11 +111,11 @@ class ColumnDistribution(Distribution):
         return self.replace(**{name: part[k].copy() for name, part in self.parameters.items()})
 
     def some(self, index: Any) -> Self:
-        """Some members, as a stack."""
+        """Members `index` as a stack."""
         return self.replace(**{name: part[index] for name, part in self.parameters.items()})
 
     def marginal(self, columns: Any) -> Self:
-        """The distribution of some columns: the others are independent of them."""
+        """Marginal distribution of `columns`."""
         at = np.atleast_1d(np.asarray(columns))
         if (
             at.dtype.kind not in "iu"
@@ -125,41 +126,40 @@ class ColumnDistribution(Distribution):
         return self.replace(**{name: part[..., at].copy() for name, part in self.parameters.items()})
 
     def _same_shape(self, other: Any) -> None:
-        """Refuse another distribution that has not as many columns (and members, if both are stacks)."""
+        """Raise unless the other distribution has the same number of columns (and members, if both are stacks)."""
         same_columns(self, other)
 
     def _fixed(self) -> dict[str, Any]:
-        """What a distribution of this kind is told and does not learn, as `blank` and the estimators take it."""
+        """Fixed parameters, which are given and not estimated, as `blank` and the estimators take them."""
         return {}
 
     @classmethod
     def _seen_in(cls, x: Any) -> dict[str, Any]:
-        """What `blank` has to know of all rows, not of the first ones alone."""
+        """Options of `blank` that depend on all rows, not on the first ones alone."""
         return {}
 
-    # ------------------------------------------------- what a subclass says
-    # of entries, with its parameters, which broadcast against them, by name; NaN never comes there
+    # ------------------------------------------- to be defined by a subclass
+    # functions of entries without NaN; parameters are passed by name and broadcast against the entries
 
-    _log_pdf: Callable[..., Array]  # (x, …): log p, −inf where x cannot lie
+    _log_pdf: Callable[..., Array]  # (x, …): log p, −inf outside the support
     _cdf: Callable[..., Array]  # (x, …): P(X ≤ x)
     _quantile: Callable[..., Array]  # (p, …): the x with P(X ≤ x) = p
-    _entropy: Callable[..., Array]  # (…): −E log p of each column, in nats
-    mean: Any  # of each column; infinite or an error where there is none
+    _entropy: Callable[..., Array]  # (…): entropy −E log p per column, in nats
+    mean: Any  # per column; infinite or an error where it does not exist
     refit: Callable[..., Self]  # (stats, prior)
-    _plain: Callable[..., Self]  # (d, …): a class method: any distribution of d columns, to begin with
-    _collected: Callable[
-        ..., Any
-    ]  # (z, shares): statistics of sound rows under weights (m, n), m = 1 if all see the same
+    _plain: Callable[..., Self]  # (d, …): a class method: an initial distribution of d columns
+    # (z, shares): statistics of validated rows under weights (m, n), m = 1 if the same for all members
+    _collected: Callable[..., Any]
 
     def _draw(self, *how: Any, **parts: Any) -> Array:
-        """(shape, rng, …): independent draws of a shape whose last axes are those of the parameters."""
+        """(shape, rng, …): independent samples of a shape whose last axes are those of the parameters."""
         shape, rng = how
         return self._quantile(rng.random(shape), **parts)
 
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log p(x) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         x = sliceable(x, self.dim)
         me, single = type(self).__name__, self.members is None
         stack = [self] if single else [self.member(k) for k in range(self.members or 0)]
@@ -170,13 +170,13 @@ class ColumnDistribution(Distribution):
             z = rows(block, self.dim, me)
             if np.isinf(z).any():
                 refuse_infinite(rows(x, self.dim, me), me)
-            each = [score(z) for score in scores]
-            return each[0] if single else np.stack(each, axis=1)
+            columns = [score(z) for score in scores]
+            return columns[0] if single else np.stack(columns, axis=1)
 
         return map_rows(evaluate, x, self.members)
 
     def _scorer(self, n: int) -> Callable[[Array], Array]:
-        """What scores rows: counts that take few values, as many rows have, are scored once each."""
+        """The function that scores rows: by table lookup for many rows of counts with few values."""
         if self._counts_to is None or not n > 2 * (most := getattr(self, self._counts_to).max()) or most > WIDEST:
             return self._row_sums
         return table_scorer(self, getattr(self, self._counts_to))
@@ -185,27 +185,27 @@ class ColumnDistribution(Distribution):
         return added(self._entries(z, self._log_pdf))
 
     def _entries(self, z: Array, f: Any) -> Array:
-        """f of each entry, 0 where it was not seen: gaps are filled by something harmless first."""
-        gap = np.isnan(z)
+        """f per entry, 0 where an entry is missing (f is evaluated at a valid placeholder there)."""
+        missing = np.isnan(z)
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-            if not gap.any():
+            if not missing.any():
                 return np.asarray(f(z, **self.parameters))
-            return np.where(gap, 0.0, f(np.where(gap, self._harmless, z), **self.parameters))
+            return np.where(missing, 0.0, f(np.where(missing, self._harmless, z), **self.parameters))
 
     takes_parts: ClassVar[bool] = False  # True where one large block is less work than many
-    _harmless: ClassVar[float] = 0.5  # an entry that any distribution of this kind can score
+    _harmless: ClassVar[float] = 0.5  # placeholder of missing entries: in the support of every such distribution
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack."""
+        """Random samples (n, d), or (n, K, d) for a stack."""
         return np.asarray(self._draw((n, *self._shape), rng, **self.parameters))
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x) for one column; (n, K) for a stack."""
+        """Cumulative distribution function P(X ≤ x) for one column; (n, K) for a stack."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             return np.asarray(self._cdf(one_column(x, self.members), **self._one_column()))
 
     def quantile(self, p: Any) -> Array:
-        """x with P(X ≤ x) = p for one column; (n, K) for a stack. NaN outside 0 … 1."""
+        """Quantile function (inverse CDF) for one column; (n, K) for a stack. NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         p = p[..., None] if self.members else p
         inside = (p >= 0) & (p <= 1)
@@ -216,36 +216,37 @@ class ColumnDistribution(Distribution):
     def _one_column(self) -> dict[str, Any]:
         if self.dim != 1:
             me, remedy = type(self).__name__, "take marginal([j]) first"
-            raise DomainError(sentence(me, "cdf and quantile are for one column", f"{self.dim} columns", remedy))
+            expected = "cdf and quantile are defined for one column"
+            raise DomainError(sentence(me, expected, f"{self.dim} columns", remedy))
         return {name: part[..., 0] for name, part in self.parameters.items()}
 
     @property
     def median(self) -> Array:
-        """The number that half of the draws exceed, for each column."""
+        """Median per column."""
         return np.asarray(self._quantile(np.full(self._shape, 0.5), **self.parameters))
 
     @property
     def expected(self) -> Array:
-        """What a gap is filled with: the mean, or the median where there is no mean."""
+        """Value for imputing missing entries: the mean, or the median where there is no mean."""
         mean = np.asarray(self.mean)
         return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, self.median)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p, summed over columns; one per member for a stack."""
+        """Entropy −E log p, summed over columns; one per member for a stack."""
         return in_units(lone(self._entropy(**self.parameters).sum(axis=-1)), bits)
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: all of them."""
+        """Number of free parameters: all of them."""
         return sum(int(part.size) for part in self.parameters.values())
 
     # --------------------------------------------------------------- learning
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
-        """A first look: the distribution of a block of rows, or a plain one where they say too little."""
+        """Initial model: fitted to the first rows, or a default where they have no observed entry."""
         if not hasattr(cls, "_plain"):
-            return super().blank(x)  # a distribution that does not learn
+            return super().blank(x)  # a distribution that cannot be fitted
         z = rows(x, None, cls.__name__)[:LOOK]
         if z.shape[1] == 0:
             raise ShapeError(sentence(cls.__name__, "at least one column is needed", z.shape))
@@ -259,19 +260,20 @@ class ColumnDistribution(Distribution):
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Self:
-        """The distribution with these moments, for the method of moments."""
-        raise DomainError(sentence(cls.__name__, "mean and variance do not give this distribution", remedy="use fit"))
+        """The distribution with this mean and variance (method of moments)."""
+        expected = "mean and variance do not determine this distribution"
+        raise DomainError(sentence(cls.__name__, expected, remedy="use fit"))
 
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior)."""
+        """Maximum-likelihood estimate for weighted rows (with a prior, the posterior mode)."""
         refuse_empty(x, cls.__name__)
         if cls._support == "count":
             refuse_fractions(x, cls.__name__)
         return super().fit(x, weight, **options)
 
     def _learned_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
-        """How learning went; a column that leaves no width, where no prior gives one, is told of."""
+        """Report of the fit; warns of constant columns and of parameters at their bounds, if there is no prior."""
         report = super()._learned_from(blocks, prior, *args, **how)
         if prior is None or isinstance(prior, str):
             constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
@@ -281,7 +283,7 @@ class ColumnDistribution(Distribution):
         return report
 
     def _tell_limits(self, told: Any = ()) -> None:
-        """Warn of columns in which a parameter is as large as can be learned; columns in `told` are left out."""
+        """Warn of columns in which a parameter is at its upper bound; columns in `told` had a warning already."""
         for name, (most, why) in self._limits.items():
             part = np.atleast_2d(getattr(self, name))
             held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
@@ -291,19 +293,19 @@ class ColumnDistribution(Distribution):
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The distribution whose parameters are right on average; a weight of k is k copies."""
+        """Unbiased estimate of the parameters; a weight of k counts as k copies."""
         return super().unbiased_fit(x, weight)
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
-        """The distribution that has the mean and variance (over n) of weighted rows (n, d)."""
+        """Method of moments: the distribution with the mean and variance (over n) of weighted rows (n, d)."""
         refuse_options(options, f"{cls.__name__}.moments_fit")
         return cls.from_moments(*column_moments(x, weight, cls.__name__))
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
-        """The statistics of weighted rows (n, d); missing entries do not count.
+        """Sufficient statistics of weighted rows (n, d); missing entries have weight 0.
 
-        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: nobody).
+        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) is the member of each row (−1: none).
         """
         me, n = type(self).__name__, n_rows(x)
         w = weights(weight, n, me)
@@ -318,18 +320,18 @@ class ColumnDistribution(Distribution):
         try:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         except DataError:
-            z = rows(x, self.dim, type(self).__name__)  # the same complaint, with the row's own number
+            z = rows(x, self.dim, type(self).__name__)  # the same error, with the row number in the whole table
             refuse_infinite(z, type(self).__name__)
             refuse_outside(z, self._support, type(self).__name__)
             raise
 
     def _learned(self, **parts: Array) -> Self:
-        """The distribution with these parameters; what data at the edge of the numbers made of them is refused."""
+        """The distribution with these parameters; raises where overflow or underflow made them invalid."""
         for name, part in parts.items():
-            sound = np.isfinite(part) & DOMAINS[self._domains[name]][0](part)
-            if not sound.all():
-                got = f"{name} = {float(part[~sound][0]):g}"
-                raise too_large(type(self).__name__, sound, got)
+            valid = np.isfinite(part) & DOMAINS[self._domains[name]][0](part)
+            if not valid.all():
+                got = f"{name} = {float(part[~valid][0]):g}"
+                raise too_large(type(self).__name__, valid, got)
         return self.replace(**parts)
 
     def _check(self, stats: Any) -> None:
@@ -345,9 +347,9 @@ class ColumnDistribution(Distribution):
 
 
 class FeatureDistribution(ColumnDistribution):
-    """An exponential family: the likelihood depends on the data through sums of a few features of each entry.
+    """Exponential family: the sufficient statistics are sums of a few features of each entry.
 
-    A subclass gives `_features(x)`, `_from_means` (parameters that match mean features: maximum likelihood) and
+    A subclass defines `_features(x)`, `_from_means` (maximum likelihood: parameters that match the mean features) and
     `_expected_log` (E log p as a function of mean features).
     """
 
@@ -361,46 +363,47 @@ class FeatureDistribution(ColumnDistribution):
         return feature_sums(z, shares, self.members, self._features, self._n_features, self._harmless)
 
     def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
-        """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
+        """Maximum-likelihood estimate, or with a prior the posterior mode; unobserved columns keep their parameters."""
         self._fits(stats)
-        if not (sound := np.isfinite(stats.sums).all(axis=-1)).all():
-            raise too_large(type(self).__name__, sound, "sums that overflow")
+        if not (finite := np.isfinite(stats.sums).all(axis=-1)).all():
+            raise too_large(type(self).__name__, finite, "sums that overflow")
         if prior is not None:
             return prior.update(stats).point("mode")
         self._check(stats)
-        seen = stats.weight > 0
+        observed = stats.weight > 0
         found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
-        return self._learned(**{name: np.where(seen, part, getattr(self, name)) for name, part in found.items()})
+        return self._learned(**{name: np.where(observed, part, getattr(self, name)) for name, part in found.items()})
 
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         means = stats.means(self._plain(1)._features(np.full(1, self._harmless)))
-        each = stats.weight * np.where(stats.weight > 0, self._expected_log(means, **self.parameters), 0.0)
-        value = float(each.sum())
+        terms = stats.weight * np.where(stats.weight > 0, self._expected_log(means, **self.parameters), 0.0)
+        value = float(terms.sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: FeatureSums) -> Any:
-        """A tenth of a row that looks like all rows together."""
+        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
         return EarlierData.weak(self, stats)
 
 
 class ValueDistribution(ColumnDistribution):
-    """A distribution that has to see the values themselves: statistics are the distinct ones with their weights.
+    """Distribution whose statistics are the distinct values with their weights (no fixed-size sufficient statistic).
 
-    A subclass gives `_from_values` for one column: parameters that are best for sorted values (m,) with weights (m,).
+    A subclass defines `_from_values` for one column: maximum-likelihood parameters for sorted values (m,) with
+    weights (m,).
     """
 
-    takes_parts = True  # values are sorted: the fewer times, the better
-    _from_values: Callable[..., dict[str, float]]  # (values, weight, …): the best parameters; old ones by name
+    takes_parts = True  # values are sorted, so one large block is less work than many
+    _from_values: Callable[..., dict[str, float]]  # (values, weight, …): new parameters; current ones by name
 
     def _collected(self, z: Array, shares: Any) -> WeightedValues:
         return weighted_values(z, shares, self.members)
 
     def refit(self, stats: WeightedValues, prior: Any = None) -> Self:
-        """The maximum-likelihood value, or with a prior the posterior mode; a column never seen stays as it was."""
+        """Maximum-likelihood estimate, or with a prior the posterior mode; unobserved columns keep their parameters."""
         self._fits(stats)
         if prior is not None:
             return self._mode(prior, stats)
@@ -412,14 +415,14 @@ class ValueDistribution(ColumnDistribution):
         return self._learned(**parts)
 
     def _from_cells(self, stats: WeightedValues, flat: dict[str, Array]) -> None:
-        """Put the best parameters of each cell that was seen into flat arrays of them."""
+        """Write the maximum-likelihood parameters of each (member, column) cell with data into flattened arrays."""
         for cell, values, weight in stats.cells():
             found = self._from_values(values, weight, **{name: float(part[cell]) for name, part in flat.items()})
             for name, number in found.items():
                 flat[name][cell] = number
 
     def _log_learned(self, x: Array, **parts: Array) -> Array:
-        """log p of values that were learned from; distributions of counts take expected counts too."""
+        """log p of the values in the statistics; count distributions also accept expected (fractional) counts."""
         return np.asarray(self._log_pdf(x, **parts))
 
     def objective(self, stats: WeightedValues, prior: Any = None) -> float:
@@ -432,18 +435,18 @@ class ValueDistribution(ColumnDistribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def joined_stats(self, parts: list[WeightedValues]) -> WeightedValues:
-        """Statistics of runs of members as those of all of them: cells are counted on."""
+        """Statistics of consecutive members as those of the whole stack."""
         return side_by_side(parts)
 
     def weak_prior(self, stats: WeightedValues) -> Any:
-        """A tenth of a row that looks like all rows together."""
+        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
         return EarlierData.weak(self, stats)
 
 
 def table_scorer(distribution: ColumnDistribution, most: Array) -> Callable[[Array], Array]:
-    """log p of rows of counts 0 … most, looked up; what is no such count has −inf, and what was not seen 0."""
+    """log p of rows of counts 0 … most by table lookup; −inf for other values, 0 for missing entries."""
     tables = []
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         for j, top in enumerate(most.tolist()):
@@ -470,7 +473,7 @@ _OUTSIDE: dict[str, tuple[Any, str]] = {
 
 
 def outside(z: Array, support: str) -> tuple[Mask, str] | None:
-    """Which entries (n, d) do not lie where the distribution can, and what is expected instead; None where all do."""
+    """Mask of entries (n, d) outside the support, and the expectation for the message; None if there are none."""
     if support not in _OUTSIDE:
         return None
     beyond, expected = _OUTSIDE[support]
@@ -480,7 +483,7 @@ def outside(z: Array, support: str) -> tuple[Mask, str] | None:
 
 
 def refuse_outside(z: Array, support: str, whose: str) -> None:
-    """Rows to learn from must lie where the distribution can; the first that does not is named by row and column."""
+    """Raise for entries outside the support; the first is named by row and column."""
     found = outside(z, support)
     if found is not None:
         i, j = (int(k) for k in np.argwhere(found[0])[0])
@@ -488,7 +491,7 @@ def refuse_outside(z: Array, support: str, whose: str) -> None:
 
 
 def same_columns(distribution: Any, other: Any) -> None:
-    """Refuse to compare distributions of another kind, of unlike columns, or stacks of unlike members."""
+    """Raise unless both are of the same class, with the same numbers of columns and members."""
     me = type(distribution).__name__
     if not isinstance(other, type(distribution)):
         raise DomainError(sentence(f"{me}.kl", f"a {me} is needed", type(other).__name__, "use lk.kl"))
@@ -498,32 +501,32 @@ def same_columns(distribution: Any, other: Any) -> None:
             for one in (distribution, other)
         ]
         raise ShapeError(
-            sentence(f"{me}.kl", "both distributions must have as many columns and members", " and ".join(got))
+            sentence(f"{me}.kl", "both distributions must have the same columns and members", " and ".join(got))
         )
 
 
-def too_large(whose: str, sound: Any, got: str) -> DataError:
-    """The refusal of a column whose values leave no parameters that are numbers; `sound` (..., d) says which are."""
-    column = int(np.argwhere(~sound)[0][-1])
+def too_large(whose: str, valid: Any, got: str) -> DataError:
+    """The error for a column whose values make sums or parameters overflow; `valid` (..., d) is False there."""
+    column = int(np.argwhere(~valid)[0][-1])
     expected = f"values of column {column} must be such that sums and parameters are finite"
     return DataError(sentence(whose, expected, got, "rescale the column"))
 
 
 def refuse_options(options: dict[str, Any], whose: str, known: str = "") -> None:
-    """An option that nobody reads is a misspelled one."""
+    """Raise for unknown options."""
     if options:
         expected = f"no options but {known} are known" if known else "there are no options"
         raise DomainError(sentence(whose, expected, next(iter(options))))
 
 
 def refuse_empty(x: Any, whose: str) -> None:
-    """Refuse no rows at all, in the name of whose rows they should be."""
+    """Raise if there are no rows."""
     if n_rows(x) == 0 if is_sparse(x) else hasattr(x, "__len__") and len(x) == 0:
         raise DataError(sentence(whose, "at least one row is needed", "0 rows"))
 
 
 def fractions(x: Any, whose: str) -> tuple[Index, Index, Array]:
-    """Rows, columns and values of the entries that are not whole; none of rows that cannot be looked at twice."""
+    """Rows, columns and values of the entries that are not integers; none for input that can be read only once."""
     if is_sparse(x):
         matrix = SparseRows.of(x, None, whose).matrix
         at = np.flatnonzero(broken(matrix.data))
@@ -536,7 +539,7 @@ def fractions(x: Any, whose: str) -> tuple[Index, Index, Array]:
 
 
 def broken(z: Array) -> Mask:
-    """Which numbers are not whole; what is missing or infinite is none of them."""
+    """Mask of finite numbers that are not integers."""
     with np.errstate(invalid="ignore"):
         return np.asarray((z != np.floor(z)) & np.isfinite(z))
 
@@ -544,7 +547,7 @@ def broken(z: Array) -> Mask:
 def refuse_fractions(
     x: Any, whose: str, remedy: str = "round it, or use a distribution of real numbers", names: Any = None
 ) -> None:  # fmt: skip
-    """Refuse numbers that are not whole, which a distribution of counts gives probability 0, by row and column."""
+    """Raise for entries that are not integers, which have probability 0 under a distribution of counts."""
     i, j, values = fractions(x, whose)
     if len(i):
         column = int(j[0]) if names is None else repr(names[j[0]])
@@ -553,33 +556,33 @@ def refuse_fractions(
 
 
 def tell_fractions(x: Any, whose: str, what: str) -> None:
-    """Say of columns that are not all whole numbers what becomes of the others."""
+    """Warn of columns with entries that are not integers; `what` says how these are treated."""
     at = np.unique(fractions(x, whose)[1])
     if len(at):
         tell(f"{whose}: {about_columns(at)} not all whole numbers: {what}")
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:
-    """Mean and variance (over n) of each column of weighted rows; missing entries do not count."""
+    """Mean and variance (over n) per column of weighted rows; missing entries have weight 0."""
     z = rows(x, None, whose)
     refuse_infinite(z, whose)
     w = weights(weight, len(z), whose)
-    seen = np.where(np.isnan(z), 0.0, 1.0 if w is None else w[:, None])
-    total = seen.sum(axis=0)
+    entry_weight = np.where(np.isnan(z), 0.0, 1.0 if w is None else w[:, None])
+    total = entry_weight.sum(axis=0)
     refuse_few(total, 0.0, whose)
-    mean = ((seen / total) * np.where(seen > 0, z, 0.0)).sum(axis=0)
-    away = np.where(seen > 0, 0.5 * z - 0.5 * mean, 0.0)
-    unit = np.abs(away).max(axis=0, initial=0.0)
+    mean = ((entry_weight / total) * np.where(entry_weight > 0, z, 0.0)).sum(axis=0)
+    half = np.where(entry_weight > 0, 0.5 * z - 0.5 * mean, 0.0)  # half the deviation, which cannot overflow
+    unit = np.abs(half).max(axis=0, initial=0.0)
     unit = np.where(unit > 0, unit, 1.0)
     with np.errstate(over="ignore"):
-        spread = 4 * (seen * (away / unit) ** 2).sum(axis=0) / total * unit * unit
-    if not np.isfinite(spread).all():
-        raise DataError(sentence(whose, "the variance of each column must be a number", "values too far apart"))
-    return mean, spread
+        variance = 4 * (entry_weight * (half / unit) ** 2).sum(axis=0) / total * unit * unit
+    if not np.isfinite(variance).all():
+        raise DataError(sentence(whose, "the variance of each column must be finite", "values too far apart"))
+    return mean, variance
 
 
 def unsigned_variance(variance: Any, whose: str) -> Array:
-    """A variance that was given, which cannot be negative."""
+    """Validated variance: not negative."""
     given = parameter(variance, whose, "variance")
     if not (given >= 0).all():
         raise DomainError(sentence(f"{whose}.from_moments", "variance must not be negative", float(given.min())))
@@ -587,7 +590,7 @@ def unsigned_variance(variance: Any, whose: str) -> Array:
 
 
 def refuse_few(weight: Array, more_than: float, whose: str) -> None:
-    """An estimate of each column needs more rows than that."""
+    """Raise unless each column is observed in more than that many rows."""
     if not (weight > more_than).all():
-        expected = f"each column must have been seen in more than {more_than:g} rows"
+        expected = f"each column must be observed in more than {more_than:g} rows"
         raise DataError(sentence(whose, expected, float(np.min(weight, initial=np.inf))))

@@ -1,4 +1,4 @@
-"""Columns of one value: they leave a distribution no width, and that has to be said."""
+"""Detection of constant columns, for which the scale of a distribution cannot be estimated."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from likely.core.arrays import Index, rows
 from likely.core.blocks import Blocks
 
-NARROW = "constant over all data: next to no spread is left there"  # what follows the columns and their verb
+NARROW = "constant over all data: the estimated scale is nearly 0"  # the message after the columns and their verb
 
 
 def constant_columns(blocks: Blocks, whose: str) -> Index:
-    """Columns in which all entries that count are one value; blocks are read until none is left.
+    """Columns whose observed entries of rows with positive weight are all equal; blocks are read until none is left.
 
     >>> constant_columns(Blocks.of(np.array([[1.0, 2.0], [1.0, 3.0], [np.nan, 2.0]])), "test").tolist()
     [0]
@@ -22,8 +22,8 @@ def constant_columns(blocks: Blocks, whose: str) -> Index:
         z = z if block.weight is None else z[np.asarray(block.weight) > 0]
         if not len(z):
             continue
-        gap = np.isnan(z)
-        least, most = np.where(gap, np.inf, z).min(axis=0), np.where(gap, -np.inf, z).max(axis=0)
+        missing = np.isnan(z)
+        least, most = np.where(missing, np.inf, z).min(axis=0), np.where(missing, -np.inf, z).max(axis=0)
         low, high = (least, most) if low is None or high is None else (np.minimum(low, least), np.maximum(high, most))
         if (low < high).all():
             break

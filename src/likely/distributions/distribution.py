@@ -1,4 +1,4 @@
-"""What every distribution can do because it can score, sample and learn."""
+"""Base class of all distributions: fitting, expectations, and errors for quantities without a closed form."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from likely.numerics.special import LOG_2
 
 
 class Estimate(NamedTuple):
-    """A number and its standard error; the error is 0 where the number is exact."""
+    """An estimate and its standard error; the error is 0 where the value is exact."""
 
     value: Any
     error: Any
@@ -32,39 +32,40 @@ class Estimate(NamedTuple):
 
 
 class NotKnown(DomainError, AttributeError):
-    """A distribution is asked for what nobody has a formula for; `hasattr` says False."""
+    """A quantity of a distribution has no closed form; `hasattr` is False for it."""
 
 
-REMEDIES = {  # what to do where a distribution has no answer of its own
-    "mean": "average draws, see expect", "variance": "average draws, see expect",
-    "covariance": "average draws, see expect", "mode": "climb log_prob, as lk.laplace_approximation does",
-    "median": "take it of draws: sample(n, rng)", "cdf": "count draws: sample(n, rng)",
-    "quantile": "take it of draws: sample(n, rng)", "entropy": "use lk.entropy(distribution)", "kl": "use lk.kl(p, q)",
+REMEDIES = {  # what to do where a distribution has no closed form of its own
+    "mean": "average samples, see expect", "variance": "average samples, see expect",
+    "covariance": "average samples, see expect", "mode": "maximize log_prob, as lk.laplace_approximation does",
+    "median": "estimate it from samples: sample(n, rng)", "cdf": "estimate it from samples: sample(n, rng)",
+    "quantile": "estimate it from samples: sample(n, rng)", "entropy": "use lk.entropy(distribution)",
+    "kl": "use lk.kl(p, q)",
 }  # fmt: skip
 
 
 class Distribution(Value):
-    """A frozen density with parameters; a leading axis makes it a stack of K members."""
+    """Base class of parametric distributions: an immutable value; a leading axis makes it a stack of K members."""
 
     @property
     def log_smoothing(self) -> float:
-        """Log prior density, up to a constant, of the smoothing that `refit` does even without a prior: 0 if none."""
+        """Log prior density, up to a constant, of the smoothing in `refit` without a prior: 0 if there is none."""
         return 0.0
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """What a distribution is often asked and cannot say is refused in words."""
+            """Raise `NotKnown` with a remedy for common quantities that this distribution does not have."""
             if name in REMEDIES:
-                expected = f"no {name} is known of this distribution"
+                expected = f"this distribution has no {name} in closed form"
                 raise NotKnown(sentence(type(self).__name__, expected, remedy=REMEDIES[name]))
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @classmethod
     def blank(cls, x: Any, *args: Any, **options: Any) -> Self:
-        """A first model for rows like these: it only has to look at them."""
+        """Initial model for rows like these, from which learning starts."""
         raise DomainError(
-            sentence(cls.__name__, "this distribution has no estimator of its own", remedy="build it as a value")
+            sentence(cls.__name__, "this distribution cannot be fitted", remedy="construct it from its parameters")
         )
 
     @classmethod
@@ -72,9 +73,10 @@ class Distribution(Value):
         cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
         stop: Stop | None = None, **options: Any,
     ) -> Self:  # fmt: skip
-        """The maximum-likelihood value for weighted rows (or the posterior mode, with a prior).
+        """Maximum-likelihood estimate for weighted rows (with a prior, the posterior mode).
 
-        A column that was never observed is told of, and rows in which nothing was are refused, unless a prior knows.
+        Columns that were never observed give a warning, rows without any observed entry an error, unless there is a
+        prior.
         """
         blocks = Blocks.of(x, weight)
         with said_once():
@@ -86,7 +88,7 @@ class Distribution(Value):
 
     @classmethod
     def _begun(cls, x: Any, options: dict[str, Any]) -> Self:
-        """A first model; options that nobody knows are refused in the name of `fit`."""
+        """Initial model; unknown options raise an error in the name of `fit`."""
         try:
             return cls.blank(x, **options)
         except TypeError as error:
@@ -99,43 +101,42 @@ class Distribution(Value):
         self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
         usual: Stop = Stop(500, 1e-8),
     ) -> FitReport:  # fmt: skip
-        """Report of the fit from here; without a `stop`, a distribution may take a faster way to the same result."""
+        """Report of the fit from this model; without `stop`, a distribution may use a faster algorithm."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)
 
     def _mode(self, prior: Any, stats: Any) -> Any:
-        """The posterior mode; a search for it that earlier data make necessary begins here."""
+        """Posterior mode; where it needs a search (pseudo-data priors), the search starts at this distribution."""
         found = prior.update(stats)
         return (
             found.replace(distribution=self) if type(getattr(found, "distribution", None)) is type(self) else found
         ).point("mode")
 
-    of_sequences: ClassVar[bool] = False  # True where a row is a sequence of frames
-    _rest_tells: ClassVar[bool] = False  # what is missing in a row follows from the rest: a column of gaps is learned
-    _mean_is_all: ClassVar[bool] = (
-        False  # the mean gives the distribution, so its best estimate is unbiased and by moments too
-    )
+    of_sequences: ClassVar[bool] = False  # True where a row is a sequence of time steps
+    _rest_tells: ClassVar[bool] = False  # missing entries follow from the rest of the row, as in compositions
+    # the mean determines the distribution: maximum likelihood is then also the moment and the unbiased estimate
+    _mean_is_all: ClassVar[bool] = False
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The distribution that has the moments of weighted rows."""
+        """Method of moments: the distribution with the moments of weighted rows."""
         if cls._mean_is_all:
             return cls.fit(x, weight)
-        raise DomainError(sentence(cls.__name__, "moments do not give this distribution", remedy="use fit"))
+        raise DomainError(sentence(cls.__name__, "moments do not determine this distribution", remedy="use fit"))
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The distribution whose parameters are right on average; a weight of k is k copies."""
+        """Unbiased estimate of the parameters; a weight of k counts as k copies."""
         if cls._mean_is_all:
             return cls.fit(x, weight)
-        raise DomainError(sentence(cls.__name__, "there is no unbiased estimate that is known", remedy="use fit"))
+        raise DomainError(sentence(cls.__name__, "no unbiased estimate is known", remedy="use fit"))
 
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)] with its error: a sum for counts, an integral for one real number, otherwise the average of n draws.
+        """Expectation E[g(x)] with its error: a sum for counts, quadrature for one real column, else Monte Carlo.
 
-        g takes rows (m, d), or (m, K, d) of a stack, and gives (m, ...). The error is a bound for an integral, and the
-        standard error for draws. An integral that does not converge is refused, as is one whose error exceeds 1e-3 of
-        E|g(x)|. Jumps and kinks of g cost no accuracy; what g does where the distribution has less than 1e-5 of its
-        weight may go unseen.
+        g takes rows (m, d), or (m, K, d) of a stack, and gives (m, ...). The error is a bound for quadrature, and the
+        standard error for n samples. An integral that does not converge raises, as does one whose error exceeds 1e-3
+        of E|g(x)|. Discontinuities of g cost no accuracy; behavior of g on a set of probability below 1e-5 may be
+        missed.
 
         >>> import likely as lk
         >>> value, error = lk.Gaussian([0.0], 1.0).expect(lambda x: x[..., 0] ** 2)
@@ -149,7 +150,7 @@ class Distribution(Value):
         return Estimate(values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(n))
 
     def _integrated(self, g: Callable[[Any], Array]) -> Estimate | None:
-        """E[g(x)] by quadrature, member by member; None where rows are not one real number each."""
+        """E[g(x)] by quadrature, per member; None unless rows have one real column."""
         if getattr(self, "dim", None) != 1:
             return None
         members: int | None = getattr(self, "members", None)
@@ -160,20 +161,20 @@ class Distribution(Value):
         def of(k: int) -> Callable[[Array], Array]:
             return lambda x: np.asarray(g(np.repeat(x[:, None], members, axis=1)))[:, k]
 
-        each = [expectation(self.member(k), of(k)) for k in range(members)]  # type: ignore[attr-defined]
-        if any(one is None for one in each):
+        found_per_member = [expectation(self.member(k), of(k)) for k in range(members)]  # type: ignore[attr-defined]
+        if any(one is None for one in found_per_member):
             return None
-        return Estimate(*(np.stack([one[i] for one in each if one is not None]) for i in (0, 1)))
+        return Estimate(*(np.stack([one[i] for one in found_per_member if one is not None]) for i in (0, 1)))
 
 
 def no_option(whose: str, name: str) -> DomainError:
-    """The refusal of an option that `fit` does not have; weights have other names elsewhere."""
+    """The error for an unknown option of `fit`; weights have other names in other libraries."""
     remedy = "weights of rows are called weight=" if "weight" in name else ""
     return DomainError(sentence(f"{whose}.fit", f"there is no option {name}=", remedy=remedy))
 
 
 def first_look(blocks: Blocks) -> Any:
-    """The first rows that count, a block of them: a row without weight is a row that is not there."""
+    """The first block with rows of positive weight, without its rows of weight 0."""
     first = blocks.first
     if first.weight is None or (first.weight > 0).all():
         return first.x
@@ -184,19 +185,19 @@ def first_look(blocks: Blocks) -> Any:
 
 
 def added(logs: Array) -> Array:
-    """Log-densities of independent columns, added over the last axis: −inf wherever one is, also beside a pole (+inf).
+    """Sum of log-densities of independent columns over the last axis: −inf wherever one is −inf, even with +inf.
 
     >>> added(np.array([[1.0, 2.0], [np.inf, 1.0], [np.inf, -np.inf]])).tolist()
     [3.0, inf, -inf]
     """
     with np.errstate(invalid="ignore"):
         total = np.asarray(logs.sum(axis=-1))
-    lost = np.isnan(total)
-    return np.where(lost & np.isneginf(logs).any(axis=-1), -np.inf, total) if lost.any() else total
+    undefined = np.isnan(total)
+    return np.where(undefined & np.isneginf(logs).any(axis=-1), -np.inf, total) if undefined.any() else total
 
 
 def in_units(nats: Any, bits: bool) -> Any:
-    """Information in nats, or in bits if asked."""
+    """Information in nats, or in bits if `bits`."""
     return nats / LOG_2 if bits else nats
 
 

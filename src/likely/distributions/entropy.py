@@ -1,7 +1,7 @@
-"""Entropy of one distribution: closed form, sum or quadrature where there is one, draws elsewhere.
+"""Entropy of a distribution: closed form, sum or quadrature where possible, else Monte Carlo.
 
-Every function gives an `Estimate`: a value and its standard error, which is 0 where the value was summed or integrated.
-Nats are the unit; bits if asked.
+Every function returns an `Estimate`: a value and its standard error, which is 0 for sums and integrals. The unit is
+nats, or bits on request.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from likely.distributions.statistics.expected_counts import urn_entropy
 from likely.distributions.support import Atoms, Line, generator, integral, look
 from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
 
-CELLS = (SignDistribution, Bernoulli, ChowTree, Categorical)  # distributions of finitely many cells
-EXACT = 1e-9  # an error below this share is called none
-HEAVY = 0.6  # Hill's 1/α from which an error bar means little: ½, and twice its own error
-ALONE = 0.05  # share of the sum of squares that one term must have before tails are looked at
+CELLS = (SignDistribution, Bernoulli, ChowTree, Categorical)  # distributions with finite support
+EXACT = 1e-9  # a relative error below this is reported as 0
+HEAVY = 0.6  # Hill's 1/α from which a standard error is unreliable: ½, and twice its own error
+ALONE = 0.05  # share of the sum of squares that one term must have before the tail index is estimated
 
 
 def entropy(distribution: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """H[x] = −E[log p(x)] (Herbst 1.6): closed form, sum or quadrature where there is one, n draws elsewhere.
+    """Entropy H[x] = −E[log p(x)] (Herbst 1.6): closed form, sum or quadrature where possible, else n samples.
 
-    A stack gives one value and one error a member.
+    A stack gives one value and one error per member.
 
     >>> import likely as lk
     >>> lk.entropy(lk.Gaussian([0.0], 1.0))
@@ -48,7 +48,7 @@ def entropy(distribution: Any, bits: bool = False, n: int = 100_000, rng: Genera
 
 
 def entropy_of(distribution: Any, n: int, rng: Generator) -> Estimate:
-    """H[x] of a lone distribution, by n draws where there is no other way."""
+    """Entropy of a single distribution, by n samples where there is no closed form, sum or quadrature."""
     if isinstance(distribution, Product):
         return added([entropy_of(part, n, rng) for _, part in distribution.components])
     if isinstance(distribution, BetaNegativeBinomial):
@@ -56,17 +56,17 @@ def entropy_of(distribution: Any, n: int, rng: Generator) -> Estimate:
     own = _own_entropy(distribution, n, rng)
     if own is not None:
         return own
-    seen = look(distribution)
-    if isinstance(seen, Atoms):
-        return exactly(-mean_of(seen.log_probs, seen.log_probs))
-    found = integral(seen, distribution, lambda x, logs: -logs) if isinstance(seen, Line) else None
+    support = look(distribution)
+    if isinstance(support, Atoms):
+        return exactly(-mean_of(support.log_probs, support.log_probs))
+    found = integral(support, distribution, lambda x, logs: -logs) if isinstance(support, Line) else None
     if found is not None:
         return rounded(found)
     return averaged(-scores(distribution, distribution.sample(draws(n), rng)), has_cells(distribution))
 
 
 def _own_entropy(distribution: Any, n: int, rng: Generator) -> Estimate | None:
-    """What the distribution says itself, with its error where it has one; None where it has no closed form."""
+    """The distribution's own entropy, with its error if it has one; None where it has no closed form."""
     try:
         if hasattr(distribution, "_entropy_estimate"):
             return Estimate(*distribution._entropy_estimate(draws(n), rng))
@@ -77,14 +77,14 @@ def _own_entropy(distribution: Any, n: int, rng: Generator) -> Estimate | None:
 
 
 def draws(n: int) -> int:
-    """A number of draws that an error bar can be made of."""
+    """Validated number of samples: enough for a standard error."""
     if not n >= 16:
-        raise DomainError(sentence("information", "n must be 16 draws or more", n))
+        raise DomainError(sentence("information", "n must be 16 samples or more", n))
     return int(n)
 
 
 def scores(distribution: Any, x: Any) -> Array:
-    """log p of rows (n,), NaN never."""
+    """log p of rows (n,); NaN raises."""
     logs = np.asarray(distribution.log_prob(x), dtype=np.float64)
     if np.isnan(logs).any():
         raise DomainError(sentence(type(distribution).__name__, "log_prob must be a number for every row", "NaN"))
@@ -92,7 +92,7 @@ def scores(distribution: Any, x: Any) -> Array:
 
 
 def mean_of(log_probs: Array, values: Array) -> float:
-    """Σ p v, where what cannot happen does not count."""
+    """Expectation Σ p v, leaving out values of probability 0."""
     return float(np.exp(log_probs) @ np.where(log_probs > -np.inf, values, 0.0))
 
 
@@ -100,7 +100,7 @@ def mean_of(log_probs: Array, values: Array) -> float:
 
 
 def by_members(f: Callable[..., Estimate], bits: bool, *distributions: Any) -> Estimate:
-    """f of lone distributions, or of each member where some are stacks."""
+    """f of single distributions, or per member where some are stacks."""
     for distribution in distributions:
         if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
             expected = "a density is needed, with log_prob and sample"
@@ -114,7 +114,7 @@ def by_members(f: Callable[..., Estimate], bits: bool, *distributions: Any) -> E
     if not sizes:
         return _in_units(f(*distributions), bits)
     if len(sizes) > 1:
-        raise ShapeError(sentence("information", "stacks must have equally many members", sorted(sizes)))
+        raise ShapeError(sentence("information", "stacks must have the same number of members", sorted(sizes)))
     found = [f(*(_member(distribution, k) for distribution in distributions)) for k in range(sizes.pop())]
     return _in_units(Estimate(np.array([e.value for e in found]), np.array([e.error for e in found])), bits)
 
@@ -128,49 +128,49 @@ def _in_units(found: Estimate, bits: bool) -> Estimate:
 
 
 def exactly(value: Any) -> Estimate:
-    """A number without an error."""
+    """An estimate with error 0."""
     return Estimate(float(value), 0.0)
 
 
 def added(parts: list[Estimate]) -> Estimate:
-    """Sums of independent estimates: errors add by squares."""
+    """Sum of independent estimates: variances add."""
     return Estimate(float(sum(e.value for e in parts)), math.sqrt(sum(e.error**2 for e in parts)))
 
 
 def rounded(found: tuple[float, float]) -> Estimate:
-    """A value and its error, which is called none where it is rounding."""
+    """An estimate whose error is set to 0 where it is rounding error."""
     value, error = found
     return Estimate(value, 0.0 if error <= EXACT * (1 + abs(value)) or math.isinf(value) else error)
 
 
 def averaged(terms: Array, bounded: bool = False) -> Estimate:
-    """The mean of independent terms with its standard error; one infinite term makes it infinite.
+    """Sample mean of independent terms with its standard error; one infinite term makes it infinite.
 
-    `bounded`: there are only so many terms that could come, so mean and variance exist, however far the tail goes.
+    `bounded`: the terms take finitely many values, so mean and variance exist, however heavy the tail looks.
     """
     if np.isinf(terms).any():
         return exactly(terms[np.isinf(terms)][0])
     if len(terms) < 2:
-        raise DomainError(sentence("information", "n must be 16 draws or more", len(terms)))
+        raise DomainError(sentence("information", "n must be 16 samples or more", len(terms)))
     error = float(terms.std(ddof=1)) / math.sqrt(len(terms))
     weight = tail_weight(terms)
     if weight > HEAVY:
-        expected = "terms of a mean by draws should have a variance"
+        expected = "the terms of a Monte Carlo mean should have a finite variance"
         got = f"a tail like x^(−{1 / weight:.2g})"
-        endless = weight >= 1 and not bounded
-        tell(sentence("information", expected, got, _of_heavy_tails(endless, bounded)))
-        error = math.inf if endless else error
+        no_mean = weight >= 1 and not bounded
+        tell(sentence("information", expected, got, _heavy_tail_note(no_mean, bounded)))
+        error = math.inf if no_mean else error
     return Estimate(float(terms.mean()), error)
 
 
-def _of_heavy_tails(endless: bool, bounded: bool) -> str:
-    if endless:
+def _heavy_tail_note(no_mean: bool, bounded: bool) -> str:
+    if no_mean:
         return "the value may be infinite"
-    return "its error bar is rough: raise n" if bounded else "its error bar means little"
+    return "its standard error is rough: increase n" if bounded else "its standard error is unreliable"
 
 
 def has_cells(*distributions: Any) -> bool:
-    """True where each distribution has finitely many cells, so that what is averaged is bounded."""
+    """True if every distribution has finite support, so that the averaged terms are bounded."""
     parts = [
         part
         for distribution in distributions
@@ -180,7 +180,7 @@ def has_cells(*distributions: Any) -> bool:
 
 
 def tail_weight(terms: Array) -> float:
-    """Hill's 1/α of |terms|, whose largest behave like x^(−α): from ½ on there is no variance, from 1 on no mean."""
+    """Hill estimate of the tail index 1/α of |terms|: no finite variance from ½ on, no finite mean from 1 on."""
     m = min(len(terms) // 10, math.ceil(3 * math.sqrt(len(terms))))
     if m < 32:
         return 0.0

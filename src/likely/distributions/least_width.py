@@ -1,4 +1,4 @@
-"""The least width: what a distribution that must spread is given where all values are one."""
+"""Minimum scale for constant columns: 1e-8 of the absolute value."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ GRAIN = 1e-8  # of the value: as for the standard deviation of a Gaussian's cons
 
 
 def grain(value: Any) -> Array:
-    """1e-8 of a value's size; 1e-8 for 0."""
+    """Minimum scale: 1e-8 of the absolute value; 1e-8 for 0."""
     size = np.abs(np.asarray(value, dtype=np.float64))
     return np.where(size > 0, np.maximum(GRAIN * size, 1e-290), GRAIN)

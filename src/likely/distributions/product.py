@@ -1,4 +1,4 @@
-"""Independent parts of unlike kinds: a real vector, a count and a color in one density."""
+"""Product of independent distributions of different kinds, such as a real vector, a count and a category."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from likely.distributions.distribution import Distribution, added, in_units
 
 @dataclass(frozen=True, eq=False)
 class Product(Distribution):
-    """log p(x) = Σ log p_i(x_i) over named, independent parts (Ney 2.6: naive Bayes is this, class by class).
+    """Product distribution log p(x) = Σ log p_i(x_i) of named, independent parts (Ney 2.6: naive Bayes per class).
 
-    Rows are `Columns` (or a dict) with the parts' names; an array is cut into consecutive columns, as many
-    for each part as it has. Stacks of K members in every part make a stack.
+    Rows are `Columns` (or a dict) with the parts' names; an array is split into consecutive columns, as many per part
+    as it has. Stacks of K members in every part make a stack.
 
     >>> import likely as lk
     >>> p = Product({"size": lk.Gaussian([0.0, 1.0], 1.0), "visits": lk.Poisson(3.0)})
@@ -45,7 +45,8 @@ class Product(Distribution):
                 raise DomainError(sentence("Product", f"part {name!r} must be a density", type(part).__name__))
         counts = {name: part.members for name, part in pairs}
         if len(set(counts.values())) > 1:
-            raise ShapeError(sentence("Product", "all parts must be lone, or stacks of one size", counts))
+            expected = "all parts must be single distributions, or stacks of the same size"
+            raise ShapeError(sentence("Product", expected, counts))
         self._set(components=pairs)
 
     @property
@@ -67,12 +68,12 @@ class Product(Distribution):
         return self._each(lambda _, part: part.member(k))
 
     def some(self, index: Any) -> Product:
-        """Some members, as a stack."""
+        """Members `index` as a stack."""
         return self._each(lambda _, part: part.some(index))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
-        """The least of the parts that have one."""
+        """Smallest eigenvalue of the covariances of the parts that have one."""
         found = [getattr(part, "smallest_eigenvalue", None) for _, part in self.components]
         return min((least for least in found if least is not None), default=None)
 
@@ -85,7 +86,7 @@ class Product(Distribution):
         return Product.trusted(components=tuple((name, f(name, part)) for name, part in self.components))
 
     def _cut(self, x: Any) -> Columns:
-        """Rows as named parts."""
+        """Rows as named columns per part."""
         if isinstance(x, Mapping):
             columns = Columns.of(x)
             missing = [name for name in self.names if name not in columns]
@@ -104,54 +105,54 @@ class Product(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """Σ log p_i(x_i): (n,), or (n, K) for a stack. A part that was not observed counts for nothing."""
+        """Σ log p_i(x_i): (n,), or (n, K) for a stack. A missing part contributes 0."""
 
         def evaluate(block: Columns) -> Array:
-            each = [of_part(name, part.log_prob, block[name]) for name, part in self.components]
+            logs = [of_part(name, part.log_prob, block[name]) for name, part in self.components]
             with np.errstate(invalid="ignore"):
-                total: Array = sum(each)
-            return added(np.stack(each, axis=-1)) if np.isnan(total).any() else total
+                total: Array = sum(logs)
+            return added(np.stack(logs, axis=-1)) if np.isnan(total).any() else total
 
         return map_rows(evaluate, self._cut(x), self.members)
 
     def sample(self, n: int, rng: Generator) -> Columns:
-        """Draws as Columns."""
+        """Random samples as Columns."""
         return Columns({name: part.sample(n, rng) for name, part in self.components})
 
     def entropy(self, bits: bool = False) -> Any:
-        """Entropies of independent parts add."""
+        """Entropy: the sum of the entropies of the parts."""
         return in_units(sum(part.entropy() for _, part in self.components), bits)
 
     def kl(self, other: Product, bits: bool = False) -> Any:
-        """Divergences of independent parts add."""
+        """KL(self ‖ other): the sum of the divergences of the parts."""
         self._same_parts(other.names, "kl")
         return in_units(sum(part.kl(other[name]) for name, part in self.components), bits)
 
     @property
     def mean(self) -> dict[str, Any]:
-        """Means by part."""
+        """Means per part."""
         return {name: part.mean for name, part in self.components}
 
     @property
     def variance(self) -> dict[str, Any]:
-        """Variances by part."""
+        """Variances per part."""
         return {name: part.variance for name, part in self.components}
 
     @property
     def mode(self) -> dict[str, Any]:
-        """The most likely value of each part, which together are the most likely row."""
+        """Modes per part, which together are the joint mode."""
         return {name: part.mode for name, part in self.components}
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters of all parts."""
+        """Number of free parameters of all parts."""
         return sum(part.n_parameters for _, part in self.components)
 
     # --------------------------------------------------------------- learning
 
     @classmethod
     def blank(cls, x: Any, distributions: Mapping[str, Any]) -> Product:
-        """A first look: `distributions` maps each name to a distribution, or to (distribution, options)."""
+        """Initial model: `distributions` maps each name to a distribution class, or to (class, options)."""
         columns = Columns.of(x)
         pairs = {
             name: distribution if isinstance(distribution, tuple) else (distribution, {})
@@ -164,7 +165,7 @@ class Product(Distribution):
         )
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> ProductStats:
-        """The statistics of each part."""
+        """Sufficient statistics per part."""
         columns = self._cut(x)
         if n_rows(columns) > ROWS * BLOCKS:
             blocks = Blocks.of(columns, weight, labels=labels)
@@ -174,17 +175,17 @@ class Product(Distribution):
         return ProductStats(tuple(each))
 
     def refit(self, stats: ProductStats, prior: Any = None) -> Product:
-        """Each part from its own statistics, with its own prior if there is one."""
+        """Refit of each part from its own statistics, with its own prior if there is one."""
         self._same_parts(stats.names, "refit")
         return self._each(lambda name, part: told_of_part(name, part.refit, stats[name], _of(prior, name)))
 
     def objective(self, stats: ProductStats, prior: Any = None) -> float:
-        """Objectives of independent parts add."""
+        """Objective: the sum of the objectives of the parts."""
         return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.components)
 
     @property
     def log_smoothing(self) -> float:
-        """That of the parts."""
+        """Log density of the smoothing of all parts."""
         return float(sum(getattr(part, "log_smoothing", 0.0) for _, part in self.components))
 
     def weak_prior(self, stats: ProductStats) -> Any:
@@ -202,7 +203,7 @@ class Product(Distribution):
 
 @dataclass(frozen=True, eq=False)
 class ProductStats(Addable, Value):
-    """The statistics of each part; they add part by part."""
+    """Sufficient statistics per part; addition is per part."""
 
     components: tuple[tuple[str, Any], ...]
 
@@ -216,17 +217,17 @@ class ProductStats(Addable, Value):
 
     @property
     def complete(self) -> bool:
-        """True if no part hid anything."""
+        """True if the statistics of all parts are of complete rows."""
         return all(stats.complete for _, stats in self.components)
 
     @property
     def filled(self) -> bool:
-        """True if a part filled gaps in."""
+        """True if a part filled missing entries by its model."""
         return any(getattr(stats, "filled", False) for _, stats in self.components)
 
     @property
     def total_weight(self) -> float:
-        """Weight of the rows that any part saw."""
+        """Largest total weight of any part."""
         return max(float(stats.total_weight) for _, stats in self.components)
 
     def __add__(self, other: ProductStats) -> ProductStats:
@@ -239,7 +240,7 @@ class ProductStats(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> ProductStats:
-        """All members as one."""
+        """Statistics of the rows of all members together."""
         return ProductStats(tuple((name, stats.pooled()) for name, stats in self.components))
 
     def member(self, k: Any) -> ProductStats:
@@ -251,7 +252,7 @@ class ProductStats(Addable, Value):
 
 
 def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """f(...); an error about an entry says in which part it stands."""
+    """f(...); an error about an entry names the part."""
     try:
         return f(*args, **options)
     except BadEntry as error:
@@ -259,7 +260,7 @@ def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any
 
 
 def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
-    """f(*args); what it warns of, or refuses, is said of that part."""
+    """f(*args); its warnings and errors name the part."""
     try:
         with said_once(reworded=lambda text: f"part {name!r}: {text}"):
             return f(*args)

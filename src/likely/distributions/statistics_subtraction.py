@@ -1,4 +1,4 @@
-"""Statistics add; what was added can be taken away again: leaving one out without learning anew."""
+"""Subtraction of sufficient statistics: leave-one-out without a new pass over the data."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from likely.distributions.statistics.positive_sums import PositiveSums, log_lack
 from likely.distributions.statistics.weighted_values import WeightedValues
 from likely.distributions.univariate.binomial import Successes
 
-NOTHING = 1e-12  # of the weight there was: what is left below it is rounding
-DIGITS = 1e-7  # of a column's scatter: where less is left of it, too many digits went with what was taken
+NOTHING = 1e-12  # of the original weight: a remainder below it is rounding error
+DIGITS = 1e-7  # of a column's scatter: where less remains, too many digits are lost to cancellation
 
 
 class Canceled(ArithmeticError):
-    """Taking away left fewer digits than an answer needs: learn from the rest instead."""
+    """Subtraction lost too many digits to cancellation: collect statistics of the remaining rows instead."""
 
 
 @singledispatch
 def without(stats: Any, part: Any) -> Any:
-    """The statistics of all rows but those of `part`, which must be among them: without(a + b, b) is a."""
-    raise TypeError(f"nothing can be taken away from {type(stats).__name__}")
+    """Statistics of all rows except those of `part`, which must be among them: without(a + b, b) is a."""
+    raise TypeError(f"{type(stats).__name__} cannot be subtracted")
 
 
 @without.register
@@ -106,7 +106,7 @@ def _(stats: PositiveSums, part: Any) -> Any:
 
 @without.register
 def _(stats: Extremes, part: Any) -> Any:
-    """What lies at an end may be alone there."""
+    """Raises at an extreme value: it may be the only one there."""
     if (part.seen & ((part.low <= stats.low) | (part.high >= stats.high))).any():
         raise Canceled
     parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("rows", "weight")}
@@ -115,7 +115,7 @@ def _(stats: Extremes, part: Any) -> Any:
 
 @without.register
 def _(stats: WeightedValues, part: Any) -> Any:
-    taken = (stats + part).each - stats.each  # each of the part's values is among the others
+    taken = (stats + part).each - stats.each  # all values of the part are among those of `stats`
     each = less(stats.each, taken)
     kept = each > 0
     weight = np.bincount(stats.cell[kept], each[kept], stats.weight.size).reshape(stats.weight.shape)
@@ -167,7 +167,7 @@ def _refuse_canceled(before: Array, after: Array, several: Any) -> None:
 
 
 def _unmerged(n: Array, shift: Array, m: Array, shift_b: Array) -> tuple[Array, Array, Array, Array]:
-    """Weight and mean of the rest, its distance to what was taken, and n′m/n: Chan's merge read backwards."""
+    """Weight and mean of the remainder, its distance to the subtracted mean, and n′m/n: Chan's merge inverted."""
     rest = np.asarray(less(n, m))
     wide = (lambda a: a[..., None]) if np.ndim(n) < shift.ndim else np.asarray
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -182,6 +182,6 @@ def _moved(part: Any, origin: Array) -> Array:
 
 
 def less(a: Array, b: Array) -> Array:
-    """a − b, and 0 where what is left is rounding."""
+    """a − b, and 0 where the difference is rounding error."""
     rest = a - b
     return np.where(rest > NOTHING * np.abs(a), rest, 0.0)

@@ -1,4 +1,4 @@
-"""What a distribution looks like from outside: counts that can be listed, a line that can be integrated, or neither."""
+"""Numerical support of a distribution, from its samples: values to enumerate, or an interval to integrate over."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.numerics.quadrature import integrate
 
-LOOK = 512  # draws that tell what kind of distribution this is
+LOOK = 512  # samples from which the kind of distribution is recognized
 FARTHEST = 150.0  # x = center + scale · sinh(t) up to this t: 10⁶⁵ scales to either side
-LISTED = 1 << 20  # values that are listed one by one
-LEFT_OUT = 1e-13  # probability that a list may leave out
-POINT = 1e-10  # probability below which a set is a few points
-MANY, PANELS = 100_000, 512  # draws that an expectation looks at, and panels
-STEEP = 128  # pairs of neighboring draws between which a function changes most
-HIDDEN = 1e-3  # probability that poles may hide from an expectation: it counts as error
-ROUNDING = 1e-12  # of an integral, at least
-INACCURATE = 1e-3  # error of an expectation, of E|g(x)|, from which on it is refused
+LISTED = 1 << 20  # largest number of values that are enumerated
+LEFT_OUT = 1e-13  # probability that an enumeration may leave out
+POINT = 1e-10  # probability below which a set counts as single points
+MANY, PANELS = 100_000, 512  # samples and panels of an expectation
+STEEP = 128  # pairs of adjacent samples between which the function changes most
+HIDDEN = 1e-3  # probability of poles that quadrature may miss: it counts as error
+ROUNDING = 1e-12  # relative error of an integral, at least
+INACCURATE = 1e-3  # error of an expectation relative to E|g(x)| from which on it is rejected
 NOTHING = 1e-9  # of the size of g: an error that is always small enough
 SMALLEST = 700.0  # x = scale · exp(t) from exp(−700) to exp(700)
-LEVEL = 1e-9  # a logarithm that falls by less has not fallen: it may be rounding
-SLOW = 0.999  # a tail that falls by less from one t to the next has no integral that could be found
+LEVEL = 1e-9  # a decrease of a logarithm by less may be rounding error
+SLOW = 0.999  # a tail that falls by a larger factor per unit of t has no integral that could be computed
 
 
 class Atoms(NamedTuple):
-    """The values that a discrete distribution can take, and the log-probability of each."""
+    """Support of a discrete distribution: its values with their log-probabilities."""
 
     values: Any  # (m,) or (m, d)
     log_probs: Array  # (m,)
 
 
 class Line(NamedTuple):
-    """Where the distribution of one real number has its weight, as panels in t with x = center + scale · sinh(t).
+    """Quadrature panels of a univariate continuous distribution in t, with x = center + scale · sinh(t).
 
-    Positive distributions may have x = scale · exp(t): a pole at 0 is then a tail like any other.
+    Positive distributions may use x = scale · exp(t): a pole at 0 is then a tail.
     """
 
     center: float
@@ -48,22 +48,22 @@ class Line(NamedTuple):
     positive: bool = False
 
     def places(self, t: Array) -> Array:
-        """x for each t."""
+        """Change of variable x(t)."""
         return np.asarray(np.exp(t + math.log(self.scale)) if self.positive else self.center + self.scale * np.sinh(t))
 
     def where(self, x: Array) -> Array:
-        """t for each x."""
+        """Inverse change of variable t(x)."""
         if self.positive:
             return np.asarray(np.log(x) - math.log(self.scale))
         return np.asarray(np.arcsinh((x - self.center) / self.scale))
 
     def log_width(self, t: Array) -> Array:
-        """log dx/dt."""
+        """Log Jacobian log dx/dt."""
         return np.asarray(t if self.positive else _log_cosh(t)) + math.log(self.scale)
 
 
 def look(distribution: Any) -> Atoms | Line | None:
-    """A discrete distribution as a list, a distribution of one real number as a line; None for all others.
+    """Support: `Atoms` of a discrete distribution, `Line` of a univariate continuous one; None for all others.
 
     >>> import likely as lk
     >>> type(look(lk.Poisson(3.0))).__name__, type(look(lk.Gaussian([0.0], 1.0))).__name__
@@ -83,7 +83,7 @@ def look(distribution: Any) -> Atoms | Line | None:
 
 
 def is_discrete(distribution: Any) -> bool:
-    """True if single values have probability, as counts have."""
+    """True for a discrete distribution: single values have positive probability."""
     if hasattr(distribution, "probs") and hasattr(distribution, "values") and not callable(distribution.values):
         return True
     draws = _draws(distribution)
@@ -91,10 +91,10 @@ def is_discrete(distribution: Any) -> bool:
 
 
 def _draws(distribution: Any) -> Array | None:
-    """Some draws as rows (n, d); None if they are no numbers."""
+    """Samples as rows (n, d); None if they are not numeric."""
     try:
         drawn = distribution.sample(LOOK, np.random.default_rng(0))
-    except TypeError:  # a distribution of sequences wants to know how long
+    except TypeError:  # a distribution of sequences needs a length
         return None
     if not isinstance(drawn, np.ndarray) or drawn.dtype.kind not in "biuf":
         return None
@@ -104,7 +104,7 @@ def _draws(distribution: Any) -> Array | None:
 
 
 def _only_whole(distribution: Any, draws: Array) -> bool:
-    """Whole numbers, and nothing between them."""
+    """True if the samples are integers and the density between integers is 0."""
     if not (draws == np.floor(draws)).all():
         return False
     with np.errstate(all="ignore"):
@@ -112,13 +112,13 @@ def _only_whole(distribution: Any, draws: Array) -> bool:
 
 
 def log_density(distribution: Any, x: Array) -> Array:
-    """log p of rows; a distribution may stumble over numbers beyond all measure, and that is −inf."""
+    """log p of rows; NaN, which overflow may give at extreme values, becomes −inf."""
     logs = np.asarray(distribution.log_prob(x), dtype=np.float64)
     return np.where(np.isnan(logs), -np.inf, logs)
 
 
 def _listed(distribution: Any, draws: Array) -> Atoms | None:
-    """All values that matter: the box of the draws, made wider until next to nothing lies outside."""
+    """Enumerated support: the bounding box of the samples, enlarged until nearly all probability lies inside."""
     low, high = draws.min(axis=0), draws.max(axis=0)
     before = -1.0
     while np.prod(high - low + 1) <= LISTED:
@@ -127,19 +127,19 @@ def _listed(distribution: Any, draws: Array) -> Atoms | None:
         logs = log_density(distribution, values)
         mass = float(np.exp(logs).sum())
         if mass >= 1 - LEFT_OUT or (mass > 1 - 1e-9 and mass - before < LEFT_OUT):
-            some = logs > -np.inf
-            return Atoms(values[some], logs[some])
+            possible = logs > -np.inf
+            return Atoms(values[possible], logs[possible])
         before, wider = mass, np.ceil(0.5 * (high - low + 1))
         low, high = low - wider, high + wider
     return None
 
 
 def _line(draws: Array, panels: int = 64, ends: Any = (), positive: bool = False) -> Line:
-    """Panels that begin and end at quantiles of the draws and known ends, and go on to both sides."""
+    """Quadrature panels with edges at quantiles of the samples and at known endpoints, continued on both sides."""
     marks = np.quantile(draws, np.linspace(0, 1, panels + 1))
     center = float(marks[panels // 2])
     scale = float(marks[3 * panels // 4] - marks[panels // 4]) / 2 or float(np.ptp(draws)) or abs(center) or 1.0
-    beyond = float(np.ptp(draws)) * 0.5 ** np.arange(40.0)  # a distribution may end anywhere just outside of its draws
+    beyond = float(np.ptp(draws)) * 0.5 ** np.arange(40.0)  # the support may end anywhere just outside the samples
     marks = np.concatenate([marks, marks[0] - beyond, marks[-1] + beyond, ends])
     if positive:
         line, marks = Line(0.0, center, marks, True), marks[marks > 0]
@@ -152,7 +152,7 @@ def _line(draws: Array, panels: int = 64, ends: Any = (), positive: bool = False
 
 
 def _is_positive(distribution: Any, draws: Array) -> bool:
-    """Whether draws are positive and the density is 0 below 0."""
+    """True if all samples are positive and the density is 0 below 0."""
     if not draws.min() > 0:
         return False
     with np.errstate(all="ignore"):
@@ -164,7 +164,7 @@ def integral(
 ) -> tuple[float, float] | None:
     """∫ p(x) g(x, log p(x)) dx and its error; ±inf where it diverges; None where p itself does not integrate to 1.
 
-    `missing` is the probability that poles may hide between numbers, and `most` how large g is there.
+    `missing` is the probability of poles that quadrature may miss, and `most` a bound of g there.
 
     >>> import likely as lk
     >>> cauchy = lk.StudentT([0.0], [1.0], 1.0)
@@ -176,7 +176,7 @@ def integral(
     def weighted(t: Array) -> tuple[Array, Array, Array]:
         x = line.places(t)
         logs = log_density(distribution, x[:, None])
-        logs = np.where(np.isposinf(logs), -np.inf, logs)  # a pole itself has no width
+        logs = np.where(np.isposinf(logs), -np.inf, logs)  # a pole is a single point of measure 0
         return x, logs, np.exp(logs + line.log_width(t))
 
     def values(t: Array) -> Array:
@@ -187,47 +187,47 @@ def integral(
         found = values(t)
         return np.where(np.isfinite(found), found, 0.0)
 
-    def endless(sign: float) -> Callable[[Array], Array]:
+    def infinite(sign: float) -> Callable[[Array], Array]:
         return lambda t: np.where(values(t) == sign * np.inf, weighted(t)[2], 0.0)
 
     with np.errstate(all="ignore"):
         mass, lost = integrate(lambda t: weighted(t)[2], line.edges)
         if not abs(mass - 1) <= missing + lost:
             return None
-        for sign in (1.0, -1.0):  # g may be infinite at single points, which do not count, or where p has weight
-            if integrate(endless(sign), line.edges)[0] > POINT:
+        for sign in (1.0, -1.0):  # g may be infinite at single points (measure 0), or where p has probability
+            if integrate(infinite(sign), line.edges)[0] > POINT:
                 return sign * math.inf, 0.0
         value, error = integrate(finite, line.edges)
         size = abs(value)
         ends = float(line.edges[0]), float(line.edges[-1])
-        tails = [_tail(finite, end, size) + _unseen(line, weighted, values, end, size) for end in ends]
+        tails = [_tail(finite, end, size) + _underflowed_tail(line, weighted, values, end, size) for end in ends]
     error += abs(1 - mass) * (most + abs(value)) + sum(abs(t) for t in tails if math.isfinite(t))
     return value + sum(tails), error
 
 
 class Within(NamedTuple):
-    """A distribution of angles as a distribution of the line: one turn, and nothing beyond."""
+    """A circular distribution restricted to one period, as a distribution on the real line."""
 
     distribution: Any
     low: float
     high: float
 
     def log_prob(self, x: Array) -> Array:
-        """log p within the turn, −inf beyond it."""
+        """log p within the period, −inf outside."""
         inside = (x[:, 0] >= self.low) & (x[:, 0] <= self.high)
         return np.where(inside, self.distribution.log_prob(x), -np.inf)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws of the distribution."""
+        """Random samples of the distribution."""
         return np.asarray(self.distribution.sample(n, rng))
 
 
 def expectation(distribution: Any, g: Callable[[Array], Array]) -> tuple[Array, Array] | None:
-    """E[g(x)] of a distribution of one real number, and a bound of its error; None for any other distribution.
+    """E[g(x)] of a univariate continuous distribution by quadrature, and an error bound; None for any other one.
 
-    g takes rows (m, 1) and gives (m, ...). Panels end at quantiles of draws and next to draws between which g
-    changes most, so that a jump on either side of a single draw is seen. What is no number where the distribution has
-    weight, and what does not converge, is refused.
+    g takes rows (m, 1) and gives (m, ...). Panel edges are quantiles of samples, and samples between which g changes
+    most, so that a jump on either side of a single sample is resolved. NaN of g where the distribution has
+    probability, and integrals that do not converge, raise.
     """
     if not isinstance(look(distribution), Line):
         return None
@@ -250,24 +250,24 @@ def expectation(distribution: Any, g: Callable[[Array], Array]) -> tuple[Array, 
 
 
 def _entry(
-    line: Line, distribution: Any, g: Any, j: int, x: Array, seen: Array, whose: str
+    line: Line, distribution: Any, g: Any, j: int, x: Array, at_samples: Array, whose: str
 ) -> tuple[float, float] | None:
-    """E of entry j of g, with its values `seen` at draws x in order; in units of these, as tolerances are absolute."""
-    sizes = np.abs(seen[np.isfinite(seen)])
+    """E of entry j of g, given its values at the sorted samples x; scaled by their median for absolute tolerances."""
+    sizes = np.abs(at_samples[np.isfinite(at_samples)])
     unit = float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else 1.0
 
     def entry(at: Array, logs: Array) -> Array:
         values = np.asarray(g(at[:, None]), dtype=np.float64).reshape(len(at), -1)[:, j]
-        lost = np.isnan(values)
-        if lost.any():
-            heights = np.where(lost, log_density(distribution, at[:, None]), -np.inf)
+        undefined = np.isnan(values)
+        if undefined.any():
+            heights = np.where(undefined, log_density(distribution, at[:, None]), -np.inf)
             if heights.max() > math.log(np.finfo(np.float64).tiny):
                 got = f"NaN at {at[heights.argmax()]:g}"
-                raise DomainError(sentence(whose, "g must be a number wherever the distribution has weight", got))
-        return np.where(lost, 0.0, values) / unit
+                raise DomainError(sentence(whose, "g must be a number wherever the density is positive", got))
+        return np.where(undefined, 0.0, values) / unit
 
     with np.errstate(all="ignore"):
-        change = np.nan_to_num(np.abs(np.diff(seen)))
+        change = np.nan_to_num(np.abs(np.diff(at_samples)))
     steep = np.argpartition(-change, STEEP)[:STEEP]
     edges = line.where(x[np.unique(np.concatenate([steep, steep + 1]))])
     line = line._replace(edges=np.unique(np.concatenate([line.edges, edges])))
@@ -289,7 +289,7 @@ def _no_convergence(whose: str, got: str | None = None) -> DomainError:
 
 
 def _tail(integrand: Callable[[Array], Array], end: float, size: float) -> float:
-    """What lies beyond the last panel: a geometric series, or infinity."""
+    """Integral beyond the last panel: a geometric series, or infinity."""
     last, before = integrand(np.array([end, end - math.copysign(1.0, end)]))
     if abs(last) <= 1e-15 * (1 + size):
         return 0.0
@@ -297,21 +297,22 @@ def _tail(integrand: Callable[[Array], Array], end: float, size: float) -> float
     return math.copysign(math.inf, last) if ratio >= SLOW or ratio <= 0 else float(last) / -math.log(ratio)
 
 
-def _unseen(line: Line, weighted: Any, values: Any, farthest: float, size: float) -> float:
-    """What lies where numbers end before the distribution does: p is too small or g too large to be written.
+def _underflowed_tail(line: Line, weighted: Any, values: Any, farthest: float, size: float) -> float:
+    """Integral of the tail in which p underflows or g overflows.
 
-    If p g was still large there and rising it has no integral; if it was falling, it is taken to fall like e^(−c x).
+    If p g is still large and increasing at the start of that tail, it has no integral; if decreasing, an exponential
+    tail e^(−c x) is assumed.
     """
     t = np.linspace(0.0, farthest, 8 * math.ceil(abs(farthest)) + 1)
 
-    def written(t: Array) -> Array:
+    def representable(t: Array) -> Array:
         return np.isfinite(values(t)) & (weighted(t)[2] > 0)
 
-    logs, seen = weighted(t)[1], np.flatnonzero(written(t))
-    last = int(seen[-1]) if len(seen) else -1
+    logs, inside = weighted(t)[1], np.flatnonzero(representable(t))
+    last = int(inside[-1]) if len(inside) else -1
     if not 1 <= last < len(t) - 1 or not np.isfinite(logs[last + 1]):
         return 0.0
-    end = _last_written(written, float(t[last]), float(t[last + 1]))
+    end = _last_representable(representable, float(t[last]), float(t[last + 1]))
     near = np.array([end - 0.01 * math.copysign(1.0, farthest), end])
     found = values(near)
     if abs(found[1]) <= 1e-13 * (1 + size):
@@ -322,11 +323,11 @@ def _unseen(line: Line, weighted: Any, values: Any, farthest: float, size: float
     return math.copysign(rest, found[1])
 
 
-def _last_written(written: Callable[[Array], Array], inside: float, outside: float) -> float:
-    """Where numbers end, by halving."""
+def _last_representable(representable: Callable[[Array], Array], inside: float, outside: float) -> float:
+    """The last t at which p and g are representable, by bisection."""
     for _ in range(50):
         middle = 0.5 * (inside + outside)
-        inside, outside = (middle, outside) if written(np.array([middle]))[0] else (inside, middle)
+        inside, outside = (middle, outside) if representable(np.array([middle]))[0] else (inside, middle)
     return inside
 
 
@@ -336,5 +337,5 @@ def _log_cosh(t: Array) -> Array:
 
 
 def generator(rng: Generator | None) -> Generator:
-    """The one given, or one that always begins alike."""
+    """The given random generator, or one with a fixed seed."""
     return np.random.default_rng(0) if rng is None else rng

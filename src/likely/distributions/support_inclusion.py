@@ -1,4 +1,4 @@
-"""Whether one distribution rules out what another allows: the divergence is then infinite, however small that is."""
+"""Absolute continuity: whether p has probability where q has none, so that KL(p ‖ q) is infinite."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import LikelyError
 from likely.distributions.support import FARTHEST, Atoms, Line
 
-FAINTEST = -300.0  # log-densities below this may be −inf because numbers end, not because the distribution does
-GAP = 1e-12  # share of their size by which two ends may differ for rounding
+FAINTEST = -300.0  # log-densities below this may be −inf by underflow, not by the end of the support
+GAP = 1e-12  # relative difference of two endpoints that counts as rounding error
 RAYS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0])
 
 
 def rules_out(q: Any, p: Any, seen: Atoms | Line | None) -> bool:
-    """True if p has probability where q has none; `seen` is what p looks like.
+    """True if p has probability where q has none; `seen` is the support of p as given by `look`.
 
     >>> import likely as lk
     >>> from likely.distributions.support import look
@@ -32,19 +32,19 @@ def rules_out(q: Any, p: Any, seen: Atoms | Line | None) -> bool:
 
 
 def _impossible(q: Any, p: Any, x: Array | None, faintest: float = FAINTEST) -> Mask:
-    """Which rows p allows and q does not."""
+    """Mask of rows with positive density under p and zero density under q."""
     if x is None or not len(x):
         return np.zeros(1, dtype=bool)
     with np.errstate(all="ignore"):
         try:
             logs, others = (np.asarray(distribution.log_prob(x), dtype=np.float64) for distribution in (p, q))
-        except (LikelyError, TypeError, ValueError):  # rows that one of them refuses to look at
+        except (LikelyError, TypeError, ValueError):  # rows that one of them rejects
             return np.zeros(1, dtype=bool)
     return np.asarray((logs > faintest) & np.isneginf(others))
 
 
 def _more_values(seen: Atoms) -> Array | None:
-    """Beyond the list, on both sides of each column: counts go on where their probability is too small to list."""
+    """The listed values, and values beyond them on both sides of each column, too improbable to be listed."""
     values = np.asarray(seen.values)
     if values.dtype.kind not in "iuf" or values.ndim != 2:
         return None
@@ -59,7 +59,7 @@ def _more_values(seen: Atoms) -> Array | None:
 
 
 def _along_the_line(q: Any, p: Any, line: Line) -> bool:
-    """Two neighbors of a fine grid: a single point does not count."""
+    """True if q excludes two adjacent points of a fine grid that p allows: a single point has probability 0."""
     t = np.linspace(-FARTHEST, FARTHEST, 6007)
     near = np.linspace(-4.0, 4.0, 2003)
     found = [_impossible(q, p, line.places(grid)[:, None]) for grid in (t, near)]
@@ -67,15 +67,15 @@ def _along_the_line(q: Any, p: Any, line: Line) -> bool:
 
 
 def _by_ends(q: Any, p: Any, line: Line) -> bool:
-    """Where both know their ends: between them p may go on after q has ended."""
+    """True if the support of p extends beyond that of q, from the quantiles of 0 and 1 of both."""
     if not (hasattr(p, "quantile") and hasattr(q, "quantile")):
         return False
     try:
-        mine, others = (np.ravel(distribution.quantile(np.array([0.0, 1.0]))) for distribution in (p, q))
+        ends_p, ends_q = (np.ravel(distribution.quantile(np.array([0.0, 1.0]))) for distribution in (p, q))
     except (LikelyError, TypeError, ValueError):
         return False
     places: list[float] = []
-    for a, b, side in zip(mine, others, (-1.0, 1.0), strict=True):
+    for a, b, side in zip(ends_p, ends_q, (-1.0, 1.0), strict=True):
         if np.isfinite(b) and side * (a - b) > GAP * (abs(b) + line.scale):
             far = a if np.isfinite(a) else b + side * line.scale
             places += [b + (far - b) * share for share in (0.01, 0.25, 0.5, 0.75, 0.99)]
@@ -83,7 +83,7 @@ def _by_ends(q: Any, p: Any, line: Line) -> bool:
 
 
 def _rays(p: Any) -> Array | None:
-    """Draws of p, and places farther out in the same directions."""
+    """Samples of p, and points farther out in the same directions."""
     drawn = p.sample(256, np.random.default_rng(0))
     if not isinstance(drawn, np.ndarray) or drawn.dtype.kind != "f" or drawn.ndim != 2:
         return None

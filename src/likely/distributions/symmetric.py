@@ -1,4 +1,4 @@
-"""Distributions that look the same on either side of a center: it is their mean, mode and median."""
+"""Mixin for symmetric distributions, whose center is mean, mode and median."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from likely.core.arrays import Array
 
 
 class Centered:
-    """Mixed into distributions with a parameter `center`."""
+    """Mean, mode and median of a symmetric distribution with parameter `center`."""
 
     center: Array
 
     @property
     def mean(self) -> Array:
-        """The center μ."""
+        """Mean: the center μ."""
         return self.center
 
     @property
     def mode(self) -> Array:
-        """The center μ."""
+        """Mode: the center μ."""
         return self.center
 
     @property
     def median(self) -> Array:
-        """The center μ: half of the draws on either side."""
+        """Median: the center μ."""
         return self.center

@@ -1,6 +1,6 @@
-"""Parameters without fences: logarithms of what is positive, log-odds of probabilities, factors of covariances.
+"""Unconstrained parameterization: logarithms, log-odds, softmax and log-Cholesky factors of constrained parameters.
 
-A climb may then go anywhere and never leaves the domain of its distribution.
+An optimizer can then take any step without leaving the parameter domain of the distribution.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from likely.core.errors import DomainError, sentence
 from likely.numerics import spd
 
 ME = "free parameters"
-LEAST = 1e-12  # what is on the fence (a probability of 0) is put beside it
-FURTHEST = 300.0  # a logarithm beyond which numbers end
-FLATTEST = 250.0  # log-odds beyond which no row tells of a probability any more
+LEAST = 1e-12  # a value on the boundary (a probability of 0) is moved inside by this
+FURTHEST = 300.0  # a logarithm beyond which numbers overflow
+FLATTEST = 250.0  # log-odds beyond which the likelihood no longer depends on the probability
 
 
 class Way(NamedTuple):
-    """How one parameter is freed: to a vector, and back from vectors (..., P) to arrays (..., *shape)."""
+    """Transform of one parameter to an unconstrained vector, and its inverse from (..., P) to (..., *shape)."""
 
     free: Callable[[Array], Array]
     back: Callable[[Array, tuple[int, ...]], Array]
-    fence: float = np.inf  # a coordinate so far out, to either side, no longer changes the distribution
+    fence: float = np.inf  # absolute value of a coordinate beyond which the distribution no longer changes
 
 
 def _shaped(v: Array, shape: tuple[int, ...]) -> Array:
@@ -42,7 +42,7 @@ def _logistic(v: Array) -> Array:
 
 
 def _logs(a: Array) -> Array:
-    """0 is on the fence; what is positive has units, and may be as small as it likes."""
+    """Logarithms, flattened; 0 is replaced by LEAST, positive values may be arbitrarily small."""
     return np.asarray(np.log(np.where(a > 0, a, LEAST)).ravel())
 
 
@@ -63,12 +63,12 @@ def _softmax(v: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _factor(c: Array) -> Array:
-    """A covariance by the logs of its factor's diagonal and what stands below it; variances by their logs."""
+    """Log-Cholesky parameters of a covariance: log diagonal, then strictly lower triangle; logs of variances."""
     if c.ndim < 2:
         return _logs(c)
     root = spd.cholesky(c)
     if root is None:
-        remedy = "start from a regular one"
+        remedy = "start from one that is positive definite"
         raise DomainError(sentence("RobbinsMonro", "a covariance must be positive definite", "a singular one", remedy))
     return np.concatenate([np.log(np.diagonal(root)), root[np.tril_indices(len(c), -1)]])
 
@@ -91,7 +91,7 @@ WAYS: dict[str, Way] = {
     "simplex": Way(_centered_logs, _softmax, FLATTEST),
     "covariance": Way(_factor, _from_factor, FURTHEST),
 }
-# of each distribution, its parameters; distributions of independent columns say it themselves
+# parameters of each distribution with their transforms; distributions of independent columns declare their own
 TABLE: dict[str, dict[str, str]] = {
     "Gaussian": {"mean": "real", "covariance": "covariance"},
     "StudentT": {"center": "real", "scale": "covariance", "dof": "positive"},
@@ -108,33 +108,29 @@ _DOMAINS = {"real": "real", "positive": "positive", "unsigned": "positive", "pro
 
 
 def declare_free(distribution: type | str, **ways: str) -> None:
-    """Declare how parameters of your class are freed: "real", "positive", "probability", "simplex" or "covariance".
+    """Declare the domains of a class's parameters: "real", "positive", "probability", "simplex" or "covariance".
 
     >>> declare_free("Rayleigh", scale="positive")
     """
     if not ways or not set(ways.values()) <= set(WAYS):
-        raise DomainError(sentence(ME, f"a way must be one of {', '.join(WAYS)}", ways))
+        raise DomainError(sentence(ME, f"a domain must be one of {', '.join(WAYS)}", ways))
     TABLE[distribution if isinstance(distribution, str) else distribution.__name__] = ways
 
 
 def ways_of(distribution: Any) -> dict[str, str]:
-    """The parameters of a distribution and how each is freed."""
+    """The parameters of a distribution and the domain of each."""
     for cls in type(distribution).__mro__:
         if cls.__name__ in TABLE:
             return TABLE[cls.__name__]
     domains = getattr(distribution, "_domains", None)
-    if domains and any(word in _DOMAINS for word in domains.values()):  # a number of trials is given, not learned
+    if domains and any(word in _DOMAINS for word in domains.values()):  # a number of trials is fixed, not estimated
         return {name: _DOMAINS[word] for name, word in domains.items() if word in _DOMAINS}
-    remedy = "say it with declare_free"
-    raise DomainError(
-        sentence(
-            ME, "it must be known how the distribution's parameters are freed", type(distribution).__name__, remedy
-        )
-    )
+    expected, remedy = "the domains of the distribution's parameters must be declared", "use declare_free"
+    raise DomainError(sentence(ME, expected, type(distribution).__name__, remedy))
 
 
 def _fences(way: Way, shape: tuple[int, ...], freed: Array) -> Array:
-    """Of each coordinate, how far out it still means something; what stands below a factor's diagonal has no fence."""
+    """Bound of each coordinate beyond which it has no effect; inf for the lower triangle of a Cholesky factor."""
     fences = np.full(len(freed), way.fence)
     if way.back is _from_factor and len(shape) == 2:
         fences[shape[0] :] = np.inf
@@ -142,7 +138,7 @@ def _fences(way: Way, shape: tuple[int, ...], freed: Array) -> Array:
 
 
 class FreeParameters:
-    """Some parameters of one distribution as a vector θ (P,), and back: a distribution, or a stack for vectors (M, P).
+    """Unconstrained vector θ (P,) of a distribution's parameters, and back: a distribution, or a stack for (M, P).
 
     >>> import likely as lk
     >>> free = FreeParameters(lk.Gaussian([2.0], [[4.0]]))
@@ -154,10 +150,10 @@ class FreeParameters:
         ways = ways_of(distribution)
         if getattr(distribution, "members", None) is not None:
             raise DomainError(
-                sentence(ME, "a lone distribution is needed", f"a stack of {distribution.members}", "take member(k)")
+                sentence(ME, "a single distribution is needed", f"a stack of {distribution.members}", "take member(k)")
             )
         if unknown := [name for name in learn if name not in ways]:
-            raise DomainError(sentence(ME, f"what is learned must be among {', '.join(ways)}", unknown[0]))
+            raise DomainError(sentence(ME, f"learned parameters must be among {', '.join(ways)}", unknown[0]))
         self.like = distribution
         self.names = [name for name in ways if not learn or name in learn]
         self.fixed = [name for name in ways if name not in self.names]
@@ -169,8 +165,8 @@ class FreeParameters:
         self.start = np.concatenate(freed).astype(np.float64)
         self.ends = np.cumsum([len(v) for v in freed])[:-1]
         self.fences = np.concatenate([_fences(*part) for part in zip(self.ways, self.shapes, freed, strict=True)])
-        apart = {*ways, "rest"}  # what a constructor makes of the others
-        self.extras = {f.name: getattr(distribution, f.name) for f in fields(distribution) if f.name not in apart}
+        excluded = {*ways, "rest"}  # "rest" is computed by the constructor
+        self.extras = {f.name: getattr(distribution, f.name) for f in fields(distribution) if f.name not in excluded}
 
     def distribution(self, theta: Array) -> Any:
         """The distribution at θ (P,), or a stack of distributions at (M, P)."""
@@ -186,11 +182,11 @@ class FreeParameters:
         return np.broadcast_to(part, (*lead, *np.shape(part)))
 
     def scores(self, theta: Array, x: Any) -> Array:
-        """∂ log p(x_i | θ) / ∂θ (n, P), by central differences: all neighbors of θ are one stack."""
+        """Scores ∂ log p(x_i | θ) / ∂θ (n, P) by central differences, evaluated as one stack."""
         return self.scores_and_logs(theta, x, theta)[0]
 
     def scores_and_logs(self, theta: Array, x: Any, point: Array, h: float = 1e-5) -> tuple[Array, Array]:
-        """The same, and log p(x_i | point) (n,), of one stack."""
+        """Scores at θ, and log p(x_i | point) (n,), evaluated as one stack."""
         P = len(theta)
         near = np.concatenate([theta + h * np.eye(P), theta - h * np.eye(P), point[None]])
         logs = np.asarray(self.distribution(near).log_prob(x), dtype=np.float64)

@@ -73,7 +73,7 @@ def test_errors():
         lk.Elliptical(lambda q: 0.0 * q, [0.0, 0.0]).log_prob([[0.0, 0.0]])
     with pytest.raises(lk.DataError, match="row 1, column 0"):
         lk.Elliptical("laplace", [0.0]).log_prob([[0.0], [np.nan]])
-    with pytest.raises(lk.DomainError, match="not learned"):
+    with pytest.raises(lk.DomainError, match="cannot be fitted"):
         lk.Elliptical.fit(np.eye(3), profile="uniform")
     with pytest.raises(lk.DomainError, match="marginals"):
         lk.Elliptical("laplace", [0.0, 0.0]).marginal([0])
@@ -115,10 +115,10 @@ def test_entropy_of_known_distributions():
         (lambda q: q, "finite integral"),
         (lambda q: 0.0 * q, "finite integral"),
         (lambda q: q * np.nan, "NaN at q"),
-        (lambda q: np.full(np.shape(q), "a"), "a number each"),
-        (lambda q: "a", "a number each"),
-        (lambda q: None, "a number each"),
-        (lambda q: -q[:2], "a number each"),
+        (lambda q: np.full(np.shape(q), "a"), "one number for each"),
+        (lambda q: "a", "one number for each"),
+        (lambda q: None, "one number for each"),
+        (lambda q: -q[:2], "one number for each"),
     ],
 )
 def test_what_is_no_profile_is_refused_when_the_distribution_is_built(log_f, words):

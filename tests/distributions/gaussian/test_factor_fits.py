@@ -30,10 +30,11 @@ def test_slope_and_bend_are_derivatives(rng):
     x = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 7)) + rng.normal(size=(200, 7)) * rng.uniform(0.3, 1, 7)
     r = np.corrcoef(x.T)
     at = np.log(rng.uniform(0.2, 0.8, 7))
-    _, slope, bend = factor_fits._surface(r, 2, at)
-    np.testing.assert_allclose(approx_fprime(at, lambda t: factor_fits._surface(r, 2, t)[0], 1e-6), slope, atol=1e-5)
-    numeric = [approx_fprime(at, lambda t, i=i: factor_fits._surface(r, 2, t)[1][i], 1e-6) for i in range(7)]
-    np.testing.assert_allclose(numeric, bend, rtol=1e-4, atol=1e-5)
+    derivatives = factor_fits._loss_and_derivatives
+    _, gradient, hessian = derivatives(r, 2, at)
+    np.testing.assert_allclose(approx_fprime(at, lambda t: derivatives(r, 2, t)[0], 1e-6), gradient, atol=1e-5)
+    numeric = [approx_fprime(at, lambda t, i=i: derivatives(r, 2, t)[1][i], 1e-6) for i in range(7)]
+    np.testing.assert_allclose(numeric, hessian, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -99,7 +99,7 @@ def test_draws_have_its_moments(rng):
 
 
 def test_what_it_refuses():
-    with pytest.raises(ShapeError, match="at most 2 factors fit 2 columns"):
+    with pytest.raises(ShapeError, match="at most 2 factors are possible for 2 columns"):
         FactorGaussian([0.0, 0.0], np.zeros((2, 3)), 1.0)
     with pytest.raises(DomainError, match="noise_variance must be positive"):
         FactorGaussian([0.0, 0.0], np.zeros((2, 1)), 0.0)
@@ -111,7 +111,7 @@ def test_what_it_refuses():
         FactorGaussian([0.0], [[1.0]], 1.0, kind="full")
     with pytest.raises(DataError, match="row 1, column 0"):
         FactorGaussian(np.zeros(9), np.zeros((9, 1)), 1.0).log_prob(with_infinity())
-    with pytest.raises(DomainError, match="one value is needed"):
+    with pytest.raises(DomainError, match="one distribution is needed"):
         FactorGaussian(np.zeros((2, 3)), np.zeros((2, 3, 1)), 1.0).posterior(np.zeros((1, 3)))
 
 

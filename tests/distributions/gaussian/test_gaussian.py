@@ -402,7 +402,7 @@ def test_a_singular_distribution_cannot_learn_from_gaps_or_tell_its_objective(at
 
 
 def test_an_label_needs_a_stack():
-    with pytest.raises(DomainError, match="label is for a stack"):
+    with pytest.raises(DomainError, match="labels are for a stack"):
         Gaussian([0.0], 1.0).collect([[1.0]], labels=[0])
 
 

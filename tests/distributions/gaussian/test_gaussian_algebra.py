@@ -114,11 +114,11 @@ def test_conditioning_on_a_singular_part_takes_what_there_is():
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        ({0: 1, 1: 1, 2: 1, 3: 1}, "at least one column must stay free"),
+        ({0: 1, 1: 1, 2: 1, 3: 1}, "at least one column must remain"),
         ({}, "columns must be distinct"),
         ({9: 1.0}, "columns must lie in"),
         ({0: [[1.0]]}, "a number or a vector"),
-        ({0: [1.0, 2.0], 1: [1.0, 2.0, 3.0]}, "one length"),
+        ({0: [1.0, 2.0], 1: [1.0, 2.0, 3.0]}, "the same length"),
     ],
 )
 def test_conditions_that_cannot_be_met(g, values, says):
@@ -325,5 +325,5 @@ def test_spread_over_noise_is_a_ratio_of_determinants():
     stack = Gaussian([[0.0, 0.0], [1.0, 1.0]], np.array([[[2.0, 0.5], [0.5, 1.0]], [[4.0, 0.0], [0.0, 9.0]]]))
     assert np.allclose(stack.log_spread_over_noise([0.5, 2.0]), np.log([1.75, 36.0]))
     assert Gaussian([0.0, 0.0], 3.0).log_spread_over_noise(3.0) == pytest.approx(0.0)
-    with pytest.raises(DomainError, match="every direction"):
+    with pytest.raises(DomainError, match="positive definite"):
         stack.log_spread_over_noise([0.0, 1.0])

@@ -178,7 +178,7 @@ def test_owned_rows_are_summed_in_segments(rng, offset, full):
     first = np.array([np.flatnonzero(labels == k)[0] for k in range(40) if k != 7])
     x[first], w[first] = 1e9, 0.0  # the first row of each label is far out, and counts for nothing
     origin = np.full(3, offset)
-    stats = moments.of_owned_rows(x, w, labels, 40, origin, full)
+    stats = moments.of_labeled_rows(x, w, labels, 40, origin, full)
     for k in range(40):
         mine = (labels == k) & (w > 0)
         assert stats.member(k).total_weight == pytest.approx(w[mine].sum(), rel=1e-13)
@@ -191,7 +191,7 @@ def test_owned_rows_are_summed_in_segments(rng, offset, full):
 def test_owned_rows_with_gaps_go_another_way(rng, bad):
     x = rng.standard_normal((50, 2))
     x[3, 1] = bad
-    assert moments.of_owned_rows(x, None, np.arange(50) % 20, 20, np.zeros(2), True) is None
+    assert moments.of_labeled_rows(x, None, np.arange(50) % 20, 20, np.zeros(2), True) is None
 
 
 def test_a_constant_column_has_no_scatter():

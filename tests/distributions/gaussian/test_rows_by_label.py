@@ -8,7 +8,7 @@ import pytest
 from likely import DataError, Gaussian
 from likely.core.arrays import BadEntry
 from likely.distributions.gaussian import gaussian, rows_by_label
-from likely.distributions.gaussian.rows_by_label import by_label, gather_rows, in_turns, members_of
+from likely.distributions.gaussian.rows_by_label import by_label, gather_rows, rows_per_member, sum_over_slices
 
 KINDS = ["full", "diagonal", "spherical"]
 
@@ -48,15 +48,15 @@ def test_rows_in_the_order_of_their_labels(rng, members):
 
 def test_each_member_gets_its_own_rows(rng):
     x, w, labels = rng.standard_normal((50, 3)), rng.random(50), rng.integers(-1, 4, 50)
-    for k, (mine, weight, at) in enumerate(members_of(x, w, labels, 5)):
+    for k, (mine, weight, at) in enumerate(rows_per_member(x, w, labels, 5)):
         assert np.array_equal(at, np.flatnonzero(labels == k))
         assert np.array_equal(mine, x[labels == k]) and np.array_equal(weight, w[labels == k])
-    assert all(weight is None for _, weight, _ in members_of(x, None, labels, 5))
+    assert all(weight is None for _, weight, _ in rows_per_member(x, None, labels, 5))
 
 
 def test_turns_cover_every_row_once():
-    assert in_turns(10, 4, lambda at: list(range(10))[at]) == list(range(10))
-    assert in_turns(0, 4, lambda at: [at]) == [slice(0, 4)]  # nothing has statistics, too
+    assert sum_over_slices(10, 4, lambda at: list(range(10))[at]) == list(range(10))
+    assert sum_over_slices(0, 4, lambda at: [at]) == [slice(0, 4)]  # nothing has statistics, too
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,7 +79,7 @@ def test_segments_and_members_agree(rng, monkeypatch, kind):
     x, w, labels = rng.standard_normal((3000, 4)) * [1.0, 1e-3, 1e3, 7.0], rng.random(3000), rng.integers(0, 20, 3000)
     distribution, found = stack(20, 4, kind), []
     for share in (0, 10**9):  # never in segments, always
-        monkeypatch.setattr(gaussian, "SHARE", share)
+        monkeypatch.setattr(gaussian, "SEGMENT_PRODUCTS", share)
         assert distribution._in_segments == bool(share)
         found.append(distribution.collect(x, w, labels=labels))
     for a, b in zip(found[0]._field_values().values(), found[1]._field_values().values(), strict=True):

@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.distributions.gaussian.moments import ColumnMoments
-from likely.distributions.priors.initial_moments import SHARE, _open, softened
+from likely.distributions.priors.initial_moments import SHARE, _upper_limit, softened
 from likely.distributions.priors.pseudo_observations import EarlierRows
 
 
@@ -118,10 +118,11 @@ def test_columns_are_limited_one_by_one():
 
 
 def test_rows_leave_open_what_they_are_too_few_to_show():
-    assert _open(np.array([0.0, 0.5]), np.array([7.0]), 3).tolist() == [1.0, 1.0]  # up to (√3 + 1)² rows
-    np.testing.assert_allclose(_open(np.array([0.0, 4.9e-6]), np.array([100.0]), 4), [0.01, 1e-5])  # no spread: 1 in n
-    np.testing.assert_allclose(_open(np.array([0.1, 0.9]), np.array([100.0]), 4), [0.1 / 0.7**2, 1.0])
+    assert _upper_limit(np.array([0.0, 0.5]), np.array([7.0]), 3).tolist() == [1.0, 1.0]  # up to (√3 + 1)² rows
+    found = _upper_limit(np.array([0.0, 4.9e-6]), np.array([100.0]), 4)
+    np.testing.assert_allclose(found, [0.01, 1e-5])  # a sample variance of 0: 1/n
+    np.testing.assert_allclose(_upper_limit(np.array([0.1, 0.9]), np.array([100.0]), 4), [0.1 / 0.7**2, 1.0])
     draws = np.random.default_rng(0).normal(size=(200, 60, 4))
     least = np.linalg.eigvalsh(np.swapaxes(draws, 1, 2) @ draws / 60).min(axis=1)
-    opened = least * float(_open(np.array(0.001), np.array(60.0), 4)) / 0.001
+    opened = least * float(_upper_limit(np.array(0.001), np.array(60.0), 4)) / 0.001
     assert np.mean(opened < 1.0) < 0.05 and np.median(opened) < 2.5  # the true variance is left open, and not much more

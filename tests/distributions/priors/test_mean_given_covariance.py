@@ -76,7 +76,7 @@ def test_gaps_of_a_diagonal_distribution_count(rng):
         assert post.belief.mean[j] == pytest.approx(one.update(mine).belief.mean[0], rel=1e-12)
         total += one.log_evidence(mine)
     assert prior.log_evidence(stats) == pytest.approx(total, rel=1e-12)
-    with pytest.raises(DomainError, match="gaps need a diagonal known covariance"):
+    with pytest.raises(DomainError, match="missing values need a diagonal known covariance"):
         MeanGivenCovariance(Gaussian([0.0, 0.0], 1.0), KNOWN).update(stats)
 
 

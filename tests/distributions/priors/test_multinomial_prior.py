@@ -61,5 +61,5 @@ def test_what_does_not_fit():
         MultinomialPrior([1.0, 1.0], 0.5)
     with pytest.raises(ShapeError):
         MultinomialPrior([1.0, 1.0]).update(MODEL.collect([[1, 2, 3]]))
-    with pytest.raises(DomainError, match="without gaps"):
+    with pytest.raises(DomainError, match="without missing values"):
         MultinomialPrior(ALPHA).log_evidence(MODEL.collect([[1, np.nan, 3]]))

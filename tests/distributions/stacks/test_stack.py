@@ -87,7 +87,7 @@ def test_members_are_lone_densities(parts):
 
 def test_what_does_not_fit_is_refused(several):
     x = np.zeros((4, 2))
-    with pytest.raises(ShapeError, match=r"a column per member \(3\)"):
+    with pytest.raises(ShapeError, match=r"one column per member \(3\)"):
         several.collect(x, np.ones((4, 2)))
     with pytest.raises(DataError, match="labels must lie in 0 … 2"):
         several.collect(x, labels=[0, 1, 2, 3])

@@ -143,5 +143,5 @@ def test_what_cannot_be_tied_is_refused(parts, index, what, error):
 
 def test_weights_need_a_column_a_member():
     s = Tied(Gaussian(np.zeros((2, 1)), 1.0), [0, 1, 1])
-    with pytest.raises(ShapeError, match=r"a column per member \(3\)"):
+    with pytest.raises(ShapeError, match=r"one column per member \(3\)"):
         s.collect(np.zeros((4, 1)), np.ones((4, 2)))

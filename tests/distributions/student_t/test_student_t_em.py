@@ -112,7 +112,7 @@ def test_moments_give_dof_by_kurtosis():
 
 def test_a_tied_stack_is_refused():
     tied = lk.StudentT([[0.0, 0.0], [1.0, 1.0]], S2, [3.0, 4.0])
-    with pytest.raises(lk.DomainError, match="scale for each member"):
+    with pytest.raises(lk.DomainError, match="one scale per member"):
         tied.refit(tied.collect(rows(10)))
 
 

@@ -1,4 +1,4 @@
-"""Elliptical distributions: contours are ellipses, and a univariate profile says how the density falls across them."""
+"""Elliptically symmetric distributions: p(x) ∝ f((x − μ)ᵀ S⁻¹ (x − μ)) with any radial profile f."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ from likely.distributions.elliptical.weighted_rows import WeightedRows, side_by_
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments
-from likely.distributions.gaussian.variance_floors import column_floor, lift
+from likely.distributions.gaussian.variance_floors import column_floor, raise_to_floor
 from likely.distributions.statistics.counts import member_weights, one_column
-from likely.distributions.student_t.em_extrapolation import Climb
+from likely.distributions.student_t.em_extrapolation import AcceleratedEM
 from likely.distributions.student_t.student_t_m_step import prior_mode
 from likely.distributions.symmetric import Centered
 from likely.numerics import spd
 
 if TYPE_CHECKING:
-    from likely.distributions.elliptical.radial_quantiles import Sides
+    from likely.distributions.elliptical.radial_quantiles import RadialDistribution
 
-ROUNDS = 2000  # of reweighting in one refit, at most
-STILL = 1e-12  # a step this small, in units of the scale, is none
-SOME = 16_384  # rows that a first climb takes, where there are many
+ROUNDS = 2000  # iterations of reweighting in one refit, at most
+STILL = 1e-12  # convergence tolerance of a step, in units of the scale
+SUBSAMPLE = 16_384  # rows of the subsample on which the first fit is made, where there are many
 HALVINGS = 30
-SLOWEST = 1 / 64  # share of a step that overshoots, again and again
+SLOWEST = 1 / 64  # smallest damping factor of steps that oscillate
 
 
-class _Pulled(NamedTuple):
-    """What a prior's mode needs: moments under weights w r, and the plain weight of the rows."""
+class _Reweighted(NamedTuple):
+    """Statistics for the posterior mode: moments under weights w r, and the weight Σ w of the rows."""
 
     moments: Moments
     rows: Array
@@ -66,16 +66,16 @@ class _Pulled(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Elliptical(Centered, Distribution):
-    """p(x) = c det(S)^{−1/2} f(q), q = (x − μ)ᵀ S⁻¹ (x − μ), for any radial profile f   (Ney 1.5).
+    """Elliptical distribution p(x) = c det(S)^{−1/2} f(q), q = (x − μ)ᵀ S⁻¹ (x − μ), radial profile f   (Ney 1.5).
 
     `profile` is a name: "gaussian" e^{−q/2}, "t" (1 + q/ν)^{−(ν+d)/2}, "laplace" e^{−√q}, "power" e^{−q^β/2},
     "logistic" e^{−√q}/(1 + e^{−√q})², "uniform" (1 inside the ellipse q ≤ 1), with `shape` ν or β; or a function
-    log f(q), whose normalizer is then found by adaptive quadrature to 1e-10 (such a distribution cannot be saved).
+    log f(q), whose normalization constant is computed by adaptive quadrature to 1e-10 (it cannot be saved to a file).
     `scale` is S: a number, (d,), (d, d), or (K, d, d) for a stack.
 
-    Learning reweights rows by r = −2f′(q)/f(q). Where log f is convex in q (all but "power" with β > 1 and "uniform")
-    each step raises the likelihood; where it is not, steps are halved until they do. Rows must be complete:
-    other marginals than those of "gaussian" and "t" have profiles of another kind.
+    Maximum likelihood by iteratively reweighted moments, with weights r = −2f′(q)/f(q). Where log f is convex in q (all
+    but "power" with β > 1 and "uniform") each step increases the likelihood; elsewhere steps are halved until they do.
+    Rows must be complete: marginals have the same profile only for "gaussian" and "t".
 
     >>> Elliptical("laplace", [0.0], 1.0).log_prob([[0.0], [2.0]]).round(4)
     array([-0.6931, -2.6931])
@@ -86,7 +86,7 @@ class Elliptical(Centered, Distribution):
     profile: Any
     center: Array  # (d,) or (K, d)
     scale: Array = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
-    shape: Array = None  # type: ignore[assignment]  # (): the profile's own parameter
+    shape: Array = None  # type: ignore[assignment]  # (): shape parameter of the profile
 
     def __post_init__(self) -> None:
         if not callable(self.profile) and self.profile not in PROFILES:
@@ -101,10 +101,10 @@ class Elliptical(Centered, Distribution):
         shape = parameter(default if self.shape is None else self.shape, "Elliptical", "shape")
         if shape.ndim or not shape > 0:
             raise DomainError(sentence("Elliptical", "shape must be one positive number", shape.tolist()))
-        spread = Gaussian(center, parameter(self.scale, "Elliptical", "scale")).covariance_matrix
-        if spd.cholesky(np.ascontiguousarray(spread)) is None:
+        scale = Gaussian(center, parameter(self.scale, "Elliptical", "scale")).covariance_matrix
+        if spd.cholesky(np.ascontiguousarray(scale)) is None:
             raise DomainError(sentence("Elliptical", "scale must be positive definite", "a singular one"))
-        self._set(center=center, scale=np.array(spread), shape=shape)
+        self._set(center=center, scale=np.array(scale), shape=shape)
 
     # ------------------------------------------------------------------ shape
 
@@ -123,12 +123,12 @@ class Elliptical(Centered, Distribution):
         return self.replace(center=self.center[k].copy(), scale=self.scale[k].copy())
 
     def some(self, index: Any) -> Elliptical:
-        """Some members, as a stack."""
+        """Members `index` as a stack."""
         return self.replace(center=self.center[index], scale=self.scale[index])
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: centers and scales; the profile is given."""
+        """Number of free parameters: centers and scales; the profile is given."""
         d = self.dim
         return (self.members or 1) * (d + d * (d + 1) // 2)
 
@@ -151,7 +151,7 @@ class Elliptical(Centered, Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log p(x) for complete rows (n, d): (n,), or (n, K) for a stack."""
+        """log p(x) of complete rows (n, d): (n,), or (n, K) for a stack."""
         x = sliceable(x, self.dim)
         form = self._gaussian.form
         logdet = form.logdet if self.members else form.logdet[0]
@@ -169,12 +169,12 @@ class Elliptical(Centered, Distribution):
         bad = np.argwhere(np.isnan(z))
         if len(bad):
             i, j = (int(k) for k in bad[0])
-            remedy = "leave the row out, or use StudentT or Gaussian, which integrate gaps out"
+            remedy = "leave the row out, or use StudentT or Gaussian, which integrate missing values out"
             raise BadEntry("Elliptical", "rows must be complete, without NaN", z[i, j], i, j, remedy)
         return z
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack: a direction at random, a radius from the profile."""
+        """Random samples (n, d), or (n, K, d) for a stack: a uniform direction times a radius from the profile."""
         lead = () if self.members is None else (self.members,)
         count = n * (self.members or 1)
         z = rng.standard_normal((count, self.dim))
@@ -189,7 +189,7 @@ class Elliptical(Centered, Distribution):
 
     @property
     def mean(self) -> Array:
-        """The center, where there is a mean: a t profile has one for shape above 1."""
+        """Mean: the center; for a t profile it exists for shape above 1."""
         if self.profile == "t" and not self.shape > 1:
             expected = "the mean of a t profile exists for shape above 1"
             raise DomainError(sentence("Elliptical", expected, float(self.shape), "use mode"))
@@ -197,60 +197,61 @@ class Elliptical(Centered, Distribution):
 
     @property
     def covariance(self) -> Array:
-        """E q / d · S."""
+        """Covariance E[q]/d · S."""
         return self._radial.spread(float(self.shape), self.dim) / self.dim * self.scale
 
     @property
     def variance(self) -> Array:
-        """Variance of each column, the shape of the center."""
+        """Variance per column, in the shape of the center."""
         return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p: the profile's mean of log f over the radius, in closed form or by quadrature to 1e-10."""
+        """Entropy −E log p, with E log f(q) in closed form or by quadrature to 1e-10."""
         logdet = self._gaussian.form.logdet
         mean = mean_log(self.profile, float(self.shape), self.dim)
         return in_units(lone(0.5 * (logdet if self.members else logdet[0]) - self._constant - mean), bits)
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x) for one column; (n, K) for a stack. In closed form, or by quadrature to 1e-10 for a function.
+        """CDF P(X ≤ x) for one column; (n, K) for a stack. In closed form, or by quadrature to 1e-10 for a function.
 
         >>> Elliptical("logistic", [0.0], 1.0).cdf([0.0, 1.0]).round(4)
         array([0.5   , 0.7311])
         """
-        center, unit, sides = self._on_the_line()
+        center, unit, radial = self._one_column()
         z = (one_column(x, self.members) - center) / unit
-        tail = 0.5 * sides.outside(np.abs(z))
+        tail = 0.5 * radial.outside(np.abs(z))
         return np.where(z < 0, tail, 1.0 - tail)
 
     def quantile(self, p: Any) -> Array:
-        """x with P(X ≤ x) = p for one column; (n, K) for a stack. NaN outside 0 … 1.
+        """Quantile function (inverse CDF) for one column; (n, K) for a stack. NaN outside 0 … 1.
 
         >>> Elliptical("uniform", [1.0], 4.0).quantile([0.0, 0.5, 0.75])
         array([-1.,  1.,  2.])
         """
-        center, unit, sides = self._on_the_line()
+        center, unit, radial = self._one_column()
         p = np.asarray(p, dtype=np.float64)
         p = p[..., None] if self.members else p
-        sound = (p >= 0) & (p <= 1)
-        asked = np.where(sound, p, 0.5)
+        valid = (p >= 0) & (p <= 1)
+        p = np.where(valid, p, 0.5)
         with np.errstate(divide="ignore"):
-            r = sides.radius(np.abs(2 * asked - 1), 2 * np.minimum(asked, 1 - asked))
-        return np.where(sound, center + unit * np.where(asked < 0.5, -r, r), np.nan)
+            r = radial.radius(np.abs(2 * p - 1), 2 * np.minimum(p, 1 - p))
+        return np.where(valid, center + unit * np.where(p < 0.5, -r, r), np.nan)
 
-    def _on_the_line(self) -> tuple[Any, Any, Sides]:
-        """Center and scale of the one column, and shares by distance."""
+    def _one_column(self) -> tuple[Any, Any, RadialDistribution]:
+        """Center and scale of the one column, and the distribution of the distance from the center."""
         if self.dim != 1:
-            expected, remedy = "cdf and quantile are for one column", 'marginals are known of "gaussian" and "t"'
+            expected = "cdf and quantile are defined for one column"
+            remedy = 'marginals are known for "gaussian" and "t"'
             raise DomainError(sentence("Elliptical", expected, f"{self.dim} columns", remedy))
-        from likely.distributions.elliptical.radial_quantiles import sides_of
+        from likely.distributions.elliptical.radial_quantiles import radial_distribution
 
-        return self.center[..., 0], np.sqrt(self.scale[..., 0, 0]), sides_of(self.profile, float(self.shape))
+        return self.center[..., 0], np.sqrt(self.scale[..., 0, 0]), radial_distribution(self.profile, float(self.shape))
 
     def marginal(self, columns: Sequence[int]) -> Elliptical:
-        """The distribution of some columns, where its profile is known: "gaussian" and "t" stay themselves."""
+        """Marginal distribution of `columns`, for the profiles "gaussian" and "t", which are closed under it."""
         if self.profile not in ("gaussian", "t"):
-            expected = 'marginals are known of the profiles "gaussian" and "t"'
-            raise DomainError(sentence("Elliptical", expected, repr(self.profile), "use draws: sample(n, rng)[:, j]"))
+            expected, remedy = 'marginals are known for the profiles "gaussian" and "t"', "use sample(n, rng)[:, j]"
+            raise DomainError(sentence("Elliptical", expected, repr(self.profile), remedy))
         part = self._gaussian.marginal(columns)
         return self.replace(center=part.mean, scale=np.array(part.covariance_matrix))
 
@@ -260,7 +261,7 @@ class Elliptical(Centered, Distribution):
     def blank(
         cls, x: Any, profile: Any = "power", members: int | None = None, shape: float | None = None
     ) -> Elliptical:
-        """A first look: mean and variances of a block of rows, in the units of the profile."""
+        """Initial model: mean and variances of the first rows, in the units of the profile."""
         z = rows(x, None, "Elliptical")
         refuse_infinite(z, "Elliptical")
         start = Gaussian.blank(z, kind="diagonal")
@@ -272,14 +273,14 @@ class Elliptical(Centered, Distribution):
 
     @property
     def _units(self) -> float:
-        """E q / d, or 1 where there is no variance."""
+        """E[q]/d, or 1 where there is no variance."""
         try:
             return self._radial.spread(float(self.shape), self.dim) / self.dim
         except DomainError:
             return 1.0
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WeightedRows:
-        """The distinct rows with their weights: no sum is enough for any profile."""
+        """The distinct rows with their weights: a general profile has no sufficient statistic of fixed size."""
         n = n_rows(x)
         w = weights(weight, n, "Elliptical")
         x = x if hasattr(x, "shape") else numbers(x, "Elliptical")
@@ -289,101 +290,105 @@ class Elliptical(Centered, Distribution):
         return weighted_rows(z, member_weights(w, labels, n, self.members, "Elliptical"), self.members)
 
     def refit(self, stats: WeightedRows, prior: Any = None) -> Elliptical:
-        """Maximum likelihood, or the posterior mode with a Gaussian's prior for center and scale."""
+        """Maximum-likelihood estimate, or the posterior mode with a Gaussian's prior for center and scale."""
         self._suited(stats)
         if not self._radial.learns:
-            expected = f"the profile {self.profile!r} is not learned"
-            raise DomainError(sentence("Elliptical", expected, remedy='take "power" with a large shape, or build it'))
+            expected = f"the profile {self.profile!r} cannot be fitted"
+            remedy = 'use "power" with a large shape, or construct it from its parameters'
+            raise DomainError(sentence("Elliptical", expected, remedy=remedy))
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("Elliptical", "at least one row with weight is needed", "none", "or give a prior"))
         if self.members is None:
-            return self._climbed(stats.values, stats.each, prior, stats)
+            return self._maximized(stats.values, stats.each, prior, stats)
         found = [self.member(k) for k in range(self.members)]
         for k, own in enumerate(stats.each):
             if prior is not None or own.any():
-                found[k] = found[k]._climbed(stats.values[own > 0], own[own > 0], prior, stats)
+                found[k] = found[k]._maximized(stats.values[own > 0], own[own > 0], prior, stats)
         return self.replace(center=np.stack([f.center for f in found]), scale=np.stack([f.scale for f in found]))
 
-    def _climbed(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
-        """Reweight rows until nothing moves; a step that would lose is halved."""
-        begin = self._from_some(z, w, prior, stats)
-        first, done = begin._extrapolated(z, w, prior, stats)
-        return first if done else first._stepwise(z, w, prior, stats)
+    def _maximized(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Iteratively reweighted moments to convergence: accelerated first, then damped where needed."""
+        begin = self._from_subsample(z, w, prior, stats)
+        first, has_converged = begin._accelerated(z, w, prior, stats)
+        return first if has_converged else first._damped(z, w, prior, stats)
 
-    def _from_some(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
-        """Many rows: a start that a sample of them agrees on, so that few passes over all are left."""
-        every = len(z) // SOME
+    def _from_subsample(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """For many rows: a start fitted to a subsample, so that few iterations over all rows remain."""
+        every = len(z) // SUBSAMPLE
         if every < 4:
             return self
-        few, share = z[::every], w[::every]
+        few, weight = z[::every], w[::every]
         with unheard():
-            return self._climbed(few, share * (w.sum() / share.sum()), prior, stats) if share.any() else self
+            return self._maximized(few, weight * (w.sum() / weight.sum()), prior, stats) if weight.any() else self
 
-    def _extrapolated(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> tuple[Elliptical, bool]:
-        """Steps that lead to where plain ones would end, and whether that was found."""
+    def _accelerated(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> tuple[Elliptical, bool]:
+        """Steps with Anderson acceleration, and whether they have converged."""
 
-        def look(model: Elliptical) -> Step:
-            return Step(model, stats, model._height(z, w, prior), prior)
+        def evaluate(model: Elliptical) -> Step:
+            return Step(model, stats, model._log_posterior(z, w, prior), prior)
 
-        last, done = Climb(look, lambda step: step.model._step(z, w, prior, stats), ROUNDS // 10, STILL).run(look(self))
-        return last.model, done
+        em = AcceleratedEM(evaluate, lambda step: step.model._step(z, w, prior, stats), ROUNDS // 10, STILL)
+        last, has_converged = em.run(evaluate(self))
+        return last.model, has_converged
 
-    def _stepwise(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
-        """Plain steps, each damped as much as it needs."""
-        now, height, pace, before = self, self._height(z, w, prior), 1.0, None
+    def _damped(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
+        """Plain steps with adaptive damping."""
+        now, value, damping, before = self, self._log_posterior(z, w, prior), 1.0, None
         for _ in range(ROUNDS):
-            aim = now._step(z, w, prior, stats)
+            target = now._step(z, w, prior, stats)
             unit = np.sqrt(np.diagonal(now.scale))
-            change = (aim.scale - now.scale) / unit[:, None] / unit
-            way = np.concatenate([(aim.center - now.center) / unit, change.ravel()])
-            if before is not None and way @ before < 0:
-                pace = max(0.5 * pace, SLOWEST)  # to and fro: each step goes too far
-            after, reached = now._toward(aim, height, z, w, prior, pace)
-            moved = now._apart(after)
-            now, height, before = after, max(height, reached), way
-            if moved <= STILL:
+            change = (target.scale - now.scale) / unit[:, None] / unit
+            direction = np.concatenate([(target.center - now.center) / unit, change.ravel()])
+            if before is not None and direction @ before < 0:
+                damping = max(0.5 * damping, SLOWEST)  # oscillation: each step overshoots
+            after, reached = now._line_search(target, value, z, w, prior, damping)
+            step = now._distance_to(after)
+            now, value, before = after, max(value, reached), direction
+            if step <= STILL:
                 return now
-        tell(f"Elliptical: not converged: {ROUNDS} steps made, still moving by {moved:.1g} of the scale")
+        tell(f"Elliptical: not converged: {ROUNDS} iterations made, the last step was {step:.1g} of the scale")
         return now
 
-    def _height(self, z: Array, w: Array, prior: Any) -> float:
+    def _log_posterior(self, z: Array, w: Array, prior: Any) -> float:
+        """Weighted log-likelihood of rows (+ log prior)."""
         with np.errstate(invalid="ignore"):
             value = float((w * self.log_prob(z))[w > 0].sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self._gaussian)))
 
     def _step(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> Elliptical:
-        """Where one round of reweighting leads."""
-        r = w * self._radial.pull(self._gaussian.squared_distance(z), float(self.shape), self.dim)
-        found = moments.of_rows(z, r, self.center.copy())
+        """One iteration of reweighting: moments under weights w r."""
+        wr = w * self._radial.row_weight(self._gaussian.squared_distance(z), float(self.shape), self.dim)
+        found = moments.of_rows(z, wr, self.center.copy())
         if found is None:
             raise moments.overflow()
         n = np.asarray(w.sum())
         if prior is not None:
-            point = prior_mode(prior, _Pulled(found, n), np.ones(()), "full")  # type: ignore[arg-type]
+            point = prior_mode(prior, _Reweighted(found, n), np.ones(()), "full")  # type: ignore[arg-type]
             return self.replace(center=point.mean, scale=np.array(point.covariance))
-        spread = (found.scatter / n)[None].copy()
-        whole = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.center.copy())
-        note = lift(spread, 0, column_floor(whole), "full") if whole is not None else ""
+        scale = (found.scatter / n)[None].copy()
+        pooled = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.center.copy())
+        note = raise_to_floor(scale, 0, column_floor(pooled), "full") if pooled is not None else ""
         if note:
             tell(f"Elliptical: {note.replace('covariance', 'scale')}")
-        return self.replace(center=found.mean, scale=spread[0])
+        return self.replace(center=found.mean, scale=scale[0])
 
-    def _toward(
-        self, aim: Elliptical, height: float, z: Array, w: Array, prior: Any, share: float
+    def _line_search(
+        self, target: Elliptical, value: float, z: Array, w: Array, prior: Any, step: float
     ) -> tuple[Elliptical, float]:
-        """A share of the way to the aim, or the first point half way and half way again that is not lower."""
-        slack = 1e-14 * abs(height) if np.isfinite(height) else 0.0
+        """Backtracking from a step toward the target: halved until the objective does not fall."""
+        slack = 1e-14 * abs(value) if np.isfinite(value) else 0.0
         for _ in range(HALVINGS):
-            center = self.center + share * (aim.center - self.center)
-            scale = self.scale + share * (aim.scale - self.scale)
-            one = aim if share == 1 else self.replace(center=center, scale=spd.symmetric(scale))
-            reached = one._height(z, w, prior)
-            if reached >= height - slack:
+            center = self.center + step * (target.center - self.center)
+            scale = self.scale + step * (target.scale - self.scale)
+            one = target if step == 1 else self.replace(center=center, scale=spd.symmetric(scale))
+            reached = one._log_posterior(z, w, prior)
+            if reached >= value - slack:
                 return one, reached
-            share *= 0.5
-        return self, height
+            step *= 0.5
+        return self, value
 
-    def _apart(self, other: Elliptical) -> float:
+    def _distance_to(self, other: Elliptical) -> float:
+        """Largest change of center or scale, in units of the scale."""
         unit = np.sqrt(np.diagonal(other.scale))
         center = np.abs(other.center - self.center) / unit
         return float(max(center.max(), (np.abs(other.scale - self.scale) / unit[:, None] / unit).max()))
@@ -396,7 +401,7 @@ class Elliptical(Centered, Distribution):
         return value if prior is None else value + float(np.sum(prior.log_density(self._gaussian)))
 
     def weak_prior(self, stats: WeightedRows) -> Any:
-        """The weak prior of a Gaussian with these rows, its scale in the units of the profile."""
+        """Weakly informative prior: that of a Gaussian with these rows, its scale in the units of the profile."""
         from likely.distributions.priors.weak_prior import weak_gaussian
 
         origin = np.atleast_2d(self.center).mean(axis=0)
@@ -416,5 +421,5 @@ class Elliptical(Centered, Distribution):
             raise ShapeError(sentence("Elliptical", f"rows of {self.dim} columns are needed", got))
 
     def joined_stats(self, parts: list[WeightedRows]) -> WeightedRows:
-        """Statistics of several runs of members as those of all of them."""
+        """Statistics of several stacks as those of one."""
         return side_by_side(parts)

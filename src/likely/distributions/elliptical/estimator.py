@@ -1,4 +1,4 @@
-"""Elliptical distributions learned from rows, with the tails that one asks for."""
+"""Estimator of an elliptical density with a given radial profile."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class EllipticalDensity(DensityEstimator):
-    """Learn center and scale of an elliptical distribution with a given radial profile: `model_` is an `Elliptical`.
+    """Estimate center and scale of an elliptical density with a given radial profile: `model_` is an `Elliptical`.
 
     - **profile**: "power" e^{−q^β/2}, "gaussian", "t", "laplace" or "logistic"; or a function log f(q), with which
       the estimator cannot be saved.
-    - **shape**: β of "power" (½ if None, with tails as Laplace's; 1 is the Gaussian; above 1, flatter), ν of "t".
+    - **shape**: β of "power" (½ if None: Laplace tails; 1 is the Gaussian; above 1, lighter tails), ν of "t".
     - **prior**: "weak" (a Gaussian's, in the units of the profile), None for maximum likelihood, or a `Prior`.
 
-    Rows must be complete, and are kept: no sum is enough for any profile.
+    Rows must be complete, and are stored: a general profile has no sufficient statistic of fixed size.
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).laplace([1.0, 5.0], 1.0, (500, 2))
@@ -50,12 +50,12 @@ class EllipticalDensity(DensityEstimator):
 
     @property
     def center_(self) -> Any:
-        """The learned center (d,)."""
+        """Estimated center (d,)."""
         return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learned scale (d, d)."""
+        """Estimated scale (d, d)."""
         return self._learned.scale
 
     def __sklearn_tags__(self) -> Any:

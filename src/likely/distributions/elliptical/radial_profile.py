@@ -1,4 +1,4 @@
-"""Radial profiles: how an elliptical density falls with the distance from its center."""
+"""Radial profiles f(q) of elliptical distributions, with normalization constants, moments and radius sampling."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.numerics.special import LOG_PI, gamma_excess
 
-TOLERANCE = 1e-10  # relative error of a normalizer that is found by quadrature
-NEAREST = 1e-24  # squared distance below which a profile with a cusp counts as this
+TOLERANCE = 1e-10  # relative error of a normalization constant by quadrature
+NEAREST = 1e-24  # lower limit of the squared distance for a profile with a cusp
 
 
 class Profile(NamedTuple):
-    """f(q) with all that an elliptical distribution asks of it; `shape` is its one parameter, d the dimension."""
+    """Radial profile f(q) with the functions that an elliptical distribution needs: `shape` parameter, dimension d."""
 
     log_f: Callable[[Array, float, int], Array]
-    pull: Callable[[Array, float, int], Array]  # −2 f′/f: how much a row at q counts in learning
+    row_weight: Callable[[Array, float, int], Array]  # −2 f′/f: weight of a row at q in the reweighted moments
     log_radial: Callable[[float, int], float]  # log ∫ r^{d−1} f(r²) dr
     spread: Callable[[float, int], float]  # E q
-    radius: Callable[[int, float, int, Generator], Array]  # draws of √q
+    radius: Callable[[int, float, int, Generator], Array]  # random samples of √q
     default: float = 1.0
     learns: bool = True
 
@@ -37,7 +37,7 @@ def _eta(s: float) -> float:
 
 
 def _logistic_radius(n: int, shape: float, d: int, rng: Generator) -> Array:
-    """Gamma draws, kept with probability 1/(1 + e^{−r})², which is at least ¼."""
+    """Rejection sampling from a gamma distribution: acceptance probability 1/(1 + e^{−r})², at least ¼."""
     out = np.empty(0)
     while len(out) < n:
         r = rng.standard_gamma(d, 2 * (n - len(out)) + 16)
@@ -90,7 +90,7 @@ PROFILES: dict[str, Profile] = {
 
 
 def of_function(log_f: Callable[[Array], Any]) -> Profile:
-    """A profile from log f(q) alone: integrals by adaptive quadrature, slopes by differences."""
+    """A profile from log f(q) alone: integrals by adaptive quadrature, derivatives by finite differences."""
 
     def value(q: Array, s: float, d: int) -> Array:
         return _numbers(log_f, np.asarray(q, dtype=np.float64))
@@ -99,7 +99,7 @@ def of_function(log_f: Callable[[Array], Any]) -> Profile:
     def integral(d: int, more: int) -> float:
         return _log_integral(value, 1.0, d, more)
 
-    def pull(q: Array, s: float, d: int) -> Array:
+    def row_weight(q: Array, s: float, d: int) -> Array:
         step = 1e-5 * np.maximum(q, 1e-6)
         low = np.maximum(q - step, 0.0)
         return np.maximum(-2 * (value(q + step, s, d) - value(low, s, d)) / (q + step - low), 0.0)
@@ -113,18 +113,18 @@ def of_function(log_f: Callable[[Array], Any]) -> Profile:
     def radius(n: int, s: float, d: int, rng: Generator) -> Array:
         return _inverse(value, s, d, rng.random(n))
 
-    return Profile(value, pull, log_radial, spread, radius)
+    return Profile(value, row_weight, log_radial, spread, radius)
 
 
 def _numbers(log_f: Callable[[Array], Any], q: Array) -> Array:
-    """log f at q, one number each: NaN or text would be a mistake that shows nowhere."""
+    """Validated log f at q: one number per entry."""
     try:
         out = np.asarray(log_f(q))
         if out.dtype.kind not in "fiu" or out.shape != q.shape:
             raise TypeError
     except (TypeError, ValueError, IndexError, AttributeError, KeyError) as error:
         expected = (
-            "profile must be a function log f(q) that takes an array of squared distances, and gives a number each"
+            "profile must be a function log f(q) that takes an array of squared distances and gives one number for each"
         )
         got = str(error) or f"{out.dtype} {out.shape} for {q.shape}"
         raise DomainError(sentence("Elliptical", expected, got)) from error
@@ -132,7 +132,7 @@ def _numbers(log_f: Callable[[Array], Any], q: Array) -> Array:
 
 
 def check_function(log_f: Callable[[Array], Any], d: int) -> None:
-    """Refuse what is no profile in d dimensions: its values are no numbers, or have no finite integral."""
+    """Raise unless the function is a profile in d dimensions: numeric values with a finite integral."""
     q = np.geomspace(1e-6, 1e6, 25)
     with np.errstate(all="ignore"):
         bad = np.isnan(_numbers(log_f, q))
@@ -143,47 +143,47 @@ def check_function(log_f: Callable[[Array], Any], d: int) -> None:
 
 
 def profile_of(profile: Any) -> Profile:
-    """The profile of that name, or of that function, whose integrals are then found once."""
+    """The profile of that name, or of that function, whose integrals are cached."""
     if not callable(profile):
         return PROFILES[profile]
     try:
-        return _remembered(profile)
+        return _cached(profile)
     except TypeError:  # a callable without a hash
         return of_function(profile)
 
 
 def mean_log(profile: Any, s: float, d: int) -> float:
-    """E log f(q), exact to 1e-10."""
-    known: dict[str, Callable[[], float]] = {
+    """E log f(q), in closed form or accurate to 1e-10."""
+    closed_form: dict[str, Callable[[], float]] = {
         "gaussian": lambda: -0.5 * d,
         "t": lambda: -0.5 * (s + d) * float(digamma(0.5 * (s + d)) - digamma(0.5 * s)),
         "laplace": lambda: -float(d),
         "power": lambda: -0.5 * d / s,
         "uniform": lambda: 0.0,
     }
-    if isinstance(profile, str) and profile in known:
-        return known[profile]()
+    if isinstance(profile, str) and profile in closed_form:
+        return closed_form[profile]()
     value = profile_of(profile).log_f
     at = _log_integrand(value, s, d, 0)
     top, low, high = _range(at)
 
-    def fall(t: float) -> float:
+    def integrand(t: float) -> float:
         here = float(at(t))
         return float(np.exp(here - top)) * (here - d * t) if np.isfinite(here) else 0.0
 
-    return _integral(fall, low, high) / float(np.exp(_log_integral(value, s, d, 0) - top))
+    return _integral(integrand, low, high) / float(np.exp(_log_integral(value, s, d, 0) - top))
 
 
-_remembered = lru_cache(64)(of_function)
+_cached = lru_cache(64)(of_function)
 
 
 def log_volume(profile: Profile, shape: float, d: int) -> float:
-    """log ∫ f(‖z‖²) dz over all of space: that of the sphere's surface, and along the radius."""
+    """log ∫ f(‖z‖²) dz over d-dimensional space: surface of the unit sphere times the radial integral."""
     return float(np.log(2.0) + 0.5 * d * LOG_PI - gammaln(0.5 * d) + profile.log_radial(shape, d))
 
 
 def _log_integrand(value: Any, s: float, d: int, more: int) -> Callable[[Any], Array]:
-    """log of r^{d + more} f(r²) at t = log r: dr = r dt."""
+    """Log of r^{d + more} f(r²) as a function of t = log r, with dr = r dt."""
 
     def at(t: Any) -> Array:
         t = np.asarray(t, dtype=np.float64)
@@ -195,23 +195,23 @@ def _log_integrand(value: Any, s: float, d: int, more: int) -> Callable[[Any], A
 
 
 def _range(at: Callable[[Any], Array]) -> tuple[float, float, float]:
-    """Top of the integrand in t, and where it has fallen by e^{−45} on either side."""
+    """Maximum of the log integrand in t, and the interval outside of which it is smaller by a factor e^{−45}."""
     grid = np.linspace(-80.0, 80.0, 16001)
     logs = at(grid)
     k = int(np.argmax(logs))
     if not np.isfinite(logs[k]):
-        raise _endless()
+        raise _no_finite_integral()
     inside = np.flatnonzero(logs >= logs[k] - 45.0)
     a, b = int(inside[0]), int(inside[-1])
     if b >= len(grid) - 1 or a <= 0:
-        raise _endless()
+        raise _no_finite_integral()
     return float(logs[k]), float(grid[a - 1]), float(grid[b + 1])
 
 
-def _endless() -> DomainError:
+def _no_finite_integral() -> DomainError:
     expected = "the profile must have a finite integral over all of space"
-    got = "one that does not fall, or is 0 everywhere"
-    return DomainError(sentence("Elliptical", expected, got, "log f(q) must fall, as -0.5 * q does"))
+    got = "one that does not decrease, or is 0 everywhere"
+    return DomainError(sentence("Elliptical", expected, got, "log f(q) must decrease, as -0.5 * q does"))
 
 
 def _log_integral(value: Any, s: float, d: int, more: int) -> float:
@@ -224,16 +224,16 @@ def _integral(f: Callable[[float], float], low: float, high: float) -> float:
     from scipy.integrate import IntegrationWarning, quad
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", IntegrationWarning)  # the error is looked at below
+        warnings.simplefilter("ignore", IntegrationWarning)  # the error is checked below
         found, error = quad(f, low, high, epsrel=0.1 * TOLERANCE, epsabs=0.0, limit=500)
     if not error <= 100 * TOLERANCE * abs(found):
-        expected, remedy = f"integrals must be found to {TOLERANCE:g}", "give a smoother profile"
+        expected, remedy = f"integrals must be accurate to {TOLERANCE:g}", "give a smoother profile"
         raise DomainError(sentence("Elliptical", expected, f"an error of {error / abs(found):.2g}", remedy))
     return float(found)
 
 
 def _inverse(value: Any, s: float, d: int, p: Array) -> Array:
-    """Radii with these probabilities inside them: the distribution function on 20,000 points, read backwards."""
+    """Inverse CDF of the radius, by interpolation of the CDF on 20,000 points."""
     at = _log_integrand(value, s, d, 0)
     top, low, high = _range(at)
     t = np.linspace(low, high, 20001)

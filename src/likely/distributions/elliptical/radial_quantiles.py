@@ -1,4 +1,4 @@
-"""Elliptical distributions of one column: tail probabilities and quantiles from the profile."""
+"""Tail probabilities and quantiles of univariate elliptical distributions, from the radial profile."""
 
 from __future__ import annotations
 
@@ -12,40 +12,40 @@ from scipy.special import expit, gammaincc, gammainccinv, gammaincinv, ndtr, ndt
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
 from likely.distributions.elliptical.radial_profile import TOLERANCE, _log_integrand, _range, profile_of
-from likely.distributions.student_t.student_t import _cdf as t_share
-from likely.distributions.student_t.student_t import _quantile as t_point
+from likely.distributions.student_t.student_t import _cdf as t_cdf
+from likely.distributions.student_t.student_t import _quantile as t_quantile
 from likely.numerics.quadrature import GAUSS, KRONROD, NODES
 
 PANELS = 128
 HALVINGS = 60  # of a panel, to the last bit of log r
-SETTLED = 1e-12  # a last step of Newton in log r: what it leaves is beyond the last digit
+STEP_TOLERANCE = 1e-12  # Newton step in log r at which the search stops
 TINY = 1e-300
-SHARPEST = 48  # cuts of a panel: a profile may jump
+SHARPEST = 48  # bisections of a panel: a profile may be discontinuous
 MARGIN = 1 - float(NODES[-1])  # share of half a panel that lies beyond its last node
 
 
-class Sides(NamedTuple):
-    """Shares of a distribution of one column on either side of a distance r = √q from its center, and the way back."""
+class RadialDistribution(NamedTuple):
+    """Distribution of the distance r = √q from the center of a univariate elliptical distribution."""
 
-    outside: Callable[[Array], Array]  # P(√q > r)
-    radius: Callable[[Array, Array], Array]  # (inside, outside) ↦ r: two shares that add up to 1, each with its digits
+    outside: Callable[[Array], Array]  # survival function P(√q > r)
+    radius: Callable[[Array, Array], Array]  # quantile r of (P(√q ≤ r), P(√q > r)), both given for accuracy
 
 
-def sides_of(profile: Any, s: float) -> Sides:
-    """Closed forms of the profiles that have names; of a function by quadrature, to 1e-10.
+def radial_distribution(profile: Any, s: float) -> RadialDistribution:
+    """Closed forms for named profiles; quadrature accurate to 1e-10 for a function.
 
-    >>> sides_of("laplace", 1.0).outside(np.array([0.0, 1.0])).round(4)
+    >>> radial_distribution("laplace", 1.0).outside(np.array([0.0, 1.0])).round(4)
     array([1.    , 0.3679])
     """
     if not callable(profile):
-        return _NAMED[profile](s)
+        return _CLOSED_FORMS[profile](s)
     try:
-        return _remembered(profile)
+        return _cached(profile)
     except TypeError:  # a callable without a hash
         return _of_function(profile)
 
 
-def _power(s: float) -> Sides:
+def _power(s: float) -> RadialDistribution:
     """r^{2β}/2 has a gamma distribution of shape 1/(2β)."""
     a = 0.5 / s
 
@@ -53,39 +53,41 @@ def _power(s: float) -> Sides:
         half = np.where(inside < 0.5, gammaincinv(a, inside), gammainccinv(a, outside))
         return np.asarray((2 * half) ** (0.5 / s))
 
-    return Sides(lambda r: gammaincc(a, 0.5 * r ** (2 * s)), radius)
+    return RadialDistribution(lambda r: gammaincc(a, 0.5 * r ** (2 * s)), radius)
 
 
-def _logistic(s: float) -> Sides:
-    return Sides(lambda r: 2 * expit(-r), lambda inside, outside: np.log1p(inside) - np.log(outside))
+def _logistic(s: float) -> RadialDistribution:
+    return RadialDistribution(lambda r: 2 * expit(-r), lambda inside, outside: np.log1p(inside) - np.log(outside))
 
 
-_NAMED: dict[str, Callable[[float], Sides]] = {
-    "gaussian": lambda s: Sides(
+_CLOSED_FORMS: dict[str, Callable[[float], RadialDistribution]] = {
+    "gaussian": lambda s: RadialDistribution(
         lambda r: 2 * ndtr(-r),
         lambda inside, outside: np.where(inside < 0.5, np.sqrt(2 * gammaincinv(0.5, inside)), -ndtri(0.5 * outside)),
     ),
-    "t": lambda s: Sides(
-        lambda r: 2 * t_share(-r, np.asarray(s)),
+    "t": lambda s: RadialDistribution(
+        lambda r: 2 * t_cdf(-r, np.asarray(s)),
         lambda inside, outside: np.abs(
-            np.where(inside < 0.5, t_point(0.5 + 0.5 * inside, np.asarray(s)), t_point(0.5 * outside, np.asarray(s)))
+            np.where(
+                inside < 0.5, t_quantile(0.5 + 0.5 * inside, np.asarray(s)), t_quantile(0.5 * outside, np.asarray(s))
+            )
         ),
     ),
-    "laplace": lambda s: Sides(
+    "laplace": lambda s: RadialDistribution(
         lambda r: np.exp(-r),
         lambda inside, outside: np.where(inside < 0.5, -np.log1p(-inside), -np.log(outside)),
     ),
     "power": _power,
     "logistic": _logistic,
-    "uniform": lambda s: Sides(lambda r: np.maximum(1 - r, 0.0), lambda inside, outside: inside),
+    "uniform": lambda s: RadialDistribution(lambda r: np.maximum(1 - r, 0.0), lambda inside, outside: inside),
 }
 
 
-# ------------------------------------------------------------------------- any function
+# ----------------------------------------------------------------- profiles from functions
 
 
-def _of_function(profile: Callable[..., Any]) -> Sides:
-    """Panels in t = log r on which two rules agree; shares are sums from the nearer end, and a piece of one panel."""
+def _of_function(profile: Callable[..., Any]) -> RadialDistribution:
+    """Adaptive quadrature in t = log r; probabilities are sums of panels from the nearer end, and part of one panel."""
     at = _log_integrand(profile_of(profile).log_f, 1.0, 1, 0)
     top, low, high = _range(at)
 
@@ -117,11 +119,11 @@ def _of_function(profile: Callable[..., Any]) -> Sides:
         at = table.place(inside * whole, beyond * whole, inside < 0.5, density, piece)
         return np.where(beyond <= 0, last, np.where(inside <= 0, 0.0, np.minimum(np.exp(at), last)))
 
-    return Sides(outside, radius)
+    return RadialDistribution(outside, radius)
 
 
 class Table(NamedTuple):
-    """Shares below and above many edges: a share is looked up, and only its last digits are searched for."""
+    """Probabilities below and above a fine grid: quantiles start from the table and are refined by Newton's method."""
 
     edges: Array  # (m + 1,)
     mass: Array  # (m,): between two edges
@@ -130,7 +132,7 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, edges: Array, piece: Callable[[Array, Array], Array]) -> Table:
-        """Each panel cut in eight, so that a straight line is near."""
+        """The table with each panel divided into eight, so that linear interpolation is a good start."""
         fine = np.append((edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(8) / 8)).ravel(), edges[-1])
         mass = piece(fine[:-1], fine[1:])
         inner, outer = np.cumsum(mass), np.cumsum(mass[::-1])[::-1]
@@ -140,7 +142,7 @@ class Table(NamedTuple):
         self, below: Array, above: Array, from_below: Mask, density: Callable[[Array], Array],
         piece: Callable[[Array, Array], Array],
     ) -> Array:  # fmt: skip
-        """Where so much lies below, or, seen from the other end, above."""
+        """The place t with these probabilities below and above, by the more accurate of the two."""
         last = len(self.mass) - 1
         by_inner = np.searchsorted(self.inner, below, side="right") - 1
         by_outer = last + 1 - np.searchsorted(self.outer[::-1], above, side="left")
@@ -155,7 +157,7 @@ class Table(NamedTuple):
 
 
 class Search(NamedTuple):
-    """From an end of each interval to where `wanted` lies between: Newton's steps, halvings where they would stray."""
+    """Safeguarded Newton search for the places up to which the integral from `end` is `wanted`."""
 
     end: Array
     side: Array  # 1 from the lower end, −1 from the upper one
@@ -164,27 +166,27 @@ class Search(NamedTuple):
     piece: Callable[[Array, Array], Array]
 
     def run(self, low: Array, high: Array, first: Array) -> Array:
-        """The places, from brackets and first guesses; those that are found are left alone."""
+        """The places, from brackets and initial values; places that have converged are left alone."""
         t, low, high = (np.array(part).ravel() for part in (first, low, high))
         end, side, wanted = (part.ravel() for part in (self.end, self.side, self.wanted))
         before, at = high - low, np.arange(len(t))
         for _ in range(HALVINGS):
             now = t[at]
-            away = self.piece(end[at], now) - side[at] * wanted[at]
-            low[at], high[at] = np.where(away < 0, now, low[at]), np.where(away < 0, high[at], now)
-            step = away / np.maximum(self.density(now), TINY)
+            residual = self.piece(end[at], now) - side[at] * wanted[at]
+            low[at], high[at] = np.where(residual < 0, now, low[at]), np.where(residual < 0, high[at], now)
+            step = residual / np.maximum(self.density(now), TINY)
             new, slow = now - step, np.abs(step) > 0.5 * before[at]
-            astray = slow | (new < low[at]) | (new > high[at])
-            t[at] = np.where(astray, 0.5 * (low[at] + high[at]), new)
+            bisect = slow | (new < low[at]) | (new > high[at])
+            t[at] = np.where(bisect, 0.5 * (low[at] + high[at]), new)
             before[at] = np.abs(t[at] - now)
-            at = at[before[at] > SETTLED]
+            at = at[before[at] > STEP_TOLERANCE]
             if not len(at):
                 break
         return t.reshape(np.shape(first))
 
 
 def _panels(density: Callable[[Array], Array], low: float, high: float) -> tuple[Array, Array]:
-    """Edges of panels in order, and what lies in each: cut in two until Gauss and Kronrod agree."""
+    """Panel edges and integrals: panels are bisected until the Gauss and Kronrod rules agree."""
     left = np.linspace(low, high, PANELS + 1)[:-1]
     right = left + (high - low) / PANELS
     done: list[Array] = []
@@ -192,10 +194,10 @@ def _panels(density: Callable[[Array], Array], low: float, high: float) -> tuple
         half = 0.5 * (right - left)
         values = density(left[:, None] + half[:, None] * (1 + NODES))
         fine, rough = half * (values @ KRONROD), half * (values[:, 1::2] @ GAUSS)
-        wrong = np.abs(fine - rough) + half * MARGIN * _unlike_ends(density, values, left, right)
-        bad = wrong > 1e-4 * TOLERANCE
+        error = np.abs(fine - rough) + half * MARGIN * _endpoint_error(density, values, left, right)
+        bad = error > 1e-4 * TOLERANCE
         if depth == SHARPEST:
-            _refuse_rough(float(wrong.sum()))
+            _refuse_inaccurate(float(error.sum()))
             bad[:] = False
         done.append(np.stack([left, right, fine])[:, ~bad])
         if not bad.any():
@@ -207,25 +209,25 @@ def _panels(density: Callable[[Array], Array], low: float, high: float) -> tuple
     return np.append(found[0], found[1, -1]), found[2]
 
 
-def _unlike_ends(density: Callable[[Array], Array], values: Array, left: Array, right: Array) -> Array:
-    """How far the ends of each panel are from what its nodes foretell: a jump beyond the last node shows only there."""
-    foretold = values @ _ends().T
-    return np.asarray(np.abs(np.stack([density(left), density(right)], axis=1) - foretold).max(axis=1))
+def _endpoint_error(density: Callable[[Array], Array], values: Array, left: Array, right: Array) -> Array:
+    """Error of the panel's polynomial at its endpoints: detects a jump beyond the last node."""
+    extrapolated = values @ _ends().T
+    return np.asarray(np.abs(np.stack([density(left), density(right)], axis=1) - extrapolated).max(axis=1))
 
 
 @cache
 def _ends() -> Array:
-    """Weights (2, 15) that carry a polynomial from the nodes to −1 and 1."""
+    """Weights (2, 15) that extrapolate a polynomial from the nodes to −1 and 1."""
     legendre = np.polynomial.legendre.legvander
     return np.asarray(np.linalg.solve(legendre(NODES, 14).T, legendre(np.array([-1.0, 1.0]), 14).T).T)
 
 
-def _refuse_rough(error: float) -> None:
+def _refuse_inaccurate(error: float) -> None:
     if not error <= TOLERANCE:
-        expected, remedy = f"the distribution function must be found to {TOLERANCE:g}", "give a smoother profile"
+        expected, remedy = f"the CDF must be accurate to {TOLERANCE:g}", "give a smoother profile"
         raise DomainError(sentence("Elliptical", expected, f"an error of {error:.2g}", remedy))
 
 
-_remembered = lru_cache(64)(_of_function)
+_cached = lru_cache(64)(_of_function)
 
-__all__ = ["Sides", "sides_of"]
+__all__ = ["RadialDistribution", "radial_distribution"]

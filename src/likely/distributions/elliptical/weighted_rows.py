@@ -1,4 +1,4 @@
-"""The rows themselves as a statistic: distinct rows with their added weights, for distributions that must see them."""
+"""Distinct rows with summed weights as a statistic, for distributions without a fixed-size sufficient statistic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows(Addable, Value):
-    """Distinct rows in order, and the weight of each, or under each of K weightings."""
+    """Distinct rows, sorted, and the weight of each; (K, m) weights for a stack of K members."""
 
     values: Array  # (m, d): sorted, no two alike
     each: Array  # (..., m)
@@ -29,12 +29,14 @@ class WeightedRows(Addable, Value):
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(self.each.sum())
 
     def __add__(self, other: WeightedRows) -> Self:
         if self.values.shape[1] != other.values.shape[1] or self.each.shape[:-1] != other.each.shape[:-1]:
-            raise ShapeError(sentence("WeightedRows", "both must have as many columns and members", other.values.shape))
+            raise ShapeError(
+                sentence("WeightedRows", "both must have the same columns and members", other.values.shape)
+            )
         values = np.concatenate([self.values, other.values])
         return self._of(values, np.concatenate([self.each, other.each], axis=-1))
 
@@ -53,16 +55,16 @@ class WeightedRows(Addable, Value):
     __rmul__ = __mul__
 
     def member(self, k: Any) -> Self:
-        """The rows of one member of a stack, or of some."""
+        """The rows of one member of a stack, or of several."""
         return self._of(self.values, np.array(self.each[k]))
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """The rows of all members together."""
         return self if self.each.ndim == 1 else self._of(self.values, np.asarray(self.each.sum(axis=0)))
 
 
 def weighted_rows(z: Array, shares: Any, members: int | None) -> WeightedRows:
-    """The statistic of complete rows (n, d) under weights (m, n)."""
+    """Statistics of complete rows (n, d) under weights (m, n)."""
     each = np.asarray(shares.toarray() if hasattr(shares, "toarray") else shares)
     each = each[0] if members is None else np.repeat(each, members, axis=0) if len(each) < members else each
     return WeightedRows._of(z, each)

@@ -1,4 +1,4 @@
-"""Full, diagonal, spherical: which one a covariance is, and whether it can be one. Nothing is guessed."""
+"""Kinds of covariance (full, diagonal, spherical): recognized by shape, validated as positive semidefinite."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.numerics import small_matrices, spd
 
 KINDS = ("full", "diagonal", "spherical")
-SMALL = 256  # entries of a covariance up to which a look at each is cheap
-MANY, FEW = 256, 8  # members from which, and columns up to which, one sweep an entry beats a factorization a member
+SMALL = 256  # entries of a covariance up to which checking each one is cheap
+# members from which, and columns up to which, one pass per entry beats one factorization per member
+MANY, FEW = 256, 8
 
 
-def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array, str]:
-    """Covariance in the shape of its kind; nothing is guessed where two readings exist."""
+def covariance_and_kind(mean: Array, covariance: Array, kind: str | None) -> tuple[Array, str]:
+    """The covariance in the shape of its kind, and the kind; ambiguous shapes raise."""
     if kind is not None and kind not in KINDS:
         raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
     d, lead, shape = mean.shape[-1], mean.shape[:-1], covariance.shape
     if kind is None and len(shape) <= 2 and shape == (d,) * len(shape):
         return covariance, KINDS[2 - len(shape)]
     shared = {(): "spherical", (d,): "diagonal", (d, d): "full"}
-    each = {(*lead, d, d): "full"} if lead else {}
+    per_member = {(*lead, d, d): "full"} if lead else {}
     if lead and d == 1 and lead != (1,):
-        each[(*lead, 1)] = "diagonal"  # of one column there is no other reading
+        per_member[(*lead, 1)] = "diagonal"  # with one column the shape is not ambiguous
     named = {"spherical": lead, "diagonal": (*lead, d), "full": (*lead, d, d)}
     if kind is not None and shape == named[kind]:
         return covariance, kind
-    found = shared.get(shape) or each.get(shape)
+    found = shared.get(shape) or per_member.get(shape)
     if found is None:
         hint = 'diagonals (K, d) need kind="diagonal", numbers (K,) need kind="spherical"' if lead else ""
         expected = f"covariance for mean {mean.shape} must be a number, ({d},), ({d}, {d})" + (
@@ -40,6 +41,7 @@ def understood(mean: Array, covariance: Array, kind: str | None) -> tuple[Array,
 
 
 def _widened(covariance: Array, found: str, kind: str, d: int) -> Array:
+    """A spherical or diagonal covariance in the shape of a more general kind."""
     if KINDS.index(found) < KINDS.index(kind):
         raise ShapeError(sentence("Gaussian", f"a {kind} covariance is needed", f"a {found} one", "or leave kind out"))
     if found == "spherical" and kind != "spherical":
@@ -47,10 +49,10 @@ def _widened(covariance: Array, found: str, kind: str, d: int) -> Array:
     return covariance[..., None] * np.eye(d) if (found, kind) == ("diagonal", "full") else covariance
 
 
-def check_spread(covariance: Array, kind: str) -> None:
-    """Raise unless the covariance is one: no negative variance in any direction."""
+def check_covariance(covariance: Array, kind: str) -> None:
+    """Raise unless the covariance is symmetric and positive semidefinite."""
     if kind != "full":
-        # a filter makes a distribution or two per frame: of few numbers the least is found faster among Python's own
+        # a filter makes one or two distributions per time step: the minimum of few numbers is faster in plain Python
         least = min(covariance.ravel().tolist()) if 0 < covariance.size <= SMALL else covariance.min(initial=0.0)
         if least < 0:
             raise DomainError(sentence("Gaussian", "variances must not be negative", float(least)))
@@ -62,12 +64,12 @@ def check_spread(covariance: Array, kind: str) -> None:
 
 @lru_cache(maxsize=256)
 def _check_small(numbers: bytes, d: int) -> None:
-    """The same for one small matrix. Matrices that passed are cached: the distributions of a filter often share one."""
+    """`_check_full` of one small matrix, cached: the distributions of a filter often share one covariance."""
     _check_full(np.frombuffer(numbers).reshape(d, d))
 
 
 def _check_full(covariance: Array) -> None:
-    if (covariance.shape[-1] == 1 and covariance.min() >= 0) or _plainly_definite(covariance):
+    if (covariance.shape[-1] == 1 and covariance.min() >= 0) or _all_definite(covariance):
         return
     if not spd.is_symmetric(covariance):
         raise DomainError(sentence("Gaussian", "covariance must be symmetric", remedy="pass (C + C.T) / 2"))
@@ -79,8 +81,8 @@ def _check_full(covariance: Array) -> None:
             raise DomainError(sentence("Gaussian", "covariance must not have negative eigenvalues", f"{least:.3g}"))
 
 
-def _plainly_definite(covariance: Array) -> bool:
-    """True if a big stack with few columns is seen to be sound without a look at each member; else look."""
+def _all_definite(covariance: Array) -> bool:
+    """True if one vectorized Cholesky factorization shows a large stack with few columns to be positive definite."""
     if covariance.ndim != 3 or len(covariance) < MANY or covariance.shape[-1] > FEW:
         return False
     if not (covariance == np.swapaxes(covariance, 1, 2)).all():

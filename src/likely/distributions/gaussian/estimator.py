@@ -1,4 +1,4 @@
-"""A Gaussian learned from rows."""
+"""Estimator of a Gaussian density: covariance structure, prior or shrinkage, posterior predictive."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from st
 
 
 class GaussianDensity(DensityEstimator):
-    """Learn a Gaussian: `model_` is a `Gaussian` (a `StudentT` if parameters are integrated out).
+    """Estimate a Gaussian density: `model_` is a `Gaussian` (a `StudentT` if parameters are integrated out).
 
-    - **covariance**: "full", "diagonal", "spherical"; "pooled": one covariance for all members of the stack in
-      which the density stands (the classes of a `BayesClassifier`; alone it equals "full"); "interpolated": each
-      class's own moved toward the pooled one; "emphasized": toward its own diagonal (Ney 3.5).
+    - **covariance**: "full" (QDA), "diagonal", "spherical"; "pooled" (LDA): one covariance for all members of a stack
+      (the classes of a `BayesClassifier`; for a single density it equals "full"); "interpolated": each class
+      covariance is shrunk toward the pooled one; "emphasized": toward its own diagonal (Ney 3.5).
     - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
       (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
-    - **pooling**: what the pooled covariance is: the mean over "observation"s, or over "class"es.
-    - **blend**: how far the last two move, 0 … 1, or "leave-one-out": chosen class by class so that each row is best
-      explained by the others; equal rows are left out together. `fit` finds this weight in a second pass over the
+    - **pooling**: how covariances are pooled: weighted by "observation" (rows), or equally by "class".
+    - **blend**: shrinkage weight of the last two, 0 … 1, or "leave-one-out": chosen per class to maximize the
+      leave-one-out log-likelihood; equal rows are left out together. `fit` finds this weight in a second pass over the
       rows. It is exact for a given prior or none; with the weak prior its own dependence on the left-out row is
       neglected in part (its mean and its shrinkage of correlations; at most 0.02 nats in total in 100 sets). Where the
-      rows are gone (`partial_fit`), have missing entries or belong to hidden components, the weight is an approximation
-      from the statistics, best for Gaussian rows. The ends, 0 and 1, are what the same prior gives for "full" and for
-      "pooled" (or the diagonal of "full"). `shares_` holds the weights, `shares_by_` how they were found.
-    - **predictive**: None plugs estimates in; "mean" integrates the mean out, a Gaussian that is wider where rows
-      were few; "all" the covariance too, a t distribution (Worksheet 6, Ney 3.8). Needs a prior. With missing entries,
-      "mean" counts for each column the rows that show it, and "all" needs a diagonal or spherical covariance.
-    - **noise**: known covariance of an observation error at prediction that training did not have: a number, (d,) or
-      (d, d).
-    - **max_iter, tol**: of the EM iteration that gaps (NaN) make necessary for a full covariance.
+      rows are not available (`partial_fit`), have missing entries or belong to latent components, the weight is an
+      approximation from the sufficient statistics, best for Gaussian rows. 0 and 1 give what the same prior gives for
+      "full" and for "pooled" (or the diagonal of "full"). `shares_`: the weights, `shares_by_`: how they were found.
+    - **predictive**: None uses point estimates (plug-in); "mean" integrates the mean out: a Gaussian with a larger
+      covariance where rows are few; "all" integrates the covariance out too: a Student-t distribution (Worksheet 6,
+      Ney 3.8). Needs a prior. With missing entries, "mean" uses the number of observed entries per column, and "all"
+      needs a diagonal or spherical covariance.
+    - **noise**: known covariance of an additive measurement error at prediction that training did not have: a number,
+      (d,) or (d, d).
+    - **max_iter, tol**: of the EM iteration for missing values (NaN) with a full covariance.
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal([1.0, 5.0], [1.0, 2.0], (1000, 2))
@@ -80,7 +81,7 @@ class GaussianDensity(DensityEstimator):
         tied = members is not None and self.covariance == "pooled" and self.pooling == "observation"
         return Gaussian.blank(X[:4096], kind=kind, members=members, tied=tied)
 
-    # ------------------------------------------------- from learned to scoring
+    # ------------------------------------- from the estimate to the model that scores
 
     def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
         self._refuse_contradictions()
@@ -100,7 +101,7 @@ class GaussianDensity(DensityEstimator):
             raise DomainError(sentence("GaussianDensity", expected, remedy=remedy))
 
     def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
-        """Choose how far each class's covariance moves: by the rows where they are at hand, else by the statistics."""
+        """Choose the shrinkage weight per class: from the rows if available, else from the sufficient statistics."""
         if self.covariance not in BLENDS or (self.covariance == "interpolated" and model.members is None):
             for name in ("shares_", "shares_by_"):
                 self.__dict__.pop(name, None)
@@ -111,9 +112,9 @@ class GaussianDensity(DensityEstimator):
         elif rows is None or not stats.complete:
             self.shares_, self.shares_by_ = blend.by_statistics(), APPROXIMATE
         else:
-            seen = ~np.isnan(rows.x).any(axis=1)  # a row of nothing but gaps has no say
+            complete = ~np.isnan(rows.x).any(axis=1)  # rows without any observed entry are left out
             parts = (rows.x, rows.weight, rows.labels)
-            x, weight, labels = parts if seen.all() else (None if a is None else a[seen] for a in parts)
+            x, weight, labels = parts if complete.all() else (None if a is None else a[complete] for a in parts)
             whole = Blocks.of(x, weight, labels=labels)
             distinct = Threads().total(lambda b: DistinctRows.of(b.x, b.weight, b.labels, model.members), whole.whole())
             edges = np.array([0, len(distinct)]) if distinct.edges is None else distinct.edges
@@ -130,34 +131,34 @@ class GaussianDensity(DensityEstimator):
         return self.covariance in BLENDS and self.blend == "leave-one-out"
 
     def _ends(self, stats: Any, prior: Any) -> Blend:
-        """What covariances lie between."""
+        """Class covariances and shrinkage targets."""
         stats = _as_stack(stats) if stats.shift.ndim == 1 else stats
         return Blend.of(stats, prior, "none" if self.covariance == "emphasized" else self.pooling, self.prior == "weak")
 
     def _blended(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
-        """Each class's own covariance, moved toward the pooled one or toward its diagonal."""
-        alone = model.members is None
-        if alone and self.covariance == "interpolated":
-            return model  # there is nothing else to lean on
+        """The model with class covariances shrunk toward the pooled covariance or their own diagonal."""
+        single = model.members is None
+        if single and self.covariance == "interpolated":
+            return model  # there is no pooled covariance to shrink to
         blend = self._ends(stats, prior)
         covariance = blend.at(np.where(blend.weight > 0, self.shares_, 1.0))
         base = Gaussian.trusted(mean=np.atleast_2d(model.mean), covariance=covariance, kind="full")
-        lifted = base._regular(covariance, _as_stack(stats) if alone else stats)
-        return Gaussian.trusted(mean=model.mean, covariance=np.array(lifted[0] if alone else lifted), kind="full")
+        regular = base._regularized(covariance, _as_stack(stats) if single else stats)
+        return Gaussian.trusted(mean=model.mean, covariance=np.array(regular[0] if single else regular), kind="full")
 
     def _integrated(self, model: Gaussian, stats: Any, prior: Any) -> Any:
-        """The distribution of the next row: the mean, or mean and covariance, integrated out."""
+        """Posterior predictive distribution: the mean, or mean and covariance, integrated out."""
         if stats.filled:
             return self._integrated_mean(model, stats, prior)
-        if prior is None or self.predictive == "all" or hasattr(prior, "belief"):  # the last knows its covariance
+        if prior is None or self.predictive == "all" or hasattr(prior, "belief"):  # the last has a known covariance
             suited = None if prior is None else model._suited_prior(prior)
             return predictive(model, model._suited(stats), suited, "GaussianDensity")
-        grown = 1.0 + 1.0 / np.asarray(prior.update(model._suited(stats)).kappa)
+        factor = 1.0 + 1.0 / np.asarray(prior.update(model._suited(stats)).kappa)
         if model.kind == "full":
-            covariance = model.covariance_matrix * grown[..., None, None]
+            covariance = model.covariance_matrix * factor[..., None, None]
             return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
-        grown = grown if grown.ndim == model.mean.ndim else grown[..., None]
-        return Gaussian.trusted(mean=model.mean, covariance=model.variance * grown, kind="diagonal")
+        factor = factor if factor.ndim == model.mean.ndim else factor[..., None]
+        return Gaussian.trusted(mean=model.mean, covariance=model.variance * factor, kind="diagonal")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -165,41 +166,42 @@ class GaussianDensity(DensityEstimator):
         return tags
 
     def _integrated_mean(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
-        """The same from rows with gaps: Σ + GΣG, G = diag(κ + nⱼ)^-½, where nⱼ rows show column j.
+        """Mean integrated out with missing entries: Σ + GΣG, G = diag(κ + nⱼ)^-½, where nⱼ rows have column j observed.
 
-        With no gaps that is (1 + 1/(κ + n)) Σ. Entries of other columns, too, tell of a mean whose own entry is
-        missing, so that its variance is σⱼⱼ/(κ + nⱼ) at most: the distribution is a little too wide, never too narrow.
+        Without missing entries that is (1 + 1/(κ + n)) Σ. Correlated columns, too, carry information about the mean of
+        a column whose entry is missing, so that its variance is at most σⱼⱼ/(κ + nⱼ): the predictive covariance is
+        slightly too large, never too small.
         """
         if self.predictive == "all" or hasattr(prior, "belief"):
             expected = "integrating parameters of a full covariance out in closed form needs complete rows"
             remedy = 'use predictive="mean" with prior="weak", or covariance="diagonal", or leave such rows out'
             raise DomainError(sentence("GaussianDensity", expected, "missing entries (NaN)", remedy))
         if prior is None:
-            return predictive(model, stats, prior, "GaussianDensity")  # says what is missing
-        seen = np.asarray(prior.kappa)[..., None] + stats.observed
-        root = 1.0 / np.sqrt(seen)
+            return predictive(model, stats, prior, "GaussianDensity")  # raises: a prior is needed
+        counts = np.asarray(prior.kappa)[..., None] + stats.observed
+        root = 1.0 / np.sqrt(counts)
         covariance = model.covariance_matrix * (1.0 + root[..., :, None] * root[..., None, :])
         return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
 
     @property
     def mean_(self) -> Any:
-        """The learned mean (d,)."""
+        """Estimated mean (d,)."""
         return self._learned.mean
 
     @property
     def covariance_(self) -> Any:
-        """The covariance that scores: (d, d), (d,) or a number, by kind."""
+        """Covariance of `model_`: (d, d), (d,) or a number, by kind."""
         return self.model_.covariance
 
 
 def _as_stack(stats: Any) -> Any:
-    """One distribution's moments as a stack of one."""
+    """Moments of one distribution as those of a stack with one member."""
     names = ("weight", "shift", "scatter", "entropy")
     return stats.replace(**{name: getattr(stats, name)[None] for name in names}, seen=None)
 
 
 def _noisy(model: Any, noise: Any) -> Gaussian:
-    """The distribution of a row that is observed with an independent error of known covariance."""
+    """The distribution of rows with independent additive measurement error of known covariance."""
     try:
         error = np.asarray(noise, dtype=np.float64)
     except (TypeError, ValueError) as bad:

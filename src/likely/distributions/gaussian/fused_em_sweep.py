@@ -1,8 +1,8 @@
-"""The E-step and the sums of the M-step in one sweep: features of a strip of rows are formed once and used twice.
+"""Fused E-step and accumulation of sufficient statistics: the features of a strip of rows are used for both.
 
-log p(x | k) of all members is one product of the members' natural parameters with the features (1, u, u uᵀ) of
-rows; the statistics are one product of the features with the members' shares. In between, shares are settled by
-whoever owns the labels. Both products find the strip still in cache.
+log p(x | k) of all members is one product of the members' natural parameters with the features (1, u, u uᵀ) of rows
+(an exponential family); the sufficient statistics are one product of the features with the responsibilities. Between
+the two, the caller (mixture, HMM) turns log-densities into responsibilities. Both products find the strip in cache.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from likely.core.arrays import Array
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 
-FAR = 1e4  # squared distance of a mean from the frame's origin, in variances, at which sums are still right to 1e-11
+FAR = 1e4  # squared distance of a mean from the frame's origin, in variances, at which sums are accurate to 1e-11
 
-Settle = Callable[[Array, slice], Array]  # logs (K, rows) of a strip become what each member counts of them
+Responsibilities = Callable[[Array, slice], Array]  # joint log-densities (K, rows) of a strip → weights (K, rows)
 
 
 def shared_sweep(
-    distribution: Any, x: Array, offset: Array, settle: Settle, edges: list[tuple[int, int]] | None = None,
-    scored: list[float] | None = None,
+    distribution: Any, x: Array, offset: Array, responsibilities: Responsibilities,
+    edges: list[tuple[int, int]] | None = None, scored: list[float] | None = None,
 ) -> Moments | ColumnMoments | None:  # fmt: skip
-    """Statistics of complete rows (n, d) under shares that `settle` makes of log p(x | k) + offset_k.
+    """Sufficient statistics of complete rows (n, d), weighted by `responsibilities` of log p(x | k) + offset_k.
 
-    None where the sweep does not apply: few members, one covariance for all, rows with gaps, or rows so far out that
-    the product would lose digits. Nothing has been counted then that could not be counted again. `edges` says where
-    strips begin and end, for those that must not be cut elsewhere. `scored` gains Σ share · (log p(x | k) + offset_k).
+    None where this does not apply: few members, one covariance for all, rows with missing entries, or rows so far
+    from the means that the product would lose digits. There are no side effects then. `edges` are the boundaries of
+    strips, where the caller needs certain ones. `scored` gains Σ responsibility · (log p(x | k) + offset_k).
     """
     form, natural = distribution.form, distribution._natural
     if natural is None or form.shared or not form.reach > 0 or form._needles:
@@ -37,24 +37,24 @@ def shared_sweep(
     natural = np.array(natural)
     natural[0] += offset
     d, (p, K) = x.shape[1], natural.shape
-    sums, kept = np.zeros((p, K)), []
+    sums, weights = np.zeros((p, K)), []
     constant = (distribution._constant + offset)[form.thin]
     length = np.empty(len(x))
     for at, features in form.strips(x, natural, length, edges):
         logs = np.matmul(natural.T, features)
         if len(form.thin):
             form.white_logs(features[1 : d + 1], constant, logs)
-        kept.append(settle(logs, at))
-        sums += features @ kept[-1].T
+        weights.append(responsibilities(logs, at))
+        sums += features @ weights[-1].T
     if not length.max(initial=0.0) <= form.reach:  # a NaN is not below it either
         return None
     if scored is not None:
         scored.append(float(np.vdot(natural, sums)))
-    return _moments(distribution, x, kept, sums, d)
+    return _moments(distribution, x, weights, sums, d)
 
 
-def _moments(distribution: Any, x: Array, shares: list[Array], sums: Array, d: int) -> Moments | ColumnMoments | None:
-    """Sums of features in the frame's units, as moments about the distribution's origin."""
+def _moments(distribution: Any, x: Array, weights: list[Array], sums: Array, d: int) -> Moments | ColumnMoments | None:
+    """Moments about the distribution's origin from weighted sums of features in the units of the frame."""
     origin, unit = distribution.form.frame
     total, rest = sums[0].copy(), moments._ratio(sums[1 : d + 1].T, sums[0][:, None])
     shift = np.where(total[:, None] > 0, (origin - distribution.origin) + rest * unit, 0.0)
@@ -68,9 +68,9 @@ def _moments(distribution: Any, x: Array, shares: list[Array], sums: Array, d: i
     if not np.isfinite(scatter).all():
         return None
     far = np.flatnonzero(moments._far(rest, square, total[:, None], FAR).any(axis=1))
-    again = distribution.some(far).collect(x, np.concatenate([s[far].T for s in shares])) if len(far) else None
-    if again is not None:  # about their own means, where the frame's origin would cost digits
-        shift[far], scatter[far] = again.shift, again.scatter
+    exact = distribution.some(far).collect(x, np.concatenate([w[far].T for w in weights])) if len(far) else None
+    if exact is not None:  # about their own means, where the frame's origin would cost digits
+        shift[far], scatter[far] = exact.shift, exact.scatter
     if distribution.kind == "full":
         return Moments.trusted(
             weight=total, origin=distribution.origin, shift=shift, scatter=moments._not_negative(scatter),

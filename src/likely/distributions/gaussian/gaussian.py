@@ -1,4 +1,4 @@
-"""The Gaussian: where we think it is, and how sure we are in every direction."""
+"""Multivariate normal distribution: full, diagonal or spherical covariance, stacks, missing entries integrated out."""
 
 from __future__ import annotations
 
@@ -29,36 +29,38 @@ from likely.core.errors import DataError, DomainError, ShapeError, enumerated, s
 from likely.core.warnings import tell
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
-from likely.distributions.gaussian.covariance_types import KINDS, check_spread, understood
+from likely.distributions.gaussian.covariance_types import KINDS, check_covariance, covariance_and_kind
 from likely.distributions.gaussian.gaussian_algebra import Algebra
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
-from likely.distributions.gaussian.rows_by_label import gather_rows, in_turns, members_of
-from likely.distributions.gaussian.variance_floors import column_floor, flats_lifted, lift, warn_of_unseen
+from likely.distributions.gaussian.rows_by_label import gather_rows, rows_per_member, sum_over_slices
+from likely.distributions.gaussian.variance_floors import column_floor, raise_to_floor, regularized, warn_of_unobserved
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
 
-LOOK = 1024  # rows that a first look takes
+BLANK_ROWS = 1024  # rows from which `blank` takes its mean and variance
 SEGMENTS = 16  # members from which rows with labels may be summed in segments rather than member by member
-SHARE = 20_000  # products of entries a member, below which they are: a call a member would cost more
+SEGMENT_PRODUCTS = 20_000  # products of entries per member, below which they are: a call per member would cost more
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Algebra):
-    """log N(x | μ, Σ) = −½ [d log 2π + log det Σ + (x − μ)ᵀ Σ⁻¹ (x − μ)]   (Herbst 2.3, Ney 1.5).
+    """Multivariate normal distribution with mean μ and covariance Σ   (Bishop 2.3; Herbst 2.3, Ney 1.5).
 
-    One value, or a stack of K members. `covariance` is a matrix, a vector (the diagonal) or a number
-    (spherical). For a stack, mean (K, d), a number, (d,) or (d, d) is shared by all members; one a
-    member has the leading axis K; diagonals (K, d) and numbers (K,) need `kind`. A covariance may be
-    singular: the density is then that on its flat, and −inf off it. NaN entries of x are integrated out.
+    log N(x | μ, Σ) = −½ [d log 2π + log det Σ + (x − μ)ᵀ Σ⁻¹ (x − μ)].
+
+    One distribution, or a stack of K members. `covariance` is a matrix, a vector (the diagonal) or a number
+    (spherical). For a stack, mean (K, d), a covariance of shape (), (d,) or (d, d) is shared by all members; one
+    per member has the leading axis K; diagonals (K, d) and numbers (K,) need `kind`. A covariance may be singular:
+    the density is then that on its support μ + range(Σ), and −inf elsewhere. NaN entries of x are integrated out.
 
     >>> g = Gaussian([0.0, 1.0], [[2.0, 0.3], [0.3, 1.0]])
     >>> g.log_prob([[0.0, 1.0], [0.5, np.nan]]).round(4)
     array([-2.1614, -1.328 ])
     """
 
-    one_distribution = True  # a prior is of this distribution or of none of it
+    one_distribution = True  # a prior applies to all parameters or to none
 
     mean: Array  # (d,) or (K, d)
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
@@ -69,13 +71,13 @@ class Gaussian(Algebra):
         mean = mean if mean.ndim else mean[None].copy()
         if mean.ndim > 2 or not mean.size:
             raise ShapeError(sentence("Gaussian", "mean must have shape (d,) or (K, d)", mean.shape))
-        covariance, kind = understood(mean, parameter(self.covariance, "Gaussian", "covariance"), self.kind)
-        check_spread(covariance, kind)
+        covariance, kind = covariance_and_kind(mean, parameter(self.covariance, "Gaussian", "covariance"), self.kind)
+        check_covariance(covariance, kind)
         self._set(mean=mean, covariance=covariance, kind=kind, _is_finite=True)
 
     @cached_property
     def _is_finite(self) -> bool:
-        """True if all parameters are finite. The constructor refuses others; a sum of distributions may overflow."""
+        """True if all parameters are finite. The constructor rejects others; a sum of distributions may overflow."""
         return all_finite(self.mean) and all_finite(self.covariance)
 
     # ------------------------------------------------------------------ shape
@@ -101,7 +103,7 @@ class Gaussian(Algebra):
         return Gaussian.trusted(mean=self.mean[k].copy(), covariance=np.array(covariance), kind=self.kind)
 
     def some(self, index: Any) -> Gaussian:
-        """Some members, as a stack that keeps its statistics about the same origin."""
+        """Members `index` as a stack that keeps its statistics about the same origin."""
         covariance = self.covariance if self.tied else self.covariance[index]
         part = Gaussian.trusted(mean=self.mean[index], covariance=np.array(covariance), kind=self.kind)
         part.__dict__["origin"] = self.origin
@@ -109,54 +111,54 @@ class Gaussian(Algebra):
 
     @property
     def smallest_eigenvalue(self) -> float:
-        """The least variance in any direction, over all members."""
+        """Smallest eigenvalue of the covariances of all members."""
         if self.kind != "full":
             return float(self.covariance.min())
         if self.form.roots is None:
             return 0.0
-        # through the inverse: in columns of unlike units the least eigenvalue itself is lost beside the largest
+        # through the inverse: in columns of unlike units the smallest eigenvalue is lost in the rounding of the largest
         largest = np.linalg.norm(spd.inverse_factor(self.form.roots), ord=2, axis=(-2, -1)).max()
         return float(1.0 / largest) ** 2
 
     @cached_property
     def form(self) -> Quadratic:
-        """The squared distances of this distribution, with whatever factors they need, made once."""
-        spread, d = self.covariance, self.dim
+        """The quadratic form (x − μ)ᵀ Σ⁻¹ (x − μ) with its Cholesky factors, computed once."""
+        covariance, d = self.covariance, self.dim
         if self.kind == "spherical":
-            spread = np.repeat(spread[..., None], d, axis=-1)
-        lead = self.members is None or self.tied
-        return Quadratic(np.atleast_2d(self.mean), spread[None] if lead else spread, "Gaussian")
+            covariance = np.repeat(covariance[..., None], d, axis=-1)
+        add_axis = self.members is None or self.tied
+        return Quadratic(np.atleast_2d(self.mean), covariance[None] if add_axis else covariance, "Gaussian")
 
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: Any) -> Array:
-        """log N(x | μ, Σ) for rows (n, d): (n,), or (n, K) for a stack. NaN is 'not observed'."""
+        """log N(x | μ, Σ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         x = sliceable(_rows_like(x), self.dim)
         self.prepare(n_rows(x))
         return map_rows(self.log_prob_block, x, self.members)
 
     def prepare(self, n: int) -> None:
-        """Before n rows are scored: whatever pays for itself over so many."""
+        """Precompute what pays for itself when n rows are scored."""
         self.form.prepare(n)
 
     def log_prob_block(self, block: Any) -> Array:
-        """The same for rows that the cache holds, where NumPy was told to say nothing (as by `map_rows`).
+        """`log_prob` of one block of rows, called with NumPy's warnings off (as by `map_rows`).
 
-        Of a stack, the numbers of one member stand side by side.
+        For a stack, the result is contiguous in memory per member.
         """
         z = rows(block, self.dim, "Gaussian")
-        out = self.form.quietly(z, -0.5, self._constant, self._natural)
-        gaps = self._gaps(z, out)
-        if len(gaps):
-            out[gaps] = self._log_prob_gaps(z[gaps])
+        out = self.form.evaluate(z, -0.5, self._constant, self._natural)
+        incomplete = self._incomplete_rows(z, out)
+        if len(incomplete):
+            out[incomplete] = self._log_marginal(z[incomplete])
         return out if self.mean.ndim == 2 else out[:, 0]
 
-    def _gaps(self, x: Array, out: Array) -> Index:
-        """Rows with something missing; an infinity among the rows whose density came out as none is refused."""
-        odd = (~np.isfinite(out[:, 0])).nonzero()[0]
-        if len(odd):
-            refuse_infinite(x[odd], "Gaussian", odd)
-        return odd[np.isnan(out[odd, 0])]
+    def _incomplete_rows(self, x: Array, out: Array) -> Index:
+        """Indices of rows with missing entries; infinite entries raise. Only rows with non-finite `out` are checked."""
+        not_finite = (~np.isfinite(out[:, 0])).nonzero()[0]
+        if len(not_finite):
+            refuse_infinite(x[not_finite], "Gaussian", not_finite)
+        return not_finite[np.isnan(out[not_finite, 0])]
 
     @cached_property
     def _constant(self) -> Array:
@@ -166,39 +168,41 @@ class Gaussian(Algebra):
     def _natural(self) -> Array | None:
         return self.form.natural(-0.5, self._constant) if self.form.reach > 0 else None
 
-    def _log_prob_gaps(self, x: Array) -> Array:
-        q, logdet, seen = self.form.incomplete(x)
-        return -0.5 * (q + logdet + (seen if seen.ndim == 2 else seen[:, None]) * LOG_2PI)
+    def _log_marginal(self, x: Array) -> Array:
+        """log N(x_o | μ_o, Σ_oo) over the observed entries o of each row (n, K)."""
+        q, logdet, n_observed = self.form.incomplete(x)
+        return -0.5 * (q + logdet + (n_observed if n_observed.ndim == 2 else n_observed[:, None]) * LOG_2PI)
 
     def squared_distance(self, x: Any) -> Array:
-        """Squared Mahalanobis distance (x − μ)ᵀ Σ⁻¹ (x − μ) of rows; gaps are integrated out."""
+        """Squared Mahalanobis distance (x − μ)ᵀ Σ⁻¹ (x − μ) of rows; missing entries are integrated out."""
         zero = np.zeros(len(self.form.mean))
 
         def evaluate(block: Any) -> Array:
             z = rows(block, self.dim, "Gaussian")
             out = self.form.complete(z, 1.0, zero)
-            gaps = self._gaps(z, out)
-            if len(gaps):
-                out[gaps] = self.form.incomplete(z[gaps])[0]
+            incomplete = self._incomplete_rows(z, out)
+            if len(incomplete):
+                out[incomplete] = self.form.incomplete(z[incomplete])[0]
             return np.maximum(out if self.members else out[:, 0], 0.0)
 
         return map_rows(evaluate, _rows_like(x), self.members)
 
     def mahalanobis(self, x: Any) -> Array:
-        """Mahalanobis distance: how many standard deviations away, correlations considered (Herbst 2.3)."""
+        """Mahalanobis distance of rows: square root of `squared_distance` (Herbst 2.3)."""
         return np.sqrt(self.squared_distance(x))
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack."""
+        """Random samples (n, d), or (n, K, d) for a stack: μ + L e with Σ = L Lᵀ and standard normal e."""
         K, d = np.atleast_2d(self.mean).shape
         noise = rng.standard_normal((n, K, d))
         out = self.form.mean + self._colored(noise)
         return out if self.members else out[:, 0]
 
     def _colored(self, noise: Array) -> Array:
+        """Standard normal noise (n, K, d) times the Cholesky factor of each member."""
         if self.form.roots is None:
-            K = noise.shape[1]
-            factors = [f.factor for f in self.form.flats] * (K if len(self.form.flats) < K else 1)
+            K, supports = noise.shape[1], self.form.supports
+            factors = [s.factor for s in supports] * (K if len(supports) < K else 1)
             return np.stack([noise[:, k, : f.shape[1]] @ f.T for k, f in enumerate(factors)], axis=1)
         if self.form.diagonal:
             return noise * self.form.roots
@@ -208,12 +212,12 @@ class Gaussian(Algebra):
 
     @property
     def mode(self) -> Array:
-        """The most likely point: the mean."""
+        """Mode: the mean."""
         return self.mean
 
     @property
     def covariance_matrix(self) -> Array:
-        """The covariance written out: (d, d), or (K, d, d) for a stack."""
+        """Covariance as a full matrix: (d, d), or (K, d, d) for a stack."""
         c = self.covariance
         if self.kind != "full":
             c = (c if self.kind == "diagonal" else c[..., None])[..., None] * np.eye(self.dim)
@@ -221,25 +225,25 @@ class Gaussian(Algebra):
 
     @property
     def median(self) -> Array:
-        """The number that half of the draws exceed, for each column: the mean."""
+        """Median per column: the mean."""
         return self.mean
 
     @property
     def variance(self) -> Array:
-        """Variance of each column, the shape of the mean."""
+        """Variance per column, in the shape of the mean."""
         c = self.covariance
         if self.kind == "full":
             c = np.diagonal(c, axis1=-2, axis2=-1)
         return np.broadcast_to(c[..., None] if self.kind == "spherical" else c, self.mean.shape)
 
     def entropy(self, bits: bool = False) -> Any:
-        """½ log det 2πeΣ (Herbst 1.6), in nats or bits; one per member for a stack."""
+        """Differential entropy ½ log det 2πeΣ (Herbst 1.6), in nats or bits; one per member for a stack."""
         h = 0.5 * (self.form.rank * (LOG_2PI + 1) + self.form.logdet)
         return in_units(h if self.members else float(h[0]), bits)
 
     def kl(self, other: Gaussian, bits: bool = False) -> Any:
-        """KL(self ‖ other) = ½ [tr(Σ₂⁻¹Σ₁) + Δᵀ Σ₂⁻¹ Δ − d + log det Σ₂ / det Σ₁]; stacks go member by member."""
-        self._alike(other, "kl")
+        """KL(self ‖ other) = ½ [tr(Σ₂⁻¹Σ₁) + Δᵀ Σ₂⁻¹ Δ − d + log det Σ₂ / det Σ₁], Δ = μ₂ − μ₁; per member."""
+        self._check_same_shape(other, "kl")
         root = spd.cholesky(np.ascontiguousarray(other.covariance_matrix))
         if root is None or self.form.roots is None:
             raise DomainError(sentence("Gaussian.kl", "both covariances must be positive definite", "a singular one"))
@@ -250,50 +254,54 @@ class Gaussian(Algebra):
         return in_units(lone(0.5 * (trace + (delta**2).sum(-1) - self.dim + ratio)), bits)
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x) in one dimension."""
-        return np.asarray(ndtr(self._standard(x)))
+        """Cumulative distribution function P(X ≤ x) in one dimension."""
+        return np.asarray(ndtr(self._standardized(x)))
 
     def log_cdf(self, x: Any) -> Array:
-        """log P(X ≤ x) in one dimension, exact in the far tail."""
-        return np.asarray(log_ndtr(self._standard(x)))
+        """Log of the cumulative distribution function in one dimension, accurate in the far tail."""
+        return np.asarray(log_ndtr(self._standardized(x)))
 
     def quantile(self, p: Any) -> Array:
-        """x with P(X ≤ x) = p in one dimension; for a stack, (n, K)."""
+        """Quantile function (inverse CDF) in one dimension; for a stack, (n, K)."""
         z = np.asarray(ndtri(np.asarray(p, dtype=np.float64)))
         mean, deviation = self._one_column()
         z = z[..., None] if self.members else z
         with np.errstate(invalid="ignore"):
             return np.where((deviation == 0) & ~np.isnan(z), mean, mean + deviation * z)
 
-    def _standard(self, x: Any) -> Array:
+    def _standardized(self, x: Any) -> Array:
+        """z = (x − μ) / σ of one column; +inf at the mean of a point mass, where the CDF is 1."""
         mean, deviation = self._one_column()
         z = numbers(x, "Gaussian")
         z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            away = (z[..., None] if self.members else z) - mean
-            return np.where((deviation == 0) & (away == 0), np.inf, away / deviation)  # a point is passed at once
+            delta = (z[..., None] if self.members else z) - mean
+            return np.where((deviation == 0) & (delta == 0), np.inf, delta / deviation)
 
     def _one_column(self) -> tuple[Any, Any]:
         if self.dim != 1:
-            expected = "cdf and quantile exist in one dimension"
+            expected = "cdf and quantile are defined for one column"
             raise DomainError(sentence("Gaussian", expected, f"{self.dim} columns", "take marginal([j]) first"))
         return self.mean[..., 0], np.sqrt(self.variance[..., 0])
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: means, and what the covariance may choose."""
+        """Number of free parameters: means, and the free entries of the covariances."""
         K, d = np.atleast_2d(self.mean).shape
-        spread = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[self.kind]
-        return K * d + (1 if self.tied else K) * spread
+        per_covariance = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[self.kind]
+        return K * d + (1 if self.tied else K) * per_covariance
 
     # --------------------------------------------------------------- learning
 
     @classmethod
     def blank(cls, x: Any, kind: str = "full", members: int | None = None, tied: bool = False) -> Gaussian:
-        """A first look: mean and variance of each column of a block, gaps skipped; an origin near the data."""
+        """Initial model: mean and variance per column of the first rows, missing entries left out.
+
+        Its mean also serves as the origin of the statistics. Correlations are 0.
+        """
         if kind not in KINDS:
             raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
-        z = rows(x[:LOOK] if hasattr(x, "shape") else x, None, "Gaussian")
+        z = rows(x[:BLANK_ROWS] if hasattr(x, "shape") else x, None, "Gaussian")
         refuse_infinite(z, "Gaussian")
         if z.shape[1] == 0:
             raise ShapeError(sentence("Gaussian", "at least one column is needed", z.shape))
@@ -301,26 +309,26 @@ class Gaussian(Algebra):
         stats = moments.columns_of_rows(z, None, np.where(np.isnan(anchor), 0.0, anchor))
         variance = stats.variance
         variance = np.where(variance > 0, variance, np.clip(np.abs(stats.mean), 1.0, 1e150) ** 2)
-        spread = np.diag(variance) if kind == "full" else variance if kind == "diagonal" else variance.mean()
+        covariance = np.diag(variance) if kind == "full" else variance if kind == "diagonal" else variance.mean()
         mean = stats.mean
         if members is not None:
             mean = np.repeat(mean[None], members, axis=0)
-            spread = spread if tied else np.repeat(np.asarray(spread)[None], members, axis=0)
-        return Gaussian.trusted(mean=mean.copy(), covariance=np.array(spread), kind=kind)
+            covariance = covariance if tied else np.repeat(np.asarray(covariance)[None], members, axis=0)
+        return Gaussian.trusted(mean=mean.copy(), covariance=np.array(covariance), kind=kind)
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Gaussian:
-        """The Gaussian with these moments: a number, (d,) or (d, d) of variance."""
+        """The Gaussian with this mean and variance: a number, (d,) or (d, d)."""
         return cls(mean, variance)
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
-        """The mean and the variance over n of weighted rows: of a Gaussian also the maximum-likelihood estimate."""
+        """Moment estimate: weighted mean and scatter over n, which is also the maximum-likelihood estimate."""
         return cls.fit(x, weight, kind=kind)
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
-        """The mean, and the scatter over n − 1, where weights count repetitions (Ney 3.4).
+        """Weighted mean and unbiased covariance, scatter / (n − 1), where weights count repetitions (Ney 3.4).
 
         >>> Gaussian.unbiased_fit([[1.0], [3.0]]).covariance
         array([[2.]])
@@ -329,26 +337,26 @@ class Gaussian(Algebra):
         stats = start.collect(x, weight)
         if isinstance(stats, Moments) and not stats.complete:
             expected = "an unbiased covariance needs complete rows"
-            remedy = 'leave rows with gaps out, or kind="diagonal"'
-            raise DataError(sentence("Gaussian", expected, "rows with gaps", remedy))
+            remedy = 'leave rows with missing values out, or use kind="diagonal"'
+            raise DataError(sentence("Gaussian", expected, "rows with missing values", remedy))
         return start.refit(stats, unbiased=True)
 
     @property
     def takes_parts(self) -> bool:
-        """True where `collect` works strip by strip, so that many rows at once cost neither cache nor memory."""
+        """True where `collect` processes many rows in strips that fit the cache."""
         return self.members is None
 
     @cached_property
     def origin(self) -> Array:
-        """The point about which statistics are kept."""
+        """Reference point of the statistics: means are stored as differences from it."""
         return np.atleast_2d(self.mean).mean(axis=0)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
-        """Weight, mean and scatter of rows (n, d).
+        """Sufficient statistics of rows (n, d): weight, mean and scatter.
 
-        `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
-        (−1: nobody). Missing entries: a diagonal distribution leaves them out; a full one fills them with their
-        conditional expectation and adds their conditional covariance, so this is an E-step at this model.
+        `weight` is (n,) or, for a stack, (n, K), such as responsibilities; `labels` (n,) is the member of each row
+        (−1: none). Missing entries: a diagonal covariance leaves them out; a full one replaces them by their
+        conditional expectation and adds their conditional covariance, so this is the E-step of EM at this model.
         """
         n = n_rows(x)
         w = weights(weight, n, "Gaussian")
@@ -362,76 +370,79 @@ class Gaussian(Algebra):
         if self.members and (w is None or w.ndim == 1):
             w = np.repeat((np.ones(n) if w is None else w)[:, None], self.members, axis=1)
         if w is not None and w.ndim == 2 and w.shape[1] != self.members:
-            raise ShapeError(sentence("Gaussian", f"weight must have a column per member ({self.members})", w.shape))
+            raise ShapeError(sentence("Gaussian", f"weight must have one column per member ({self.members})", w.shape))
         return self._full_stats(z, w) if self.kind == "full" else moments.columns_of_rows(z, w, self.origin)
 
     def _by_label(self, x: Any, w: Array | None, labels: Index) -> Moments | ColumnMoments:
         if self.members is None:
-            raise DomainError(sentence("Gaussian", "label is for a stack", "one value"))
+            raise DomainError(sentence("Gaussian", "labels are for a stack", "one distribution"))
         labels = checked_labels(labels, n_rows(x), self.members, "Gaussian")
         step = ROWS if self._in_segments else gather_rows(self.dim)
 
         def collect(at: slice) -> Any:
             z = rows(x[at] if len(labels) > step else x, self.dim, "Gaussian")
-            return self._owned(z, None if w is None else w[at], labels[at], at.start)
+            return self._stats_per_label(z, None if w is None else w[at], labels[at], at.start)
 
-        return in_turns(len(labels), step, collect)
+        return sum_over_slices(len(labels), step, collect)
 
     @property
     def _in_segments(self) -> bool:
-        """True for many members with few rows each."""
-        each = self.dim * gather_rows(self.dim) * (self.dim if self.kind == "full" else 1)
-        return bool(self.members and self.members > SEGMENTS and each < SHARE * self.members)
+        """True if rows are summed in segments: many members with few rows each."""
+        products = self.dim * gather_rows(self.dim) * (self.dim if self.kind == "full" else 1)
+        return bool(self.members and self.members > SEGMENTS and products < SEGMENT_PRODUCTS * self.members)
 
-    def _owned(self, x: Array, w: Array | None, labels: Index, start: int) -> Moments | ColumnMoments:
-        """Statistics of rows that are sorted by label at once, the first of them being row `start`."""
+    def _stats_per_label(self, x: Array, w: Array | None, labels: Index, start: int) -> Moments | ColumnMoments:
+        """Statistics per member of labeled rows, sorted by label here; `start` is the index of the first of them."""
         assert self.members is not None
         if self._in_segments:
-            stats = moments.of_owned_rows(x, w, labels, self.members, self.origin, self.kind == "full")
+            stats = moments.of_labeled_rows(x, w, labels, self.members, self.origin, self.kind == "full")
             if stats is not None:
                 return stats
-        each = members_of(x, w, labels, self.members)
-        return _stacked([self._of_member(k, *mine, start) for k, mine in enumerate(each)])
+        groups = rows_per_member(x, w, labels, self.members)
+        return _stacked([self._of_member(k, *group, start) for k, group in enumerate(groups)])
 
     def _of_member(self, k: int, x: Array, w: Array | None, at: Index, start: int) -> Moments | ColumnMoments:
-        """Statistics of one member's own rows, which stood at `start + at`, about the origin of the stack."""
+        """Statistics of the rows of member k, whose indices are `start + at`, about the origin of the stack."""
         if self.kind != "full":
             return moments.columns_of_rows(x, w, self.origin, at + start)
-        whole = moments.of_rows(x, w, self.origin)
-        if whole is not None:
-            return whole
+        stats = moments.of_rows(x, w, self.origin)
+        if stats is not None:
+            return stats
         refuse_infinite(x, "Gaussian", at + start)
         one = self.member(k)
         one.__dict__["origin"] = self.origin
         return one._full_stats(x, w)
 
     def _full_stats(self, x: Array, w: Array | None) -> Moments:
+        """Statistics with full scatter matrices: of complete rows directly, of incomplete rows by the E-step."""
         if w is None or w.ndim == 1:
-            whole = moments.of_rows(x, w, self.origin)
+            stats = moments.of_rows(x, w, self.origin)
         else:
-            whole = moments.of_complete_rows(x, w, self.origin)
-        if whole is not None:
-            return whole
+            stats = moments.of_complete_rows(x, w, self.origin)
+        if stats is not None:
+            return stats
         mask = observed(x)
         refuse_infinite(x, "Gaussian")
-        clean = mask.all(axis=1)
-        gaps = mask.any(axis=1) & ~clean
+        complete = mask.all(axis=1)
+        incomplete = mask.any(axis=1) & ~complete
         if w is not None:
-            gaps &= (w if w.ndim == 1 else w.max(axis=1)) > 0
+            incomplete &= (w if w.ndim == 1 else w.max(axis=1)) > 0
         if w is None or w.ndim == 1:
-            stats = moments.of_rows(x[clean], None if w is None else w[clean], self.origin)
+            stats = moments.of_rows(x[complete], None if w is None else w[complete], self.origin)
             if stats is None:
                 raise moments.overflow()
         else:
-            stats = moments.of_weighted_rows(x[clean], w[clean], self.origin)
-        return stats + self._expected(x[gaps], None if w is None else w[gaps]) if gaps.any() else stats
+            stats = moments.of_weighted_rows(x[complete], w[complete], self.origin)
+        if not incomplete.any():
+            return stats
+        return stats + self._expected_stats(x[incomplete], None if w is None else w[incomplete])
 
-    def _expected(self, x: Array, w: Array | None) -> Moments:
-        """The E-step for rows with gaps: filled rows, plus what filling leaves uncertain."""
+    def _expected_stats(self, x: Array, w: Array | None) -> Moments:
+        """E-step for rows with missing entries: E[x_m | x_o] is filled in, and Σ w Cov[x_m | x_o] is added."""
         from likely.distributions.gaussian._loops.missing_values import fill
 
         patterns = Patterns.of(observed(x))
-        x = x[patterns.order] - self.origin  # there, what is filled in keeps its digits at any offset
+        x = x[patterns.order] - self.origin  # relative to the origin, filled entries keep their digits at any offset
         w = np.ones(len(x)) if w is None else w[patterns.order]
         means, precisions = self.form.mean - self.origin, self._precisions
         out = []
@@ -439,12 +450,12 @@ class Gaussian(Algebra):
             wk = np.ascontiguousarray(w if w.ndim == 1 else w[:, k])
             filled = x.copy()
             precision = precisions[min(k, len(precisions) - 1)]
-            spread, determinant, entries = fill(filled, wk, patterns.seen, patterns.starts, means[k], precision)
+            covariance, log_det, entries = fill(filled, wk, patterns.seen, patterns.starts, means[k], precision)
             stats = moments.of_rows(filled, wk, np.zeros(self.dim))
             if stats is None:
                 raise moments.overflow()
-            entropy = 0.5 * (entries * (LOG_2PI + 1) - determinant)
-            parts = {"scatter": stats.scatter + spread, "entropy": np.asarray(entropy), "complete": False}
+            entropy = 0.5 * (entries * (LOG_2PI + 1) - log_det)
+            parts = {"scatter": stats.scatter + covariance, "entropy": np.asarray(entropy), "complete": False}
             out.append(stats.replace(origin=self.origin, seen=wk @ observed(x), **parts))
         return moments.stacked(out) if self.members else out[0]
 
@@ -452,45 +463,48 @@ class Gaussian(Algebra):
     def _precisions(self) -> Array:
         roots = self.form.roots
         if roots is None:
-            raise DomainError(sentence("Gaussian", "gaps need a covariance that is not singular", "a singular one"))
+            expected = "missing values need a covariance that is not singular"
+            raise DomainError(sentence("Gaussian", expected, "a singular one"))
         return spd.precision(roots)
 
     def refit(self, stats: Any, prior: Any = None, unbiased: bool = False) -> Gaussian:
-        """The maximum-likelihood Gaussian of the same kind, or with a prior the posterior mode.
+        """Maximum-likelihood estimate with the same kind of covariance, or with a prior the posterior mode (MAP).
 
-        `unbiased` divides the scatter by weight − 1 (weights count repetitions). A singular estimate is
-        lifted just enough to be a density, and a warning says where and why.
+        μ = Σ w x / Σ w and Σ = scatter / Σ w. `unbiased` divides the scatter by weight − 1 (weights count
+        repetitions). A singular estimate is regularized just enough to be a density (`variance_floors`), and a
+        warning says where and why.
         """
         stats = self._suited(stats)
-        warn_of_unseen(stats, prior)
+        warn_of_unobserved(stats, prior)
         if prior is not None:
-            apart = self.members is not None and not self.tied and self.kind != "spherical"
-            lifted = flats_lifted(stats) if apart else stats  # what members share cannot draw rows to one of them
-            return self._in_kind(self._suited_prior(prior).update(lifted).point("mode"), stats.weight)
+            separate = self.members is not None and not self.tied and self.kind != "spherical"
+            regular = regularized(stats) if separate else stats  # one shared covariance favors none of the members
+            return self._in_kind(self._suited_prior(prior).update(regular).point("mode"), stats.weight)
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean
-        seen = (stats.weight > 0) if stats.weight.shape == mean.shape else (stats.weight > 0)[..., None]
-        mean = np.where(seen, mean, self.mean)  # a member that saw nothing keeps what it had
-        covariance = self._regular(self._spread(stats, unbiased), stats)
+        has_rows = (stats.weight > 0) if stats.weight.shape == mean.shape else (stats.weight > 0)[..., None]
+        mean = np.where(has_rows, mean, self.mean)  # a member without rows keeps its parameters
+        covariance = self._regularized(self._scatter_over_weight(stats, unbiased), stats)
         return Gaussian.trusted(mean=mean, covariance=covariance, kind=self.kind)
 
     def _suited_prior(self, prior: Any) -> Any:
-        """The prior for this kind of covariance; where that is one for all members, so is the prior's."""
+        """The prior for this kind of covariance; tied if the covariance is."""
         if getattr(prior, "kind", self.kind) != self.kind:
-            expected = f"a {self.kind} covariance needs a prior of its kind"
+            expected = f"a {self.kind} covariance needs a prior for a {self.kind} covariance"
             raise DomainError(sentence("Gaussian", expected, f"{type(prior).__name__} for a {prior.kind} one"))
         return prior._as_tied() if self.tied and hasattr(prior, "tied") else prior
 
     def _in_kind(self, model: Gaussian, weight: Any = None) -> Gaussian:
-        """A prior's point in this distribution's own kind: one with a known covariance may be narrower.
+        """The point estimate of a prior, converted to the kind of covariance of this distribution.
 
-        Where all members share one covariance and the prior gives each its own, theirs are pooled by their rows.
+        A prior with known covariance may have a simpler kind. Where all members share one covariance and the prior
+        gives one to each, these are pooled, weighted by rows.
         """
         if model.kind == self.kind and model.tied == self.tied:
             return model
         if KINDS.index(self.kind) > KINDS.index(model.kind):
-            expected = f"a {self.kind} covariance needs a prior of its kind"
+            expected = f"a {self.kind} covariance needs a prior for a {self.kind} covariance"
             raise DomainError(sentence("Gaussian", expected, f"one for a {model.kind} one"))
         covariance = model.covariance_matrix if self.kind == "full" else model.variance
         if self.tied:
@@ -502,7 +516,7 @@ class Gaussian(Algebra):
         return Gaussian.trusted(mean=model.mean, covariance=np.array(covariance), kind=self.kind)
 
     def _suited(self, stats: Any) -> Any:
-        """Moments for a full distribution, column moments for the others."""
+        """Check statistics and convert them: `Moments` for a full covariance, `ColumnMoments` for the others."""
         if self.kind != "full" and isinstance(stats, Moments):
             stats = stats.columns()
         if self.kind == "full" and not isinstance(stats, Moments):
@@ -512,36 +526,37 @@ class Gaussian(Algebra):
             raise ShapeError(sentence("Gaussian", f"statistics must be of shape {self.mean.shape}", stats.shift.shape))
         return stats
 
-    def _spread(self, stats: Any, unbiased: bool) -> Array:
-        """Scatter over weight, in the shape of this kind; members without weight keep their own."""
+    def _scatter_over_weight(self, stats: Any, unbiased: bool) -> Array:
+        """Σ = scatter / weight in the shape of this kind; members without weight keep their covariance."""
         scatter, weight = stats.scatter, stats.weight
         if self.kind == "spherical":
             scatter, weight = scatter.sum(-1), weight.sum(-1)
-        lost = np.ones(np.shape(weight)) if self.kind != "spherical" else np.full(np.shape(weight), float(self.dim))
+        ddof = np.ones(np.shape(weight)) if self.kind != "spherical" else np.full(np.shape(weight), float(self.dim))
         if self.tied:
-            scatter, weight, lost = scatter.sum(axis=0), weight.sum(axis=0), lost.sum(axis=0)
-        weight = np.asarray(weight - lost * unbiased)
+            scatter, weight, ddof = scatter.sum(axis=0), weight.sum(axis=0), ddof.sum(axis=0)
+        weight = np.asarray(weight - ddof * unbiased)
         by = weight[..., None, None] if self.kind == "full" else weight
         if unbiased and not (weight > 0).all():
             raise DataError(sentence("Gaussian", "unbiased needs a weight above 1", float(np.min(weight)) + 1))
         return np.where(by > 0, scatter / np.where(by > 0, by, 1.0), self.covariance)
 
-    def _regular(self, spread: Array, stats: Any) -> Array:
+    def _regularized(self, covariance: Array, stats: Any) -> Array:
+        """Covariances with variances raised to their floors and singular matrices repaired, with a warning for each."""
         floor = column_floor(stats.pooled())
-        lead = spread.shape[: spread.ndim - KINDS[::-1].index(self.kind)]
-        flat = np.array(spread.reshape(-1, *spread.shape[len(lead) :]))
-        said: dict[str, list[int]] = {}
-        for k in range(len(flat)):
-            note = lift(flat, k, floor, self.kind)
+        lead = covariance.shape[: covariance.ndim - KINDS[::-1].index(self.kind)]
+        per_member = np.array(covariance.reshape(-1, *covariance.shape[len(lead) :]))
+        notes: dict[str, list[int]] = {}
+        for k in range(len(per_member)):
+            note = raise_to_floor(per_member, k, floor, self.kind)
             if note:
-                said.setdefault(note, []).append(k)
-        for note, members in said.items():
+                notes.setdefault(note, []).append(k)
+        for note, members in notes.items():
             where = f" ({enumerated('member', members)})" if self.members and not self.tied else ""
             tell(f"Gaussian{where}: {note}")
-        return flat.reshape(spread.shape)
+        return per_member.reshape(covariance.shape)
 
     def objective(self, stats: Any, prior: Any = None) -> float:
-        """Expected log-likelihood of the statistics + entropy of what was hidden + log prior."""
+        """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self._suited(stats)
         value = self._expected_log_prob(stats)
         if isinstance(stats, Moments):
@@ -551,8 +566,9 @@ class Gaussian(Algebra):
         return value
 
     def _expected_log_prob(self, stats: Any) -> float:
+        """Σ w E[log N(x | μ, Σ)] = −½ Σ [w (d log 2π + log det Σ + Δᵀ Σ⁻¹ Δ) + tr(Σ⁻¹ S)], Δ = mean − μ."""
         if self.form.roots is None:
-            expected = "the objective needs a covariance that is not singular"
+            expected = "objective needs a covariance that is not singular"
             raise DomainError(
                 sentence("Gaussian", expected, "a singular one", "refit makes one, with a prior or without")
             )
@@ -561,14 +577,14 @@ class Gaussian(Algebra):
             w = spd.inverse_factor(self.form.roots)
             w = w[0] if self.members is None else w
             trace = spd.trace_form(w, stats.scatter)
-            away = (np.einsum("...ij,...j->...i", w, delta) ** 2).sum(-1)
+            distance = (np.einsum("...ij,...j->...i", w, delta) ** 2).sum(-1)
             logdet = self.form.logdet if self.members else self.form.logdet[0]
-            return float(-0.5 * np.sum(stats.weight * (self.dim * LOG_2PI + logdet + away) + trace))
+            return float(-0.5 * np.sum(stats.weight * (self.dim * LOG_2PI + logdet + distance) + trace))
         v = self.variance
         return float(-0.5 * np.sum(stats.weight * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v))
 
     def weak_prior(self, stats: Any) -> Any:
-        """A prior worth few observations, shaped like the pooled data."""
+        """Weakly informative conjugate prior: a few pseudo-observations, its covariance from the pooled data."""
         from likely.distributions.priors.weak_prior import weak_gaussian
 
         return weak_gaussian(self, stats)
@@ -582,12 +598,13 @@ class Gaussian(Algebra):
 
 
 def six_digits(a: Any) -> Any:
-    """A number, or lists of them, as a repr shows them."""
+    """Numbers rounded to six significant digits, as nested lists, for a repr."""
     a = np.asarray(a, dtype=np.float64)
     return np.array([float(f"{v:.6g}") for v in a.ravel()]).reshape(a.shape).tolist()
 
 
 def _stacked(parts: list[Any]) -> Any:
+    """Statistics of members as those of one stack."""
     if isinstance(parts[0], Moments):
         return moments.stacked(parts)
     names = ("rows", "weight", "shift", "scatter")
@@ -597,5 +614,5 @@ def _stacked(parts: list[Any]) -> Any:
 
 
 def _rows_like(x: Any) -> Any:
-    """Something with rows that can be sliced; lists become arrays."""
+    """Input whose rows can be sliced; lists become arrays."""
     return x if hasattr(x, "shape") else numbers(x, "Gaussian")

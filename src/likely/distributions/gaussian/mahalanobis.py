@@ -1,10 +1,10 @@
-"""Squared distances (x − μ)ᵀ Σ⁻¹ (x − μ) for a whole stack at once: the work inside every elliptical distribution.
+"""Squared Mahalanobis distances (x − μ)ᵀ Σ⁻¹ (x − μ) of rows to all members of a stack of elliptical distributions.
 
-Many members: one matrix product of features of x (1, x, x xᵀ) with the members' natural parameters,
-half the arithmetic of the factor form and none of its temporaries. A member that is very thin in some
-direction would lose digits that way: it goes through white coordinates, one product with inverse factors, whose
-error grows with the thinness and not with its square. Few members, and rows so far out that
-any product would lose digits: the factor form, which is also the oracle.
+Many members: one matrix product of quadratic features of x (1, x, x xᵀ) with the members' natural parameters, half the
+arithmetic of the Cholesky form and none of its temporaries. A member with a very small eigenvalue would lose digits
+that way: it uses whitened coordinates, one product with inverse Cholesky factors, whose error grows with the condition
+number of the factor and not with its square. Few members, and rows so far from the means that any product would lose
+digits: triangular solves with Cholesky factors, which are also the reference implementation.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.numerics import spd
 
 MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
-WIDE = 64  # columns up to which it does: the features of a full spread grow with their square
+WIDE = 64  # columns up to which it does: the features of a full covariance grow with their square
 CHUNK = 1 << 20  # numbers of an intermediate array at a time
-LONG = 10**10  # rows × members × entries of a spread beyond which a compiled loop, 0.3 s to load, pays within one call
-ALLOWED = 1e-9  # absolute error of a distance that the product may make; beyond it, factors
-SWEEP = 3_000_000  # multiplications a strip of a sweep: with more calls, two threads would wait for each other
-NEEDLE = 1e5  # ratio of a column's deviation to that of a thin direction up to which white coordinates are exact enough
-AWAY = 1e10  # squared length in the frame up to which white coordinates are used
+LONG = 10**10  # rows × members × entries of a covariance beyond which loading a compiled loop (0.3 s) pays in one call
+ALLOWED = 1e-9  # absolute error of a distance that is accepted from the product; beyond it, factors
+SWEEP = 3_000_000  # multiplications per strip of a sweep: with more calls, two threads would wait for each other
+NEEDLE = 1e5  # condition number (column deviation to smallest deviation) up to which whitening is accurate enough
+AWAY = 1e10  # squared length in the frame up to which whitened coordinates are used
 
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """Centers (K, d) with their spreads: (K, d, d) or (K, d); a leading 1 is one spread for all."""
+    """Quadratic forms of K members: means (K, d), covariances (K, d, d) or (K, d); leading axis 1 is one for all."""
 
     mean: Array
     spread: Array
@@ -47,60 +47,60 @@ class Quadratic:
 
     @property
     def shared(self) -> bool:
-        """True if all members have one spread."""
+        """True if all members share one covariance."""
         return len(self.spread) == 1 and len(self.mean) > 1
 
     # -------------------------------------------------------------- factors
 
     @cached_property
     def roots(self) -> Array | None:
-        """Standard deviations (k, d) or lower factors (k, d, d); None if a spread is degenerate."""
+        """Standard deviations (k, d) or lower Cholesky factors (k, d, d); None if a covariance is singular."""
         if not self.diagonal:
             return spd.cholesky(self.spread)
         return np.sqrt(self.spread) if (self.spread > 0).all() else None
 
     @cached_property
-    def flats(self) -> list[spd.Degenerate]:
-        """For degenerate spreads: the flat of each."""
+    def supports(self) -> list[spd.Degenerate]:
+        """The support (range) of each singular covariance."""
         full = self.spread if not self.diagonal else self.spread[:, :, None] * np.eye(self.spread.shape[1])
-        flats = [spd.degenerate(s) for s in full]
-        return [f for f in flats if f is not None]
+        supports = [spd.degenerate(s) for s in full]
+        return [s for s in supports if s is not None]
 
     @cached_property
     def logdet(self) -> Array:
-        """log det Σ of each member (K,); of its flat where it is degenerate."""
+        """log det Σ per member (K,); the log pseudo-determinant where Σ is singular."""
         if self.roots is None:
-            each = np.array([f.logdet for f in self.flats])
+            logdet = np.array([s.logdet for s in self.supports])
         elif self.diagonal:
-            each = np.log(self.spread).sum(axis=1)
+            logdet = np.log(self.spread).sum(axis=1)
         else:
-            each = spd.logdet(self.roots)
-        return np.broadcast_to(each, (len(self.mean),))
+            logdet = spd.logdet(self.roots)
+        return np.broadcast_to(logdet, (len(self.mean),))
 
     @cached_property
     def rank(self) -> Array:
-        """Dimensions that each member's density has (K,)."""
+        """Rank of each member's covariance (K,): the dimension of its support."""
         d = self.mean.shape[1]
-        each = np.array([f.factor.shape[1] for f in self.flats]) if self.roots is None else np.array([d])
-        return np.broadcast_to(each, (len(self.mean),))
+        rank = np.array([s.factor.shape[1] for s in self.supports]) if self.roots is None else np.array([d])
+        return np.broadcast_to(rank, (len(self.mean),))
 
     # ----------------------------------------------------- the product form
 
     @cached_property
     def frame(self) -> tuple[Array, Array]:
-        """Origin and unit of each column, near the members, in which features are formed."""
+        """Origin and unit per column in which features are formed: mean of the means, root mean variance."""
         variance = self.spread if self.diagonal else np.diagonal(self.spread, axis1=1, axis2=2)
         unit = np.sqrt(variance.mean(axis=0))
         return self.mean.mean(axis=0), np.where(unit > 0, unit, 1.0)
 
     def prepare(self, n: int) -> None:
-        """Before many rows: load the compiled loop if it will save more than the time of loading it."""
+        """Load the compiled loop if it saves more time for n rows than loading it takes."""
         if self.reach > 0 and n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]) > LONG:
             load_loops()
 
     @cached_property
     def _in_frame(self) -> tuple[Array, Array, float]:
-        """Means (K, d) and precisions in the frame's units, and the largest eigenvalue among the latter."""
+        """Means (K, d) and precision matrices in the frame's units, and the largest eigenvalue of the latter."""
         assert self.roots is not None
         origin, unit = self.frame
         center = (self.mean - origin) / unit
@@ -108,14 +108,14 @@ class Quadratic:
             precision = unit**2 / self.spread
             return center, precision, float(precision.max())
         inverse = spd.inverse_factor(self.roots) * unit
-        if self.shared:  # in white coordinates the precision is the identity
+        if self.shared:  # in whitened coordinates the precision is the identity
             return center @ inverse[0].T, inverse[0], 1.0
         precision = np.swapaxes(inverse, 1, 2) @ inverse
         return center, precision, float(self._largest.max())
 
     @cached_property
     def _largest(self) -> Array:
-        """The largest eigenvalue of each member's precision in the frame's units (K,)."""
+        """Largest eigenvalue of each member's precision matrix in the frame's units (K,)."""
         unit = self.frame[1]
         if self.diagonal:
             return np.broadcast_to((unit**2 / self.spread).max(axis=1), (len(self.mean),))
@@ -136,7 +136,7 @@ class Quadratic:
 
     @cached_property
     def error_reach(self) -> float:
-        """Squared length in the frame up to which distances through precisions are right to ALLOWED."""
+        """Squared length in the frame up to which distances by precision matrices are accurate to ALLOWED."""
         center, _, largest = self._in_frame
         size = (center**2).sum(axis=1)
         if self.shared and not self.diagonal:
@@ -145,20 +145,20 @@ class Quadratic:
 
     @property
     def _units(self) -> float:
-        """Of rounding, in a distance; measured: 8 up to d = 8, 15 at d = 40."""
+        """Rounding errors of a distance in units of EPS; measured: 8 up to d = 8, 15 at d = 40."""
         return 16 + 0.5 * self.mean.shape[1]
 
-    # ------------------------------------------------------- thin members
+    # ---------------------------------------------- ill-conditioned members
 
     @cached_property
     def _reaches(self) -> Array:
-        """`error_reach` of each member on its own (K,)."""
+        """`error_reach` per member (K,)."""
         center = self._in_frame[0]
         return ALLOWED / (self._units * spd.EPS * self._largest) - (center**2).sum(axis=1)
 
     @cached_property
     def thin(self) -> Index:
-        """Members that are so thin in some direction that the product would not reach the rows of the others."""
+        """Ill-conditioned members: an eigenvalue so small that the product would be inaccurate at the other members."""
         if self.shared or self.diagonal or self.roots is None:
             return np.empty(0, np.intp)
         center = self._in_frame[0]
@@ -167,33 +167,33 @@ class Quadratic:
 
     @property
     def _needles(self) -> bool:
-        """True if a member is too thin even for white coordinates."""
+        """True if a member is too ill-conditioned even for whitened coordinates."""
         return bool(self._largest[self.thin].max(initial=0.0) > NEEDLE**2)
 
     @cached_property
     def _to_white(self) -> tuple[Array, Array]:
-        """Inverse factors (T·d, d) of the thin members in the frame, and their centers made white (T·d, 1)."""
+        """Inverse Cholesky factors (T·d, d) of ill-conditioned members in the frame, and whitened means (T·d, 1)."""
         assert self.roots is not None
         inverse = spd.inverse_factor(self.roots[self.thin]) * self.frame[1]
         center = np.einsum("kij,kj->ki", inverse, self._in_frame[0][self.thin])
         return inverse.reshape(-1, inverse.shape[-1]), center.reshape(-1, 1)
 
     def _by_white(self, x: Array) -> Array:
-        """Distances (n, T) to the thin members, some rows at a time."""
-        origin, unit = self._upright
+        """Squared distances (n, T) to the ill-conditioned members, by strips of rows."""
+        origin, unit = self._frame_columns
         step = max(CHUNK // 8 // len(self._to_white[0]), 64)
         parts = [self.white_distances((x[a : a + step].T - origin) / unit) for a in range(0, max(len(x), 1), step)]
         return np.concatenate(parts, axis=1).T
 
     def white_logs(self, u: Array, constant: Array, out: Array) -> None:
-        """Write constant − ½ distance of rows u (d, n) in the frame into the thin members' rows of out (K, n)."""
+        """Write constant − ½ distance of u (d, n) in the frame into the ill-conditioned members' rows of out (K, n)."""
         if (from_white := _loop("from_white")) is None:
             out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
         else:
             from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
 
     def white_distances(self, u: Array) -> Array:
-        """Distances (T, n) to the thin members of rows u (d, n) in the frame."""
+        """Squared distances (T, n) of rows u (d, n) in the frame to the ill-conditioned members."""
         inverse, center = self._to_white
         v = inverse @ u
         v -= center
@@ -201,7 +201,7 @@ class Quadratic:
         return np.add.reduce(v.reshape(len(self.thin), len(u), -1), axis=1)
 
     def _stretched(self, white: Array, plain: Array) -> Array:
-        """Squared length in white coordinates v = Wu, as large as |v||W||u|: what rounding in Wu is relative to."""
+        """Error bound |v||W||u| on the squared length of whitened coordinates v = Wu."""
         return np.sqrt(white * plain) * self._stretch
 
     @cached_property
@@ -209,7 +209,7 @@ class Quadratic:
         return float(np.linalg.norm(self._in_frame[1]))
 
     def natural(self, factor: float, constant: Array) -> Array:
-        """Parameters (p, K), one member after another, such that features @ natural = factor · distance + constant."""
+        """Natural parameters (p, K), contiguous per member: features @ natural = factor · distance + constant."""
         center, precision, _ = self._in_frame
         K, d = center.shape
         if self.diagonal:
@@ -226,9 +226,9 @@ class Quadratic:
         return np.concatenate([part.reshape(K, -1) for part in parts], axis=1).T
 
     def features(self, x: Array, circle: Array, out: Array) -> Array:
-        """Write the features of rows into out (p, n) by way of `circle`; their squared length in the frame (n,)."""
+        """Write the features of rows into out (p, n), with buffer `circle`; their squared length in the frame (n,)."""
         d = x.shape[1]
-        origin, unit = self._upright
+        origin, unit = self._frame_columns
         u = circle[:d]
         u[:] = x.T
         u -= origin
@@ -243,34 +243,34 @@ class Quadratic:
         return np.add.reduce(out[d + 1 : 2 * d + 1], axis=0)  # the squares come first among the pairs
 
     def _whitened(self, u: Array, length: Array, out: Array) -> Array:
-        """Write 1, white coordinates v = Wu and |v|² into out (d + 2, n); how long u of that length counts as."""
+        """Write 1, whitened coordinates v = Wu and |v|² into out (d + 2, n); the error bound `_stretched` (n,)."""
         d = len(u)
         out[0], out[1 : d + 1] = 1.0, self._in_frame[1] @ u
         np.einsum("in,in->n", out[1 : d + 1], out[1 : d + 1], out=out[d + 1])
         return self._stretched(out[d + 1], length)
 
     @cached_property
-    def _upright(self) -> tuple[Array, Array]:
-        """The frame as columns (d, 1)."""
+    def _frame_columns(self) -> tuple[Array, Array]:
+        """The frame as column vectors (d, 1)."""
         origin, unit = self.frame
         return origin[:, None], unit[:, None]
 
     # ------------------------------------------------------------ evaluation
 
     def complete(self, x: Array, factor: float, constant: Array, natural: Array | None = None) -> Array:
-        """factor · distance + constant for complete rows (n, K); rows with a gap come out as NaN."""
+        """factor · distance + constant for complete rows (n, K); NaN for rows with missing entries."""
         natural = self.natural(factor, constant) if natural is None and self.reach > 0 else natural
         with np.errstate(all="ignore"):
-            return self.quietly(x, factor, constant, natural)
+            return self.evaluate(x, factor, constant, natural)
 
-    def quietly(self, x: Array, factor: float, constant: Array, natural: Array | None) -> Array:
-        """The same where NumPy was told already to say nothing: that takes a sixth of the time of one row."""
+    def evaluate(self, x: Array, factor: float, constant: Array, natural: Array | None) -> Array:
+        """`complete` called with NumPy's warnings off: turning them off takes a sixth of the time of one row."""
         if natural is None or self.reach <= 0:
             return self.by_factors(x, factor, constant)
         out, length = self._by_product(x, natural)
         if len(self.thin):
             out[:, self.thin] = self._thin_distances(x) * factor + constant[self.thin]
-        unsafe = (length > self.reach).nonzero()[0]  # NaN is not: such a row has a gap, and factors do not help
+        unsafe = (length > self.reach).nonzero()[0]  # not NaN: such a row has a missing entry, and factors do not help
         if len(unsafe):
             out[unsafe] = self.by_factors(x[unsafe], factor, constant)
         return out
@@ -283,7 +283,7 @@ class Quadratic:
     def _by_product(self, x: Array, natural: Array) -> tuple[Array, Array]:
         """features @ natural (n, K), and the rows' squared lengths in the frame (n,).
 
-        A member's numbers stand side by side: so the product is fastest, and so are sums over members.
+        The result is contiguous per member: so the product is fastest, and so are sums over members.
         """
         n, d = x.shape
         if n < moments.FEW:
@@ -300,7 +300,7 @@ class Quadratic:
         return out.T, length
 
     def _by_loop(self, loop: Callable[..., Any], x: Array, natural: Array) -> tuple[Array, Array]:
-        """The same to the bit, a strip's features in one sweep."""
+        """`_by_product` with the compiled loop that forms the features of a strip in one pass: bit-for-bit equal."""
         n, (p, K), (origin, unit) = len(x), natural.shape, self.frame
         out, length = np.empty((K, n)), np.empty(n)
         step = min(moments.feature_rows(*self._size(natural)), n)
@@ -318,7 +318,7 @@ class Quadratic:
     def strips(
         self, x: Array, natural: Array, length: Array, edges: list[tuple[int, int]] | None = None
     ) -> Iterator[tuple[slice, Array]]:
-        """Some rows after others: where they stand, and their features (p, rows); `length` (n,) becomes |u|²."""
+        """Strips of rows: slice and features (p, rows); `length` (n,) becomes |u|²."""
         n, d = x.shape
         loop, (origin, unit) = _loop(), self.frame
         if edges is None:
@@ -335,13 +335,13 @@ class Quadratic:
             yield at, part
 
     def _size(self, natural: Array) -> tuple[int, int]:
-        """Number of features, and of rows of the widest product with them."""
+        """Number of features, and the larger dimension of the product with them."""
         p, K = natural.shape
         return p, max(K, self.mean.shape[1]) if self._white else K
 
     @property
     def _white(self) -> bool:
-        """True if one full spread serves all members, so that features are white coordinates and their length."""
+        """True if all members share one full covariance: features are whitened coordinates and their squared length."""
         return self.shared and not self.diagonal
 
     @cached_property
@@ -353,27 +353,27 @@ class Quadratic:
         return np.stack([np.arange(d)] * 2) if self.diagonal else moments.packing(d)
 
     def by_factors(self, x: Array, factor: float, constant: Array) -> Array:
-        """The same by one factor per member: slower, and as exact as the spread allows."""
+        """`complete` by one Cholesky factor per member: slower, and as accurate as the covariance allows."""
         with np.errstate(all="ignore"):
             if self.shared and self.roots is not None and not self._scattered:
                 out = factor * self._to_all(x) + constant
             else:
                 out = np.stack([factor * self._distance(x, k) + constant[k] for k in range(len(self.mean))], axis=1)
-        lost = np.isnan(out) & np.isfinite(x).all(axis=1, keepdims=True)
-        if lost.any():  # a finite row so far out that its distance overflows
-            out[lost] = np.inf * np.sign(factor)
+        overflowed = np.isnan(out) & np.isfinite(x).all(axis=1, keepdims=True)
+        if overflowed.any():  # a finite row so far from the mean that its distance overflows
+            out[overflowed] = np.inf * np.sign(factor)
         return out
 
     @cached_property
     def _scattered(self) -> bool:
-        """True if centers lie so far apart that distances between white coordinates lose digits near a center."""
+        """True if means lie so far apart that distances in whitened coordinates lose digits near a mean."""
         assert self.roots is not None
-        away = self.mean - self.frame[0]
-        white = away / self.roots[0] if self.diagonal else spd.solve_factor(self.roots[0], away).T
+        centered = self.mean - self.frame[0]
+        white = centered / self.roots[0] if self.diagonal else spd.solve_factor(self.roots[0], centered).T
         return bool(not (white**2).sum(axis=1).max() <= 1e8)  # 10,000 deviations: 1e-12 of a distance of 1
 
     def _to_all(self, x: Array) -> Array:
-        """Distances (n, K) under one spread: rows and centers made white once, then compared, some rows at a time."""
+        """Squared distances (n, K) under one covariance: Euclidean distances of whitened rows and means, in strips."""
         assert self.roots is not None
         out = np.empty((len(x), len(self.mean)))
         origin = self.frame[0]
@@ -383,17 +383,18 @@ class Quadratic:
         ]
         step = max(1, CHUNK // max(self.mean.size, 1))
         for a in range(0, len(x), step):
-            away = white[0][a : a + step, None, :] - white[1]
-            np.einsum("nkd,nkd->nk", away, away, out=out[a : a + step])
+            delta = white[0][a : a + step, None, :] - white[1]
+            np.einsum("nkd,nkd->nk", delta, delta, out=out[a : a + step])
         return out
 
     def _distance(self, x: Array, k: int) -> Array:
+        """Squared distances (n,) to member k; inf outside the support of a singular covariance."""
         z = x - self.mean[k]
         j = k if len(self.spread) > 1 else 0
         if self.roots is None:
-            flat = self.flats[j]
-            v = z @ flat.inverse
-            off = flat.off(z, np.abs(self.mean[k]))
+            support = self.supports[j]
+            v = z @ support.inverse
+            off = support.off(z, np.abs(self.mean[k]))
             return np.where(off, np.inf, np.einsum("nd,nd->n", v, v)) + 0.0 * z.sum(axis=1)
         if self.diagonal:
             v = z / self.roots[j]
@@ -402,21 +403,21 @@ class Quadratic:
         return np.einsum("dn,dn->n", v, v)
 
     def incomplete(self, x: Array, quick: bool = True) -> tuple[Array, Array, Array]:
-        """Distance, log det Σ_oo (both (n, K)) and number of seen columns (n,) for rows with gaps.
+        """Squared distance, log det Σ_oo (both (n, K)) and number of observed columns (n,) of incomplete rows.
 
-        `quick=False` takes the route through each pattern's own covariance: the twin that checks the other.
+        `quick=False` factorizes the marginal covariance of each pattern: the reference implementation.
         """
         refuse_infinite(x, self.whose)
         mask = observed(x)
         if self.roots is None:
-            return self._incomplete_flat(x)
+            return self._incomplete_singular(x)
         if self.diagonal:
-            return self._incomplete_columns(x, mask)
+            return self._incomplete_diagonal(x, mask)
         return self._incomplete_full(x, mask, quick)
 
-    def _incomplete_columns(self, x: Array, mask: Mask) -> tuple[Array, Array, Array]:
+    def _incomplete_diagonal(self, x: Array, mask: Mask) -> tuple[Array, Array, Array]:
         assert self.roots is not None
-        seen = mask.astype(np.float64)
+        observed_columns = mask.astype(np.float64)
         origin, unit = self.frame
         u = np.where(mask, (x - origin) / unit, 0.0)
         near = np.einsum("nd,nd->n", u, u) <= self.reach
@@ -425,11 +426,11 @@ class Quadratic:
             center, precision, _ = self._in_frame
             precision = np.broadcast_to(precision, center.shape)
             pulled = precision * center
-            q[near] = u[near] ** 2 @ precision.T - 2 * u[near] @ pulled.T + seen[near] @ (pulled * center).T
+            q[near] = u[near] ** 2 @ precision.T - 2 * u[near] @ pulled.T + observed_columns[near] @ (pulled * center).T
         for k in range(len(self.mean)) if not near.all() else ():
             v = np.where(mask[~near], (x[~near] - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0)
             q[~near, k] = np.einsum("nd,nd->n", v, v)
-        logdet = np.broadcast_to(seen @ np.log(self.spread).T, q.shape)
+        logdet = np.broadcast_to(observed_columns @ np.log(self.spread).T, q.shape)
         return np.maximum(q, 0.0), logdet, mask.sum(axis=1)
 
     def _incomplete_full(self, x: Array, mask: Mask, quick: bool) -> tuple[Array, Array, Array]:
@@ -440,25 +441,25 @@ class Quadratic:
         patterns = Patterns.of(mask)
         if self.shared:
             return self._incomplete_shared(x, patterns)
-        small = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
+        few_missing = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
         if not (quick and self.error_reach > 0):
-            small = np.zeros(len(small), bool)
-        few, rest = patterns.split(small)
-        beyond = self._by_precision(filled, u, few, q, logdet)
-        self._by_covariance(u, rest, q, logdet)
-        if beyond is not None:  # rows out of the product's reach
-            self._by_covariance(u, beyond, q, logdet)
+            few_missing = np.zeros(len(few_missing), bool)
+        few, others = patterns.split(few_missing)
+        inaccurate = self._by_precision(filled, u, few, q, logdet)
+        self._by_covariance(u, others, q, logdet)
+        if inaccurate is not None:  # rows too far from the frame's origin for the product
+            self._by_covariance(u, inaccurate, q, logdet)
         logdet += 2 * (mask @ np.log(unit))[:, None]
         return q, logdet, mask.sum(axis=1)
 
     @cached_property
     def _plain(self) -> Array:
-        """Parameters of the bare distance."""
+        """Natural parameters of the squared distance itself."""
         return self.natural(1.0, np.zeros(len(self.mean)))
 
     @cached_property
     def _for_loops(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Members in the frame's units with K as last axis, as the loops want them."""
+        """Means, covariances, precisions, Λμ and log det Σ in the frame's units with K as last axis, for the loops."""
         origin, unit = self.frame
         center = np.ascontiguousarray(((self.mean - origin) / unit).T)
         covariance = np.broadcast_to(self.spread / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
@@ -473,7 +474,10 @@ class Quadratic:
         return center, covariance, precision, pulled, base
 
     def _by_precision(self, filled: Array, u: Array, few: Patterns, q: Array, logdet: Array) -> Patterns | None:
-        """Write q and logdet of rows with small gaps; returns the patterns that need the other route."""
+        """Write q and logdet of rows with few missing entries, by blocks of the precision matrix.
+
+        Returns the patterns for which this is not accurate enough.
+        """
         if not len(few.order):
             return None
         from likely.distributions.gaussian._loops.missing_values import by_precision
@@ -494,6 +498,7 @@ class Quadratic:
         return None
 
     def _by_covariance(self, u: Array, patterns: Patterns, q: Array, logdet: Array) -> None:
+        """Write q and logdet of rows by the Cholesky factor of each pattern's marginal covariance Σ_oo."""
         if not len(patterns.order):
             return
         from likely.distributions.gaussian._loops.missing_values import by_covariance
@@ -505,7 +510,7 @@ class Quadratic:
         q[patterns.order], logdet[patterns.order] = part, determinant
 
     def _incomplete_shared(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
-        """One spread for all members: the marginal of each pattern is factored once, however many members there are."""
+        """One covariance for all members: each pattern's marginal is factorized once for all of them."""
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
         for p, columns in enumerate(patterns.seen):
             rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
@@ -517,8 +522,8 @@ class Quadratic:
         seen[patterns.order] = patterns.counts()
         return np.maximum(q, 0.0), logdet, seen
 
-    def _incomplete_flat(self, x: Array) -> tuple[Array, Array, Array]:
-        """Degenerate spreads: the marginal of each pattern, one after another."""
+    def _incomplete_singular(self, x: Array) -> tuple[Array, Array, Array]:
+        """Singular covariances: the marginal of each pattern, one after another."""
         mask = observed(x)
         patterns = Patterns.of(mask)
         q, logdet = np.zeros((len(x), len(self.mean))), np.zeros((len(x), len(self.mean)))
@@ -534,15 +539,15 @@ class Quadratic:
 
 
 def load_loops() -> None:
-    """Import the compiled versions, which takes 0.3 s: worth it before many rows are scored."""
+    """Import the compiled loops, which takes 0.3 s: pays off when many rows are scored."""
     import likely.distributions.gaussian._loops.quadratic_features  # noqa: F401
 
 
 def _loop(name: str = "expand_rows") -> Any:
-    """The compiled version of `features` or `white_logs`, once `load_loops` was called: the same bits."""
+    """Compiled version of `features` or `white_logs` if `load_loops` was called, else None: bit-for-bit equal."""
     return getattr(sys.modules.get("likely.distributions.gaussian._loops.quadratic_features"), name, None)
 
 
 def _for_loop(x: Array) -> Array:
-    """Rows as the loop was compiled for: read-only ones would be another type."""
+    """Rows of the array type that the loop was compiled for: writeable and aligned."""
     return x if x.flags.writeable and x.flags.aligned else x.copy()

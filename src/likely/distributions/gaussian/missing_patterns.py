@@ -1,4 +1,4 @@
-"""Rows with gaps, sorted by which columns were seen, so that each pattern is worked out once."""
+"""Missing-value patterns: rows grouped by their observed columns, so that each pattern is factorized once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from likely.core.arrays import Array, Index
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """Which columns are seen together, and the rows of each pattern after sorting by it."""
+    """Distinct patterns of observed columns, and the rows of each pattern."""
 
     order: Index  # (n,): rows sorted by pattern
-    seen: NDArray[np.bool_]  # (P, d)
+    seen: NDArray[np.bool_]  # (P, d): True where a column is observed
     starts: NDArray[np.int64]  # (P + 1,)
 
     @classmethod
@@ -30,14 +30,14 @@ class Patterns:
         return cls(order, np.ascontiguousarray(seen[order[new]]), np.append(new, len(seen)).astype(np.int64))
 
     def counts(self) -> NDArray[np.intp]:
-        """Number of columns seen in each row, in sorted order (n,)."""
+        """Number of observed columns per row, in sorted order (n,)."""
         return np.repeat(self.seen.sum(axis=1), np.diff(self.starts))
 
     def split(self, few: NDArray[np.bool_]) -> tuple[Patterns, Patterns]:
-        """The patterns where `few` (P,) holds, and the others; orders still refer to the rows at hand."""
-        return self._some(few), self._some(~few)
+        """The patterns where `few` (P,) is True, and the others; `order` refers to the original rows in both."""
+        return self._subset(few), self._subset(~few)
 
-    def _some(self, keep: NDArray[np.bool_]) -> Patterns:
+    def _subset(self, keep: NDArray[np.bool_]) -> Patterns:
         sizes = np.diff(self.starts)
         rows = self.order[np.repeat(keep, sizes)]
         return Patterns(rows, self.seen[keep], np.concatenate([[0], np.cumsum(sizes[keep])]).astype(np.int64))
@@ -51,5 +51,5 @@ def _as_integers(packed: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 def observed(x: Array) -> NDArray[np.bool_]:
-    """True where an entry was observed."""
+    """Mask that is True where an entry is observed (not NaN)."""
     return ~np.isnan(x)

@@ -1,8 +1,8 @@
-"""Weight, mean and scatter: what a Gaussian needs to know of any amount of data, and all of it adds.
+"""Additive sufficient statistics of a Gaussian: weight, mean and scatter matrix.
 
-Means are kept as a shift from an origin near the data, and scatters about their own mean, so that
-an offset of 1e8 costs no digits (Chan, Golub and LeVeque's merge; RELIABILITY: sums of squares keep
-none of the standard deviation's digits on NIST's NumAcc4, this keeps all that the data hold).
+Means are stored as differences (`shift`) from an origin near the data, and scatters about their own mean, so that an
+offset of 1e8 costs no digits. Two statistics are merged by the formula of Chan, Golub and LeVeque. On NIST's NumAcc4,
+plain sums of squares keep no digit of the standard deviation, this keeps all that the data have.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ S = TypeVar("S", "Moments", "ColumnMoments")
 
 @dataclass(frozen=True, eq=False)
 class Moments(Addable, Value):
-    """Weight, mean and scatter matrix of rows, or of K weighted versions of them."""
+    """Weight, mean and scatter matrix of rows, or of rows under K columns of weights."""
 
     weight: Array  # (...)
     origin: Array  # (d,): means are kept relative to it
     shift: Array  # (..., d): mean − origin; 0 where the weight is 0
     scatter: Array  # (..., d, d): Σ w (x − mean)(x − mean)ᵀ
-    entropy: Array  # (...): Σ w H[what was hidden | what was seen], in nats
+    entropy: Array  # (...): Σ w H[missing entries | observed entries], in nats
     complete: bool = True
-    seen: Array | None = None  # (..., d): weight of the entries that were seen, where some were not
+    seen: Array | None = None  # (..., d): weight of the observed entries per column; None if all are observed
 
     @property
     def filled(self) -> bool:
-        """True if gaps were filled by the model that looked."""
+        """True if missing entries were filled by a model (expected statistics of an E-step)."""
         return not self.complete
 
     @property
     def observed(self) -> Array:
-        """Weight of the entries of each column that were seen (..., d)."""
+        """Weight of the observed entries per column (..., d)."""
         return np.broadcast_to(self.weight[..., None], self.shift.shape) if self.seen is None else self.seen
 
     @property
@@ -53,12 +53,12 @@ class Moments(Addable, Value):
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.weight))
 
     @property
     def variance(self) -> Array:
-        """Scatter of each column over the weight (..., d); 0 where nothing was seen."""
+        """Variance per column, scatter / weight (..., d); 0 where the weight is 0."""
         return _ratio(np.diagonal(self.scatter, axis1=-2, axis2=-1), self.weight[..., None])
 
     def __add__(self, other: Moments) -> Moments:
@@ -75,7 +75,7 @@ class Moments(Addable, Value):
 
     def __mul__(self, factor: float) -> Self:
         parts = {name: getattr(self, name) * factor for name in ("weight", "scatter", "entropy")}
-        if factor == 0:  # nothing is left, not even a mean
+        if factor == 0:  # without weight there is no mean
             return self.replace(**parts, shift=np.zeros_like(self.shift), complete=True, seen=None)
         if self.seen is not None:
             parts["seen"] = self.seen * factor
@@ -88,11 +88,11 @@ class Moments(Addable, Value):
         return _moved(self, origin)
 
     def pooled(self) -> Moments:
-        """All members as one: the moments of all rows together."""
+        """Moments of the rows of all members together."""
         return _pooled(self)
 
     def columns(self) -> ColumnMoments:
-        """The same, column by column, for distributions that know no correlation."""
+        """The diagonal as `ColumnMoments`, for distributions with uncorrelated columns."""
         weight = np.broadcast_to(self.weight[..., None], self.shift.shape).copy()
         scatter = np.diagonal(self.scatter, axis1=-2, axis2=-1).copy()
         return ColumnMoments.trusted(
@@ -109,10 +109,10 @@ class Moments(Addable, Value):
 
 @dataclass(frozen=True, eq=False)
 class ColumnMoments(Addable, Value):
-    """Weight, mean and scatter of each column on its own: an entry that is missing simply does not count."""
+    """Weight, mean and scatter per column: missing entries have weight 0."""
 
     rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the entries that were seen
+    weight: Array  # (..., d): weight of the observed entries
     origin: Array  # (d,)
     shift: Array  # (..., d)
     scatter: Array  # (..., d): Σ w (x − mean)²
@@ -121,22 +121,22 @@ class ColumnMoments(Addable, Value):
 
     @property
     def observed(self) -> Array:
-        """Weight of the entries of each column that were seen (..., d)."""
+        """Weight of the observed entries per column (..., d)."""
         return self.weight
 
     @property
     def mean(self) -> Array:
-        """Weighted mean of what was seen (..., d)."""
+        """Weighted mean of the observed entries (..., d)."""
         return self.origin + self.shift
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.rows))
 
     @property
     def variance(self) -> Array:
-        """Scatter over weight (..., d); 0 where nothing was seen."""
+        """Variance per column, scatter / weight (..., d); 0 where the weight is 0."""
         return _ratio(self.scatter, self.weight)
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
@@ -159,7 +159,7 @@ class ColumnMoments(Addable, Value):
         return _moved(self, origin)
 
     def pooled(self) -> ColumnMoments:
-        """All members as one."""
+        """Moments of the rows of all members together."""
         return _pooled(self)
 
     def member(self, k: int) -> ColumnMoments:
@@ -168,27 +168,27 @@ class ColumnMoments(Addable, Value):
 
 
 def overflow(whose: str = "Gaussian") -> DataError:
-    """What to say when squares leave the range of numbers."""
+    """The error for squares that overflow."""
     got = "values of about 1e154 or more, whose squares overflow"
     return DataError(sentence(whose, "sums of squares must be finite", got, "rescale the columns"))
 
 
 def refuse_others(stats: Any, d: int, whose: str, full: bool = False) -> None:
-    """Statistics that a prior of d columns can use; `full` asks for scatters between columns too."""
+    """Raise unless `stats` are moments of d columns; with `full`, moments with scatter matrices."""
     if not isinstance(stats, Moments if full else Moments | ColumnMoments):
         wanted = "Moments" if full else "Moments or ColumnMoments"
         raise ShapeError(
-            sentence(whose, f"{wanted} are needed", type(stats).__name__, "collect with a Gaussian of its kind")
+            sentence(whose, f"{wanted} are needed", type(stats).__name__, "collect with a Gaussian of this kind")
         )
     if stats.shift.shape[-1] != d:
         raise ShapeError(sentence(whose, f"statistics of {d} columns are needed", stats.shift.shape[-1]))
 
 
 def refuse_expected(stats: Moments | ColumnMoments, whose: str) -> None:
-    """An evidence is that of rows, not of what a model expects in their gaps."""
+    """Raise for expected statistics of an E-step: the evidence is defined for complete rows."""
     if not stats.complete:
         expected = "the evidence needs complete rows"
-        raise DomainError(sentence(whose, expected, "statistics of an E-step over gaps"))
+        raise DomainError(sentence(whose, expected, "expected statistics of rows with missing values"))
 
 
 def _finite(scatter: Array) -> Array:
@@ -202,19 +202,19 @@ def _ratio(a: Array, b: Array) -> Array:
 
 
 def _moved(stats: Moments | ColumnMoments, origin: Array) -> Array:
-    """The shift of `stats` seen from another origin."""
+    """The shift of `stats` relative to another origin."""
     if stats.origin is origin:
         return stats.shift
     if stats.origin.shape != origin.shape:
         raise ShapeError(sentence("Moments", f"both must have {len(origin)} columns", len(stats.origin)))
-    seen = stats.weight > 0
+    has_weight = stats.weight > 0
     if isinstance(stats, Moments):
-        seen = seen[..., None]
-    return np.where(seen, stats.shift + (stats.origin - origin), 0.0)
+        has_weight = has_weight[..., None]
+    return np.where(has_weight, stats.shift + (stats.origin - origin), 0.0)
 
 
 def _merge(wa: Array, ma: Array, wb: Array, mb: Array, per_column: bool = False) -> tuple[Array, Array, Array, Array]:
-    """Weight and mean of two sets together, the difference of their means, and wa·wb/(wa + wb)."""
+    """Weight and mean of two sets merged, the difference of their means, and wa·wb/(wa + wb) (Chan et al.)."""
     weight = wa + wb
     delta = mb - ma
     share = _ratio(wb, weight)
@@ -225,7 +225,7 @@ def _merge(wa: Array, ma: Array, wb: Array, mb: Array, per_column: bool = False)
 def _pooled(stats: S) -> S:
     if stats.shift.ndim == 1:
         return stats
-    odd = []  # a half is added to the other half, all members at once: sixty are six sums
+    odd = []  # pairwise: one half of the members is added to the other half, so sixty members take six sums
     while (size := len(stats.shift)) > 1:
         if size % 2:
             odd.append(stats.member(size - 1))
@@ -246,13 +246,13 @@ FAR = 400.0  # squared distance from pivot to mean, in variances, at which scatt
 
 
 def _pivot(x: Array, weight: Array | None) -> Array:
-    """The mean of a few rows that count."""
+    """The mean of a subsample of the rows with positive weight."""
     step = max(1, len(x) // PIVOT_ROWS)
-    some = x[::step]
+    subsample = x[::step]
     if weight is not None:
-        counts = weight[::step] > 0 if weight.ndim == 1 else weight[::step].any(axis=1)
-        some = some[counts] if counts.any() else x[[np.unravel_index(weight.argmax(), weight.shape)[0]]]
-    return some.mean(axis=0)
+        positive = weight[::step] > 0 if weight.ndim == 1 else weight[::step].any(axis=1)
+        subsample = subsample[positive] if positive.any() else x[[np.unravel_index(weight.argmax(), weight.shape)[0]]]
+    return subsample.mean(axis=0)
 
 
 def _far(rest: Array, scatter: Array, total: Array, far: float = FAR) -> Mask:
@@ -260,12 +260,12 @@ def _far(rest: Array, scatter: Array, total: Array, far: float = FAR) -> Mask:
     return (rest**2 > far * _ratio(scatter, total)) & (total > 0)
 
 
-def _of_use(x: Array, weight: Array) -> tuple[Array, Array]:
-    """Rows that some member counts, when squares overflow: whatever stands in the others must not matter."""
-    idle = ~weight.any(axis=1)
-    if not idle.any():
+def _weighted_rows(x: Array, weight: Array) -> tuple[Array, Array]:
+    """Rows with a positive weight, after squares overflowed: entries of rows without weight must not matter."""
+    unweighted = ~weight.any(axis=1)
+    if not unweighted.any():
         raise overflow()
-    return x[~idle], weight[~idle]
+    return x[~unweighted], weight[~unweighted]
 
 
 def _step(n: int, d: int) -> int:
@@ -276,7 +276,7 @@ _LOCAL = threading.local()
 
 
 def scratch(use: str, *shape: int) -> Array:
-    """Memory of this thread's own, used again: a fresh megabyte a part would cost its page faults each time."""
+    """Thread-local buffer that is reused: a new megabyte per strip would cost its page faults each time."""
     size = math.prod(shape)
     kept: Array | None = getattr(_LOCAL, use, None)
     if kept is None or len(kept) < size:
@@ -286,7 +286,7 @@ def scratch(use: str, *shape: int) -> Array:
 
 
 def _strips(x: Array, pivot: Array) -> Iterator[tuple[slice, Array]]:
-    """z = x − pivot, some rows after others, in one buffer."""
+    """Strips of z = x − pivot, in one buffer."""
     n, d = x.shape
     step = _step(n, d)
     buffer = scratch("strip", step, d)
@@ -296,7 +296,7 @@ def _strips(x: Array, pivot: Array) -> Iterator[tuple[slice, Array]]:
 
 
 def _centered(x: Array, pivot: Array, out: Array) -> Array:
-    """x − pivot, several rows side by side: NumPy's inner loop would otherwise be only d long."""
+    """x − pivot, several rows per NumPy inner loop, which would otherwise be only d long."""
     n, d = x.shape
     side = max(1, 256 // max(d, 1))
     whole = n - n % side
@@ -331,11 +331,11 @@ def _column_sums_about(pivot: Array, x: Array, weight: Array) -> tuple[Array, Ar
 
 
 def of_rows(x: Array, weight: Array | None, origin: Array, pivot: Array | None = None) -> Moments | None:
-    """Moments of complete rows (n, d); None if a NaN or an infinity is among them, or their squares overflow.
+    """Moments of complete rows (n, d); None if an entry is NaN or infinite, or squares overflow.
 
-    Rows are taken about a pivot near their own mean: the product then loses no digits to the
-    distance between block and origin, and its column sums reveal any NaN for free. Weights can move the
-    mean far from the pivot; then the pivot moves there too.
+    Sums are taken about a pivot near the mean of the rows: the product then loses no digits to the distance between
+    rows and origin, and the column sums detect any NaN at no cost. If weights move the mean far from the pivot, the
+    sums are repeated about that mean.
     """
     n, d = x.shape
     if n == 0:
@@ -373,7 +373,7 @@ def _weighted_products(x: Array, weight: Array, pivot: Array) -> tuple[Array, Ar
 
 
 def feature_strips(n: int, d: int, p: int, members: int) -> Iterator[tuple[slice, Array, Array]]:
-    """Some rows after others, each time with the same two buffers: (d + d // 2, rows) and p features (p, rows)."""
+    """Strips of rows with two reused buffers: (d + d // 2, rows), and (p, rows) for p features."""
     step = max(min(feature_rows(p, members), n), 1)
     circle, features = scratch("circle", d + d // 2, step), scratch("features", p, step)
     for a in range(0, n, step):
@@ -383,23 +383,23 @@ def feature_strips(n: int, d: int, p: int, members: int) -> Iterator[tuple[slice
 
 @cache
 def feature_rows(p: int, members: int, most: int = SMALL) -> int:
-    """Rows a strip: what the cache holds, and no more than the small kernel takes unless strips become short."""
+    """Rows per strip: as many as fit the cache, no more than the small BLAS kernel takes unless strips get short."""
     rows, small = max(256, FEATURES // p), most // (p * members)
     return min(rows, small if small >= 256 else rows) // 8 * 8
 
 
 def of_complete_rows(x: Array, weight: Array, origin: Array) -> Moments | None:
-    """`of_weighted_rows`; None if a NaN or an infinity is among the rows (a weight of 0 does not hide it)."""
+    """`of_weighted_rows`; None if an entry is NaN or infinite, also in a row of weight 0."""
     with np.errstate(over="ignore", invalid="ignore"):
-        whole = bool(np.isfinite(np.add.reduce(x, axis=None)))
-    return of_weighted_rows(x, weight, origin) if whole else None
+        complete = bool(np.isfinite(np.add.reduce(x, axis=None)))
+    return of_weighted_rows(x, weight, origin) if complete else None
 
 
 def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
-    """Moments of complete rows under each column of `weight` (n, K), as one product with packed pairs.
+    """Moments of complete rows under each column of `weight` (n, K), as one product with packed pairs of columns.
 
-    Where a member's rows lie far from the pivot compared to their own spread, that member is done
-    again about its own mean: the packed product would lose its digits.
+    Where the mean of a member lies many standard deviations from the pivot, its sums are repeated about its own mean:
+    the packed product would lose digits.
     """
     if x.shape[1] > PACKED:  # packed pairs save half the arithmetic, but not where they leave the cache
         members = [of_rows(x, np.ascontiguousarray(w), origin) for w in weight.T]
@@ -411,7 +411,7 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
         rest = _ratio(first, total[:, None])
         scatter = second - total[:, None, None] * (rest[:, :, None] * rest[:, None, :])
     if not np.isfinite(scatter).all():
-        return of_weighted_rows(*_of_use(x, weight), origin)
+        return of_weighted_rows(*_weighted_rows(x, weight), origin)
     shift = (pivot - origin) + rest
     far = _far(rest, np.diagonal(scatter, axis1=1, axis2=2), total[:, None]).any(axis=1)
     for k in np.flatnonzero(far):
@@ -426,9 +426,10 @@ def of_weighted_rows(x: Array, weight: Array, origin: Array) -> Moments:
 
 
 def columns_of_rows(x: Array, weight: Array | None, origin: Array, at: Index | None = None) -> ColumnMoments:
-    """Column moments of rows (n, d) where NaN means not seen; weight (n,), (n, K) or None.
+    """Column moments of rows (n, d) where NaN is a missing value; weight (n,), (n, K) or None.
 
-    Sums reveal gaps for free, and only then is there a search for infinities; `at` (n,) says which rows these are.
+    The sums detect non-finite entries at no cost; only then are infinities searched. `at` (n,) are the row numbers for
+    the message.
     """
     n, d = x.shape
     w = np.ones((n, 1)) if weight is None else weight if weight.ndim == 2 else weight[:, None]
@@ -441,7 +442,7 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array, at: Index | N
     else:
         refuse_infinite(x, "Gaussian", at)
         mask = ~np.isnan(x)
-        pivot = _seen_mean(np.where(mask, x, 0.0), mask, origin)
+        pivot = _observed_mean(np.where(mask, x, 0.0), mask, origin)
         seen = w.T @ mask
     with np.errstate(over="ignore", invalid="ignore"):
         if not clean:
@@ -450,7 +451,7 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array, at: Index | N
         rest = _ratio(sums, seen)
         scatter = squares - seen * rest**2
     if not np.isfinite(scatter).all():
-        x, w = _of_use(x, w)
+        x, w = _weighted_rows(x, w)
         return columns_of_rows(x, w if weight is None or weight.ndim == 2 else w[:, 0], origin)
     shift = np.where(seen > 0, (pivot - origin) + rest, 0.0)
     far = _far(rest, scatter, seen)
@@ -463,15 +464,15 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array, at: Index | N
     return ColumnMoments.trusted(origin=origin, **{k: np.array(v) for k, v in parts.items()})
 
 
-def _seen_mean(x: Array, seen: Array, otherwise: Array) -> Array:
-    """Means of the entries that were seen, the others being 0 in x."""
+def _observed_mean(x: Array, seen: Array, otherwise: Array) -> Array:
+    """Means of the observed entries; missing ones are 0 in x."""
     count = seen.sum(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(count > 0, x.sum(axis=0) / np.maximum(count, 1), otherwise)
 
 
 def _about_own_mean(x: Array, weight: Array, pivot: Array, origin: Array) -> tuple[Array, Array]:
-    """Shifts and scatters of columns under one member's weights, about pivots at their means."""
+    """Shifts and scatters of columns under one member's weights, with the means as pivots."""
     x, w = x[weight > 0], weight[weight > 0]
     z = np.where(np.isnan(x), 0.0, x - pivot)
     seen = w @ ~np.isnan(x)
@@ -479,8 +480,8 @@ def _about_own_mean(x: Array, weight: Array, pivot: Array, origin: Array) -> tup
     return (pivot - origin) + rest, w @ (z * z) - seen * rest**2
 
 
-def of_owned_rows(x: Array, weight: Array | None, labels: Index, members: int, origin: Array, full: bool) -> Any:
-    """Moments of complete rows that each belong to one of many members; None if a NaN or an infinity is among them.
+def of_labeled_rows(x: Array, weight: Array | None, labels: Index, members: int, origin: Array, full: bool) -> Any:
+    """Moments per member of complete labeled rows; None if an entry is NaN or infinite.
 
     Rows are sorted by label, centered on their label's mean and summed in segments: the cost does not grow with
     the number of members.
@@ -496,7 +497,7 @@ def of_owned_rows(x: Array, weight: Array | None, labels: Index, members: int, o
     if len(x):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             size, by = np.diff(starts, append=len(x)), total[present, None]
-            pivot = x[starts]  # the label's first row, then its mean; that row may lie far out and count for nothing
+            pivot = x[starts]  # the label's first row, then its mean; the first row may be an outlier of weight 0
             pivot = pivot + _ratio(np.add.reduceat((x - np.repeat(pivot, size, axis=0)) * w[:, None], starts), by)
             z = x - np.repeat(pivot, size, axis=0)
             rest = _ratio(np.add.reduceat(z * w[:, None], starts), by)
@@ -516,7 +517,7 @@ def of_owned_rows(x: Array, weight: Array | None, labels: Index, members: int, o
 
 
 def empty(lead: tuple[int, ...], d: int, origin: Array) -> Moments:
-    """The zero of the sum: the moments of no rows."""
+    """Moments of no rows: the identity of the sum."""
     return Moments.trusted(
         weight=np.zeros(lead), origin=origin, shift=np.zeros((*lead, d)), scatter=np.zeros((*lead, d, d)),
         entropy=np.zeros(lead), complete=True,
@@ -524,7 +525,7 @@ def empty(lead: tuple[int, ...], d: int, origin: Array) -> Moments:
 
 
 def stacked(members: list[Moments]) -> Moments:
-    """Members with one origin as one stack."""
+    """Statistics of members with the same origin as those of one stack."""
     names = ("weight", "shift", "scatter", "entropy")
     parts = {name: np.stack([getattr(m, name) for m in members]) for name in names}
     if any(m.seen is not None for m in members):
@@ -535,9 +536,9 @@ def stacked(members: list[Moments]) -> Moments:
 def expand(circle: Array, d: int, out: Array) -> None:
     """Write 1, u and the products of all pairs of columns u into out (1 + d + d (d + 1) / 2, n), pairs as in `packing`.
 
-    `circle` (d + d // 2, n) begins with u (d, n) and is continued here by the first half of it: the pairs at one
-    distance around the circle are then one window against another, and all distances one call of NumPy.
-    With a call a column, threads would queue for the interpreter's lock.
+    `circle` (d + d // 2, n) begins with u (d, n) and is continued here by its first half: the pairs at one cyclic
+    distance are then one window against another, and all distances one call of NumPy. With one call per column,
+    threads would wait for the interpreter's lock.
     """
     n, (row, entry) = circle.shape[1], circle.strides
     u, products = circle[:d], out[d + 1 :]
@@ -550,13 +551,13 @@ def expand(circle: Array, d: int, out: Array) -> None:
     circle[d:] = u[:half]
     windows = np.lib.stride_tricks.as_strided(circle, (full, d, n), (row, row, entry), writeable=False)
     np.multiply(u, windows, out=products[: full * d].reshape(full, d, n))
-    if d % 2 == 0:  # the farthest pairs, each once
+    if d % 2 == 0:  # the pairs at the largest distance, each once
         np.multiply(u[:half], u[half:], out=products[full * d :])
 
 
 @cache
 def packing(d: int) -> Index:
-    """Columns (i, j) of each product in `expand`: j is i, then its right neighbor on the circle, and so on."""
+    """Columns (i, j) of each product in `expand`: j = i, then j = i + 1 modulo d, and so on."""
     distance, i = np.divmod(np.arange(d * (d + 1) // 2), d)
     return np.stack([i, (i + distance) % d])
 
@@ -571,7 +572,7 @@ def unpack(packed: Array, d: int) -> Array:
 
 
 def _not_negative(scatter: Array) -> Array:
-    """Rounding may leave −1e-30 on the diagonal of a constant column: make it 0."""
+    """Set negative diagonal entries to 0: rounding may leave −1e-30 for a constant column."""
     i = np.arange(scatter.shape[-1])
     scatter[..., i, i] = np.maximum(scatter[..., i, i], 0.0)
     return scatter

@@ -1,4 +1,4 @@
-"""A root of the scatter keeps the digits that the scatter squares away: R with RᵀR = S, block by block, by QR."""
+"""Square root of the scatter matrix by QR decomposition: R with RᵀR = S, accumulated block by block."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class ScatterRoot(Addable, Value):
-    """Weight, mean and a root R (r, d) of the scatter about it: RᵀR = Σ w (x − mean)(x − mean)ᵀ.
+    """Sufficient statistics weight, mean and root R (r, d) of the scatter: RᵀR = Σ w (x − mean)(x − mean)ᵀ.
 
-    Singular values of R are right to 1e-16 of the largest; eigenvalues of the scatter only to 1e-16 of the largest
-    *squared*, so that what is below 1e-8 of it is lost there. Two roots add by the QR factor of both and
-    the difference of their means.
+    Singular values of R are accurate to 1e-16 of the largest; eigenvalues of the scatter only to 1e-16 of the largest
+    *squared*, so that standard deviations below 1e-8 of the largest are lost there. The sum of two is the R factor of
+    the QR decomposition of both roots and the weighted difference of the means, stacked.
 
     >>> a, b = (root_of_rows(np.array(x), None, np.zeros(1)) for x in ([[0.0], [2.0]], [[4.0]]))
     >>> (a + b).mean, (a + b).root**2
@@ -62,7 +62,7 @@ class ScatterRoot(Addable, Value):
 
 
 def root_of_rows(x: Array, weight: Array | None, origin: Array) -> ScatterRoot | None:
-    """The statistic of complete rows (n, d); None if a NaN or an infinity is among them, or sums overflow."""
+    """Statistics of complete rows (n, d); None if an entry is NaN or infinite, or sums overflow."""
     centered = centered_rows(x, weight, origin)
     if centered is None or len(centered.root) <= x.shape[1]:
         return centered
@@ -70,7 +70,7 @@ def root_of_rows(x: Array, weight: Array | None, origin: Array) -> ScatterRoot |
 
 
 def centered_rows(x: Array, weight: Array | None, origin: Array) -> ScatterRoot | None:
-    """The same with the centered rows themselves as root (n, d): with fewer rows than columns nothing is shorter."""
+    """`root_of_rows` with the centered rows themselves as root (n, d), without QR: shortest if n ≤ d."""
     total = float(len(x)) if weight is None else float(weight.sum())
     if not total > 0:
         zero = np.zeros(len(origin))
@@ -80,15 +80,16 @@ def centered_rows(x: Array, weight: Array | None, origin: Array) -> ScatterRoot 
         z = x - first
         rest = (z.sum(axis=0) if weight is None else weight @ z) / total
         z -= rest
-        again = (z.sum(axis=0) if weight is None else weight @ z) / total  # the first row may have been far out
-        z -= again
+        correction = (z.sum(axis=0) if weight is None else weight @ z) / total  # the first row may be an outlier
+        z -= correction
         if weight is not None:
             z *= np.sqrt(weight)[:, None]
         if not np.isfinite(np.einsum("nd,nd->", z, z)):
             return None
-    shift = (first - origin) + (rest + again)
+    shift = (first - origin) + (rest + correction)
     return ScatterRoot.trusted(weight=np.asarray(total), origin=origin, shift=shift, root=z)
 
 
 def _upper(a: Array) -> Array:
+    """Upper triangular factor of the QR decomposition."""
     return np.asarray(np.linalg.qr(a, mode="r"))

@@ -1,4 +1,4 @@
-"""The inverse Wishart distribution: what may be believed of a covariance matrix."""
+"""Inverse Wishart distribution: conjugate prior of a covariance matrix."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ from likely.numerics.special import LOG_2
 
 @dataclass(frozen=True, eq=False)
 class InverseWishart(MatrixDistribution):
-    """log p(X | ν, Ψ) = ν/2 log det Ψ/2 − log Γ_d(ν/2) − (ν+d+1)/2 log det X − ½ tr ΨX⁻¹.
+    """Inverse Wishart distribution with ν degrees of freedom and scale matrix Ψ.
 
-    The distribution of X⁻¹ for X ~ `Wishart`(ν, Ψ⁻¹); in one dimension the inverse gamma distribution of shape ν/2 and
-    scale Ψ/2. With a known mean it is the conjugate prior of a covariance (`CovarianceGivenMean`), and with a mean that
-    is not known, a part of `NormalInverseWishart`.
+    log p(X | ν, Ψ) = ν/2 log det Ψ/2 − log Γ_d(ν/2) − (ν+d+1)/2 log det X − ½ tr ΨX⁻¹: the distribution of X⁻¹ for
+    X ~ `Wishart`(ν, Ψ⁻¹); in one dimension the inverse gamma distribution of shape ν/2 and scale Ψ/2. With a known mean
+    it is the conjugate prior of a covariance (`CovarianceGivenMean`), and with an unknown mean a part of
+    `NormalInverseWishart`.
 
     >>> InverseWishart(3.0, [[2.0]]).log_prob([[[1.0]]]).round(4)
     array([-0.8792])
@@ -39,7 +40,7 @@ class InverseWishart(MatrixDistribution):
     _inverse: ClassVar[bool] = True
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d, d), or (n, K, d, d) for a stack: L A⁻ᵀ A⁻¹ Lᵀ with Bartlett's triangles A and Ψ = L Lᵀ."""
+        """Random samples (n, d, d), or (n, K, d, d) for a stack: L A⁻ᵀ A⁻¹ Lᵀ with Bartlett factors A and Ψ = L Lᵀ."""
         a = bartlett(self.dof, self.size, n, rng)
         factor = self._root @ np.swapaxes(spd.inverse_factor(a), -1, -2)
         return spd.symmetric(factor @ np.swapaxes(factor, -1, -2))
@@ -53,17 +54,17 @@ class InverseWishart(MatrixDistribution):
 
     @property
     def mean(self) -> Array:
-        """Ψ / (ν − d − 1), for ν above d + 1."""
+        """Mean Ψ / (ν − d − 1), for ν > d + 1."""
         return self.scale / self._beyond("mean", self.size + 1)
 
     @property
     def mode(self) -> Array:
-        """Ψ / (ν + d + 1)."""
+        """Mode Ψ / (ν + d + 1)."""
         return self.scale / (self.dof + self.size + 1)[..., None, None]
 
     @property
     def variance(self) -> Array:
-        """Of each entry, for ν above d + 3."""
+        """Variance per entry, for ν > d + 3."""
         d, c = self.size, self._beyond("variance", self.size + 3)
         v = np.diagonal(self.scale, axis1=-2, axis2=-1)
         outer = v[..., :, None] * v[..., None, :]
@@ -75,19 +76,19 @@ class InverseWishart(MatrixDistribution):
         return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
 
     def marginal(self, at: Any) -> InverseWishart:
-        """Distribution of a block of rows and columns: their part of Ψ, and dof reduced by the number left out."""
+        """Marginal distribution of a diagonal block: the block of Ψ, dof reduced by the number of omitted columns."""
         at = np.atleast_1d(at)
         return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p, in closed form; one per member for a stack."""
+        """Entropy −E log p, in closed form; one per member for a stack."""
         v, d = self.dof, self.size
         mean = spd.logdet(self._root) - d * np.log(v) - np.asarray(self.mean_logdet)  # of log det X⁻¹Ψ/ν
         h = 0.5 * (d + 1) * self.mean_logdet - 0.5 * v * mean - matrix_constant(0.5 * v, d)
         return in_units(lone(h), bits)
 
     def kl(self, other: InverseWishart, bits: bool = False) -> Any:
-        """KL(self ‖ other) in closed form; stacks go member by member."""
+        """KL(self ‖ other) in closed form; per member for stacks."""
         d, w = self.size, spd.inverse_factor(self._root)
         trace = spd.trace_form(w, other.scale)
         ratio = spd.logdet(self._root) - spd.logdet(other._root)

@@ -1,4 +1,4 @@
-"""Distributions of covariance matrices: Wishart for scatters and precisions, inverse Wishart for covariances."""
+"""Base class of the Wishart and inverse Wishart distributions: density, sufficient statistics, maximum likelihood."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from likely.distributions.statistics.counts import member_weights
 from likely.numerics import spd
 from likely.numerics.special import LOG_PI, deviance, digamma_gap, gamma_divergence, gamma_excess, peak
 
-LARGEST_DOF = 1e9  # beyond, a distribution of matrices is a point
+LARGEST_DOF = 1e9  # upper bound of the degrees of freedom, where the distribution is practically a point mass
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixDistribution(Distribution):
-    """What both distributions share: parameters, rows, learning. A leading axis of `scale` or `dof` makes a stack.
+    """Base class of `Wishart` and `InverseWishart`. A leading axis of `scale` or `dof` makes a stack.
 
-    Both densities are −(d + 1)/2 log det X − ν/2 Σ (λ − 1 − log λ) + a constant, with λ the eigenvalues of what is to
-    be the identity: V⁻¹X/ν or X⁻¹Ψ/ν.
+    Both log-densities are −(d + 1)/2 log det X − ν/2 Σ (λ − 1 − log λ) + a constant, with λ the eigenvalues of V⁻¹X/ν
+    or X⁻¹Ψ/ν.
     """
 
     dof: Array  # () or (K,): ν > d − 1
     scale: Array  # (d, d) or (K, d, d)
 
-    _inverse: ClassVar[bool]  # True for the distribution of inverses
+    _inverse: ClassVar[bool]  # True for the inverse Wishart distribution
 
     def __post_init__(self) -> None:
         me = type(self).__name__
@@ -44,7 +44,8 @@ class MatrixDistribution(Distribution):
             raise ShapeError(sentence(me, expected, (scale.shape, dof.shape)))
         lead = np.broadcast_shapes(dof.shape, scale.shape[:-2]) if _fit(dof, scale) else None
         if lead is None:
-            raise ShapeError(sentence(me, "dof and scale must be of as many members", (dof.shape, scale.shape)))
+            expected = "dof and scale must have the same number of members"
+            raise ShapeError(sentence(me, expected, (dof.shape, scale.shape)))
         d = scale.shape[-1]
         if not (dof > d - 1).all():
             raise DomainError(sentence(me, f"dof must be above d − 1 = {d - 1}", float(dof.min())))
@@ -59,12 +60,12 @@ class MatrixDistribution(Distribution):
 
     @property
     def size(self) -> int:
-        """Rows and columns d of a matrix."""
+        """Number of rows and columns d of a matrix."""
         return int(self.scale.shape[-1])
 
     @property
     def dim(self) -> int:
-        """Numbers d² of a flattened row."""
+        """Number of entries d² of a flattened row."""
         return self.size**2
 
     @property
@@ -77,12 +78,12 @@ class MatrixDistribution(Distribution):
         return self.replace(dof=np.array(self.dof[k]), scale=self.scale[k].copy())
 
     def some(self, index: Any) -> Self:
-        """Some members, as a stack."""
+        """Members `index` as a stack."""
         return self.replace(dof=self.dof[index], scale=self.scale[index])
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: degrees of freedom and scales."""
+        """Number of free parameters: degrees of freedom and scales."""
         return (self.members or 1) * (1 + self.size * (self.size + 1) // 2)
 
     @cached_property
@@ -97,7 +98,7 @@ class MatrixDistribution(Distribution):
     def log_prob(self, x: Any) -> Array:
         """log p(X) of matrices (n, d, d), or flattened (n, d²): (n,), or (n, K) for a stack.
 
-        −inf where a matrix is not positive definite; a row of NaN was not seen.
+        −inf where a matrix is not positive definite; a row of NaN is missing.
         """
         me, d = type(self).__name__, self.size
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
@@ -105,19 +106,19 @@ class MatrixDistribution(Distribution):
 
         def evaluate(block: Any) -> Array:
             rows = matrices(block, d, me)
-            each = [one._log_density(rows) for one in distributions]
-            return each[0] if self.members is None else np.stack(each, axis=1)
+            logs = [one._log_density(rows) for one in distributions]
+            return logs[0] if self.members is None else np.stack(logs, axis=1)
 
         return map_rows(evaluate, x, self.members)
 
     def _log_density(self, rows: Matrices) -> Array:
         v, d = float(self.dof), self.size
         logdet = spd.logdet(rows.root)
-        out = -0.5 * (d + 1) * logdet - 0.5 * v * self._away(rows) + matrix_constant(0.5 * v, d)
+        out = -0.5 * (d + 1) * logdet - 0.5 * v * self._deviance(rows) + matrix_constant(0.5 * v, d)
         return np.where(rows.seen, np.where(rows.inside, out, -np.inf), 0.0)
 
-    def _away(self, rows: Matrices) -> Array:
-        """Σ (λ − 1 − log λ) ≥ 0."""
+    def _deviance(self, rows: Matrices) -> Array:
+        """Σ (λ − 1 − log λ) ≥ 0 per row."""
         v = float(self.dof)
         if self._inverse:
             return matrix_deviance(self.scale / v - rows.x, self._root / np.sqrt(v), rows.root)
@@ -127,7 +128,7 @@ class MatrixDistribution(Distribution):
 
     @classmethod
     def blank(cls, x: Any, members: int | None = None) -> Self:
-        """A first look: matrices about the identity, of the size of these."""
+        """Initial model: scale matrix identity, of the size of these matrices."""
         shape = np.shape(x)
         d = shape[1] if len(shape) == 3 else round(float(np.sqrt(shape[1]))) if len(shape) == 2 else 1
         lead = () if members is None else (members,)
@@ -135,7 +136,7 @@ class MatrixDistribution(Distribution):
         return cls.trusted(dof=np.full(lead, d + 2.0), scale=scale)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> MatrixSums:
-        """Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X; `weight` (n,) or (n, K); `labels` (n,) names members."""
+        """Sufficient statistics Σ w, Σ w X, Σ w X⁻¹, Σ w log det X; `weight` (n,) or (n, K); `labels` (n,): members."""
         me, n = type(self).__name__, n_rows(x)
         w = weights(weight, n, me)
         if n > ROWS * BLOCKS:
@@ -143,17 +144,17 @@ class MatrixDistribution(Distribution):
         return matrix_sums(x, member_weights(w, labels, n, self.members, me), self.members, self.size, me)
 
     def refit(self, stats: MatrixSums, prior: Any = None) -> Self:
-        """Maximum likelihood: the scale in closed form, ν by the one equation that is left; or the posterior mode."""
+        """Maximum-likelihood estimate: scale in closed form, ν as the root of one equation; or the posterior mode."""
         self._suited(stats)
         if prior is not None:
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:
             me = type(self).__name__
             raise DataError(sentence(me, "at least one row with weight is needed", "none", "or give a prior"))
-        seen = stats.weight > 0
-        n = np.where(seen, stats.weight, 1.0)
-        used = stats.inverse if self._inverse else stats.total
-        mean = np.where(seen[..., None, None], used / n[..., None, None], np.eye(self.size))
+        has_rows = stats.weight > 0
+        n = np.where(has_rows, stats.weight, 1.0)
+        total = stats.inverse if self._inverse else stats.total
+        mean = np.where(has_rows[..., None, None], total / n[..., None, None], np.eye(self.size))
         root = spd.cholesky(np.ascontiguousarray(spd.symmetric(mean)))
         if root is None:
             raise DataError(sentence(type(self).__name__, "the mean of the matrices must be positive definite"))
@@ -162,7 +163,8 @@ class MatrixDistribution(Distribution):
         by = np.asarray(dof)[..., None, None]
         scale = spd.symmetric(by * spd.precision(root)) if self._inverse else spd.symmetric(mean / by)
         old = (self.dof, self.scale)
-        return self.replace(dof=np.where(seen, dof, old[0]), scale=np.where(seen[..., None, None], scale, old[1]))
+        scale = np.where(has_rows[..., None, None], scale, old[1])
+        return self.replace(dof=np.where(has_rows, dof, old[0]), scale=scale)
 
     def objective(self, stats: MatrixSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
@@ -176,12 +178,12 @@ class MatrixDistribution(Distribution):
         else:
             trace = spd.trace_form(w, stats.total) / v
             log_y = stats.logdet - n * (own + d * np.log(v))
-        each = n * matrix_constant(0.5 * v, d) - 0.5 * (d + 1) * stats.logdet - 0.5 * v * (trace - n * d - log_y)
-        value = float(np.sum(each))
+        logs = n * matrix_constant(0.5 * v, d) - 0.5 * (d + 1) * stats.logdet - 0.5 * v * (trace - n * d - log_y)
+        value = float(np.sum(logs))
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: MatrixSums) -> Any:
-        """A tenth of a row that looks like all rows together."""
+        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
         from likely.distributions.priors.pseudo_data import EarlierData
 
         return EarlierData.weak(self, stats)
@@ -190,7 +192,7 @@ class MatrixDistribution(Distribution):
         me = type(self).__name__
         if not isinstance(stats, MatrixSums) or stats.total.shape != self.scale.shape:
             got = getattr(getattr(stats, "total", None), "shape", type(stats).__name__)
-            raise ShapeError(sentence(me, f"sums of matrices of shape {self.scale.shape} are needed", got))
+            raise ShapeError(sentence(me, f"statistics of matrices of shape {self.scale.shape} are needed", got))
 
 
 def _fit(dof: Array, scale: Array) -> bool:
@@ -198,7 +200,7 @@ def _fit(dof: Array, scale: Array) -> bool:
 
 
 def matrix_constant(a: Any, d: int) -> Array:
-    """a d log a − a d − log Γ_d(a) for a = ν/2: what is left of the normalizer once λ = 1 is taken out."""
+    """a d log a − a d − log Γ_d(a) for a = ν/2: the log normalization constant relative to λ = 1."""
     a = np.asarray(a, dtype=np.float64)
     i = np.arange(d)
     each = 0.5 * i * np.log(a)[..., None] - gamma_excess(a[..., None], -0.5 * i)
@@ -208,40 +210,40 @@ def matrix_constant(a: Any, d: int) -> Array:
 def matrix_deviance(apart: Array, one: Array, other: Array) -> Array:
     """Σ (λ − 1 − log λ) ≥ 0 for λ of B⁻¹A, given A − B and the Cholesky factors of A and B.
 
-    From λ − 1 itself, and where a λ is next to 0 from ratios of pivots: neither loses the digits of two determinants.
+    Computed from λ − 1, and where a λ is near 0 from ratios of pivots: unlike two determinants, neither cancels.
     """
     inverse = spd.inverse_factor(other)
     e = spd.symmetric(inverse @ apart @ np.swapaxes(inverse, -1, -2))
     pivots = np.diagonal(one, axis1=-2, axis2=-1) / np.diagonal(other, axis1=-2, axis2=-1)
     out = np.trace(e, axis1=-2, axis2=-1) - 2 * np.log(pivots).sum(axis=-1)
-    sound = np.asarray(np.isfinite(e).all(axis=(-2, -1)))
-    away = np.linalg.eigvalsh(np.where(sound[..., None, None], e, 0.0))  # λ − 1
-    near = sound & (away > -0.5).all(axis=-1)
-    out = np.where(near, deviance(1.0, 1.0 + away, -away).sum(axis=-1), out)
+    finite = np.asarray(np.isfinite(e).all(axis=(-2, -1)))
+    excess = np.linalg.eigvalsh(np.where(finite[..., None, None], e, 0.0))  # λ − 1
+    near = finite & (excess > -0.5).all(axis=-1)
+    out = np.where(near, deviance(1.0, 1.0 + excess, -excess).sum(axis=-1), out)
     return np.asarray(np.maximum(out, 0.0))
 
 
 def multidigamma(a: Any, d: int) -> Array:
-    """Derivative of the multivariate log Γ: Σ ψ(a − i/2), i < d."""
+    """Multivariate digamma function: derivative of log Γ_d, Σ ψ(a − i/2), i < d."""
     return np.asarray(digamma(np.asarray(a)[..., None] - 0.5 * np.arange(d)).sum(axis=-1))
 
 
 def divergence_of_dof(b: Any, a: Any, d: int) -> Array:
-    """log Γ_d(b) − log Γ_d(a) − (b − a) ψ_d(a) ≥ 0."""
+    """Bregman divergence of log Γ_d: log Γ_d(b) − log Γ_d(a) − (b − a) ψ_d(a) ≥ 0."""
     i = 0.5 * np.arange(d)
     return gamma_divergence(np.asarray(b)[..., None] - i, np.asarray(a)[..., None] - i).sum(axis=-1)
 
 
 def best_dof(lag: Array, d: int) -> Array:
-    """The ν where d log(ν/2) − Σ ψ((ν − i)/2) = lag ≥ 0: the left side falls from infinity to 0."""
+    """Maximum-likelihood ν by bisection: root of d log(ν/2) − Σ ψ((ν − i)/2) = lag ≥ 0; the left side is decreasing."""
     i = np.arange(d)
     low, high = np.full(lag.shape, -50.0), np.full(lag.shape, np.log(LARGEST_DOF))
 
     def too_low(t: Array) -> Array:
         above = np.exp(t)[..., None]
         a = 0.5 * (above + (d - 1 - i))
-        each = digamma_gap(a) + np.log1p(i / (above + (d - 1 - i)))
-        return np.asarray(each.sum(axis=-1) > lag)
+        terms = digamma_gap(a) + np.log1p(i / (above + (d - 1 - i)))
+        return np.asarray(terms.sum(axis=-1) > lag)
 
     for _ in range(200):
         middle = 0.5 * (low + high)
@@ -253,7 +255,7 @@ def best_dof(lag: Array, d: int) -> Array:
 
 
 def bartlett(dof: Array, d: int, n: int, rng: np.random.Generator) -> Array:
-    """Lower triangular A (n, ..., d, d) with A Aᵀ ~ Wishart(ν, I)."""
+    """Bartlett decomposition: lower triangular A (n, ..., d, d) with A Aᵀ ~ Wishart(ν, I)."""
     a = np.tril(rng.standard_normal((n, *dof.shape, d, d)), -1)
     i = np.arange(d)
     a[..., i, i] = np.sqrt(rng.chisquare(dof[..., None] - i, (n, *dof.shape, d)))

@@ -1,4 +1,4 @@
-"""Rows that are symmetric positive definite matrices, and what distributions of such matrices take from them."""
+"""Symmetric positive definite matrices as rows: validation, Cholesky factors and sufficient statistics."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from likely.numerics import spd
 
 
 class Matrices(NamedTuple):
-    """Rows (n, d, d) with their lower factors; `inside` tells which are positive definite, `seen` which were seen."""
+    """Matrices (n, d, d) with Cholesky factors; masks of those that are positive definite and that are observed."""
 
-    x: Array  # (n, d, d): the identity where a row is not inside
+    x: Array  # (n, d, d): the identity where a row is not positive definite
     root: Array  # (n, d, d)
-    inside: Mask  # (n,)
-    seen: Mask  # (n,)
+    inside: Mask  # (n,): positive definite
+    seen: Mask  # (n,): observed
 
 
 def matrices(x: Any, d: int, whose: str) -> Matrices:
-    """Rows (n, d, d), or (n, d²) flattened, as matrices with factors; a row of NaN was not seen."""
+    """Rows (n, d, d), or (n, d²) flattened, as matrices with Cholesky factors; a row of NaN is missing."""
     a = _shaped(numbers(x, whose), d, whose)
     refuse_infinite(a.reshape(len(a), d * d), whose)
-    gap = np.isnan(a).any(axis=(1, 2))
-    seen = np.asarray(~np.isnan(a).all(axis=(1, 2)))
-    if (gap & seen).any():
-        expected = "a matrix is seen as a whole, or not at all"
-        raise DataError(sentence(whose, expected, f"NaN in some entries of row {int(np.flatnonzero(gap & seen)[0])}"))
-    a = np.where(seen[:, None, None], a, np.eye(d))
-    crooked = np.flatnonzero(~_symmetric(a))
-    if len(crooked):
+    missing = np.isnan(a).any(axis=(1, 2))
+    observed = np.asarray(~np.isnan(a).all(axis=(1, 2)))
+    if (missing & observed).any():
+        expected = "a matrix must be complete, or missing as a whole"
+        row = int(np.flatnonzero(missing & observed)[0])
+        raise DataError(sentence(whose, expected, f"NaN in some entries of row {row}"))
+    a = np.where(observed[:, None, None], a, np.eye(d))
+    asymmetric = np.flatnonzero(~_symmetric(a))
+    if len(asymmetric):
         expected, remedy = "matrices must be symmetric", "pass (X + X.transpose(0, 2, 1)) / 2"
-        raise DataError(sentence(whose, expected, f"row {int(crooked[0])}", remedy))
+        raise DataError(sentence(whose, expected, f"row {int(asymmetric[0])}", remedy))
     root, inside = _factors(a)
-    return Matrices(np.where(inside[:, None, None], a, np.eye(d)), root, inside, seen)
+    return Matrices(np.where(inside[:, None, None], a, np.eye(d)), root, inside, observed)
 
 
 def _shaped(a: Array, d: int, whose: str) -> Array:
@@ -47,7 +48,7 @@ def _shaped(a: Array, d: int, whose: str) -> Array:
     if a.ndim == 2 and a.shape[1] == d * d:
         a = a.reshape(-1, d, d)
     if a.ndim != 3 or a.shape[1:] != (d, d):
-        remedy = "one symmetric matrix an observation"
+        remedy = "pass one symmetric matrix per observation"
         raise ShapeError(sentence(whose, f"rows must have shape (n, {d}, {d}) or (n, {d * d})", a.shape, remedy))
     return a
 
@@ -56,12 +57,12 @@ def _symmetric(a: Array) -> Mask:
     s = np.sqrt(np.abs(np.diagonal(a, axis1=1, axis2=2)))
     return np.asarray(
         (np.abs(a - np.swapaxes(a, 1, 2)) <= 1e-8 * s[:, :, None] * s[:, None, :]).all(axis=(1, 2))
-        | ~(np.diagonal(a, axis1=1, axis2=2) > 0).all(axis=1)  # not positive anyway: outside, whatever its shape
+        | ~(np.diagonal(a, axis1=1, axis2=2) > 0).all(axis=1)  # not positive definite in any case
     )
 
 
 def _factors(a: Array) -> tuple[Array, Mask]:
-    """Lower factors, and which rows have one; the others get the identity."""
+    """Cholesky factors, and a mask of the rows that have one; the others get the identity."""
     root = spd.cholesky(a) if (np.diagonal(a, axis1=1, axis2=2) > 0).all() else None
     if root is not None:
         return root, np.ones(len(a), bool)
@@ -73,7 +74,7 @@ def _factors(a: Array) -> tuple[Array, Mask]:
 
 @dataclass(frozen=True, eq=False)
 class MatrixSums(Addable, Value):
-    """Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X of matrices: all that Wishart distributions need to know."""
+    """Sufficient statistics of Wishart distributions: Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X."""
 
     weight: Array  # (...)
     total: Array  # (..., d, d)
@@ -89,7 +90,7 @@ class MatrixSums(Addable, Value):
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.weight))
 
     def __add__(self, other: MatrixSums) -> Self:
@@ -105,18 +106,18 @@ class MatrixSums(Addable, Value):
     __rmul__ = __mul__
 
     def member(self, k: Any) -> Self:
-        """The sums of one member of a stack, or of some."""
+        """Statistics of one member of a stack, or of several."""
         return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Statistics of the rows of all members together."""
         if self.weight.ndim == 0:
             return self
         return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
 
 
 def matrix_sums(x: Any, shares: Any, members: int | None, d: int, whose: str) -> MatrixSums:
-    """The statistic of rows under weights (m, n)."""
+    """Sufficient statistics of rows under weights (m, n)."""
     rows = matrices(x, d, whose)
     _refuse_outside(rows, shares, whose)
     used = rows.seen.astype(np.float64)
@@ -131,15 +132,15 @@ def matrix_sums(x: Any, shares: Any, members: int | None, d: int, whose: str) ->
 
 
 def per_member(part: Array, members: int | None) -> Array:
-    """One value's sums, or a row for each member."""
+    """Sums of a single distribution, or one row per member."""
     if members is None:
         return np.array(part[0])
     return np.repeat(part, members, axis=0) if len(part) == 1 and members > 1 else part
 
 
 def _refuse_outside(rows: Matrices, shares: Any, whose: str) -> None:
-    counts = np.asarray(shares.sum(axis=0)).ravel() > 0
-    bad: Index = np.flatnonzero(~rows.inside & counts)
+    has_weight = np.asarray(shares.sum(axis=0)).ravel() > 0
+    bad: Index = np.flatnonzero(~rows.inside & has_weight)
     if len(bad):
-        expected, remedy = "matrices must be positive definite", "leave it out, or add a little to its diagonal"
+        expected, remedy = "matrices must be positive definite", "leave it out, or add a small value to its diagonal"
         raise DataError(sentence(whose, expected, f"row {int(bad[0])}", remedy))

@@ -1,4 +1,4 @@
-"""The Wishart distribution: the scatter of Gaussian rows about their mean, and what may be believed of a precision."""
+"""Wishart distribution of scatter matrices, and conjugate prior of a precision matrix."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from likely.numerics.special import LOG_2
 
 @dataclass(frozen=True, eq=False)
 class Wishart(MatrixDistribution):
-    """log p(X | ν, V) = (ν−d−1)/2 log det X − ½ tr V⁻¹X − ν/2 log det 2V − log Γ_d(ν/2)   (Bishop B.78).
+    """Wishart distribution with ν degrees of freedom and scale matrix V   (Bishop B.78).
 
-    Of symmetric positive definite matrices (d, d): Σ x xᵀ of ν rows of N(0, V). In one dimension it is the gamma
-    distribution of shape ν/2 and rate 1/2V. With a known mean it is the conjugate prior of a precision
-    (`CovarianceGivenMean`).
+    log p(X | ν, V) = (ν−d−1)/2 log det X − ½ tr V⁻¹X − ν/2 log det 2V − log Γ_d(ν/2) for symmetric positive definite X
+    (d, d): the distribution of Σ x xᵀ of ν rows of N(0, V). In one dimension it is the gamma distribution of shape ν/2
+    and rate 1/2V. With a known mean it is the conjugate prior of a precision (`CovarianceGivenMean`).
 
     >>> Wishart(3.0, [[2.0]]).log_prob([[[1.0]]]).round(4)
     array([-2.2086])
@@ -42,7 +42,7 @@ class Wishart(MatrixDistribution):
 
     @classmethod
     def moments_fit(cls, x: Any, weight: Any = None) -> Self:
-        """The distribution with the mean M of the matrices and their sum of entry variances: Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
+        """Method of moments: mean M of the matrices, and sum of the entry variances Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
         d = cls.blank(x).size
         rows = matrices(x, d, "Wishart")
         given = weights(weight, len(rows.x), "Wishart")
@@ -50,36 +50,36 @@ class Wishart(MatrixDistribution):
         if not w.sum() > 0:
             raise DataError(sentence("Wishart", "at least one matrix with weight is needed", "none"))
         mean = np.average(rows.x, axis=0, weights=w)
-        spread = float(np.average((rows.x - mean) ** 2, axis=0, weights=w).sum())
+        variance = float(np.average((rows.x - mean) ** 2, axis=0, weights=w).sum())
         sizes = float((mean**2).sum() + np.trace(mean) ** 2)
-        if not spread * (d - 1) < sizes:
-            expected, remedy = f"moments must speak for dof above d − 1 = {d - 1}", "use fit"
-            raise DataError(sentence("Wishart", expected, "matrices that vary more", remedy))
-        dof = min(sizes / spread, LARGEST_DOF) if spread > 0 else LARGEST_DOF
+        if not variance * (d - 1) < sizes:
+            expected, remedy = f"moments must correspond to dof above d − 1 = {d - 1}", "use fit"
+            raise DataError(sentence("Wishart", expected, "matrices with a larger variance", remedy))
+        dof = min(sizes / variance, LARGEST_DOF) if variance > 0 else LARGEST_DOF
         return cls(np.array(dof), mean / dof)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d, d), or (n, K, d, d) for a stack, by Bartlett's triangles."""
+        """Random samples (n, d, d), or (n, K, d, d) for a stack, by the Bartlett decomposition."""
         factor = self._root @ bartlett(self.dof, self.size, n, rng)
         return spd.symmetric(factor @ np.swapaxes(factor, -1, -2))
 
     @property
     def mean(self) -> Array:
-        """ν V."""
+        """Mean ν V."""
         return self.dof[..., None, None] * self.scale
 
     @property
     def mode(self) -> Array:
-        """(ν − d − 1) V, for ν from d + 1 on."""
+        """Mode (ν − d − 1) V, for ν ≥ d + 1."""
         by = self.dof - self.size - 1
         if not (by >= 0).all():
-            expected = f"there is a mode for dof from {self.size + 1} on"
+            expected = f"the mode exists for dof of at least {self.size + 1}"
             raise DomainError(sentence("Wishart", expected, float(self.dof.min()), "use mean"))
         return by[..., None, None] * self.scale
 
     @property
     def variance(self) -> Array:
-        """Of each entry: ν (V²ᵢⱼ + Vᵢᵢ Vⱼⱼ)."""
+        """Variance per entry: ν (V²ᵢⱼ + Vᵢᵢ Vⱼⱼ)."""
         v = np.diagonal(self.scale, axis1=-2, axis2=-1)
         return self.dof[..., None, None] * (self.scale**2 + v[..., :, None] * v[..., None, :])
 
@@ -89,19 +89,19 @@ class Wishart(MatrixDistribution):
         return lone(multidigamma(0.5 * self.dof, self.size) + self.size * LOG_2 + spd.logdet(self._root))
 
     def marginal(self, at: Any) -> Wishart:
-        """The distribution of the block of some rows and columns: the same dof, their part of V."""
+        """Marginal distribution of a diagonal block: the same dof, the block of V."""
         at = np.atleast_1d(at)
         return Wishart(self.dof, self.scale[..., at[:, None], at])
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p, in closed form; one per member for a stack."""
+        """Entropy −E log p, in closed form; one per member for a stack."""
         v, d = self.dof, self.size
         mean = np.asarray(self.mean_logdet) - spd.logdet(self._root) - d * np.log(v)  # of log det V⁻¹X/ν
         h = 0.5 * (d + 1) * self.mean_logdet - 0.5 * v * mean - matrix_constant(0.5 * v, d)
         return in_units(lone(h), bits)
 
     def kl(self, other: Wishart, bits: bool = False) -> Any:
-        """KL(self ‖ other) in closed form; stacks go member by member."""
+        """KL(self ‖ other) in closed form; per member for stacks."""
         d, w = self.size, spd.inverse_factor(other._root)
         trace = spd.trace_form(w, self.scale)
         ratio = spd.logdet(other._root) - spd.logdet(self._root)

@@ -1,1 +1,1 @@
-"""Distributions of maximum entropy under constraints."""
+"""Maximum-entropy distributions under moment constraints."""

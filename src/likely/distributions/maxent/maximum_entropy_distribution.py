@@ -1,4 +1,4 @@
-"""exp(λ·f(x)) on an interval: of all distributions with the same E[f] the one that says least else."""
+"""Maximum-entropy density exp(λ·f(x))/Z on an interval: normalization, CDF, quantiles, moments by quadrature."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from likely.distributions.statistics.counts import one_column
 from likely.numerics.quadrature import integrate
 
 ME = "MaximumEntropyDistribution"
-PANELS, REACH = 200, 40.0  # panels in t from −40 to 40: e⁴⁰ is farther than any scale
-TABLED = 40 * PANELS + 1  # points of the table that draws are made by
+PANELS, REACH = 200, 40.0  # panels in t from −40 to 40: e⁴⁰ exceeds any scale
+TABLED = 40 * PANELS + 1  # points of the CDF table for sampling
 _NODES, _SHARES = np.polynomial.legendre.leggauss(12)
 
 FEATURES: dict[str, Callable[[Array], Array]] = {
@@ -29,7 +29,7 @@ FEATURES: dict[str, Callable[[Array], Array]] = {
 
 
 class Map(NamedTuple):
-    """An interval as the line: x(t), t(x) and log dx/dt."""
+    """Change of variables from the real line to an interval: x(t), t(x) and log dx/dt."""
 
     x: Callable[[Array], Array]
     t: Callable[[Array], Array]
@@ -37,7 +37,7 @@ class Map(NamedTuple):
 
 
 def interval_map(low: float, high: float, center: float, scale: float) -> Map:
-    """t ↦ x: logistic between two ends, exponential from one, sinh where there is none.
+    """Change of variables x(t): logistic for a bounded interval, exponential for a half-line, sinh for the real line.
 
     >>> interval_map(0.0, 1.0, 0.0, 1.0).x(np.array([0.0])).tolist()
     [0.5]
@@ -57,10 +57,10 @@ def interval_map(low: float, high: float, center: float, scale: float) -> Map:
 
 @dataclass(frozen=True, eq=False)
 class MaximumEntropyDistribution(Distribution):
-    """Result of `maximum_entropy` without a standard name: log p(x) = λ·f(x) − log Z for low < x < high (Herbst 1.6).
+    """Exponential-family density log p(x) = λ·f(x) − log Z for low < x < high, from `maximum_entropy` (Herbst 1.6).
 
-    `features` are names ("mean", "square", "log" …) or functions of x; a file can keep names only. `center` and `scale`
-    say where an endless line is looked at closely.
+    `features` are names ("mean", "square", "log" …) or functions of x; only names can be saved. `center` and `scale`
+    are those of the change of variables for an unbounded interval.
 
     >>> distribution = MaximumEntropyDistribution(("mean",), [1.0], 0.0, 1.0)
     >>> round(distribution.mean, 6), distribution.cdf([0.5]).round(6), distribution.quantile([0.5]).round(6)
@@ -80,13 +80,13 @@ class MaximumEntropyDistribution(Distribution):
         if unknown := [f for f in features if not callable(f) and f not in FEATURES]:
             raise DomainError(sentence(ME, f"features must be functions, or among {', '.join(FEATURES)}", unknown[0]))
         if lam.shape != (len(features),):
-            raise ShapeError(sentence(ME, f"one multiplier a feature is needed ({len(features)})", lam.shape))
+            raise ShapeError(sentence(ME, f"one multiplier per feature is needed ({len(features)})", lam.shape))
         low, high, center, scale = (float(part) for part in (self.low, self.high, self.center, self.scale))
         if not low < high or not (np.isfinite(center) and 0 < scale < np.inf):
             raise DomainError(sentence(ME, "low must lie below high, and scale be positive", (low, high, scale)))
         self._set(features=tuple(features), multipliers=lam, low=low, high=high, center=center, scale=scale)
         if not np.isfinite(self.log_normalizer):
-            raise DomainError(sentence(ME, "the density must have an integral", "one that has none"))
+            raise DomainError(sentence(ME, "the density must have a finite integral", "an infinite one"))
 
     dim = 1
     members = None
@@ -96,13 +96,13 @@ class MaximumEntropyDistribution(Distribution):
         return interval_map(self.low, self.high, self.center, self.scale)
 
     def _exponent(self, x: Array) -> Array:
-        """λ·f(x)."""
+        """Exponent λ·f(x)."""
         with np.errstate(all="ignore"):
             parts = [lam * feature_values(f, x) for f, lam in zip(self.features, self.multipliers, strict=True)]
             return np.nan_to_num(sum(parts, np.zeros_like(x)), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
 
-    def _heights(self, t: Array) -> Array:
-        """log of the density of t, not normalized."""
+    def _log_density(self, t: Array) -> Array:
+        """Unnormalized log density of t."""
         with np.errstate(all="ignore"):
             return self._exponent(self._map.x(t)) + self._map.log_slope(t)
 
@@ -112,9 +112,9 @@ class MaximumEntropyDistribution(Distribution):
 
     @cached_property
     def _panels(self) -> tuple[Array, float, Array, Array]:
-        """Masses of panels (P,), log Z, points (P·12,) and their probabilities."""
+        """Probabilities of panels (P,), log Z, nodes (P·12,) and their probabilities."""
         t, w = panel_nodes()
-        logs = self._heights(t)
+        logs = self._log_density(t)
         peak = logs.max()
         p = w * np.exp(logs - peak)
         masses = p.reshape(PANELS, -1).sum(axis=1)
@@ -122,26 +122,26 @@ class MaximumEntropyDistribution(Distribution):
 
     @property
     def log_normalizer(self) -> float:
-        """log Z."""
+        """Log normalization constant log Z."""
         return self._panels[1]
 
     def log_prob(self, x: Any) -> Array:
-        """log p of rows (n,) or (n, 1); −inf outside of the interval, 0 where nothing was observed."""
+        """log p of rows (n,) or (n, 1); −inf outside the interval, 0 for missing values."""
         z = rows(x, 1, ME)
         refuse_infinite(z, ME)
-        at, gap = z[:, 0], np.isnan(z[:, 0])
+        at, missing = z[:, 0], np.isnan(z[:, 0])
         inside = (at >= self.low) & (at <= self.high)
         logs = self._exponent(np.where(inside, at, self._panels[2][len(self._panels[2]) // 2])) - self.log_normalizer
-        return like_input(np.where(gap, 0.0, np.where(inside, logs, -np.inf)), x)
+        return like_input(np.where(missing, 0.0, np.where(inside, logs, -np.inf)), x)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, 1), by a table of the distribution function."""
+        """Random samples (n, 1), by inversion of a table of the CDF."""
         below, t = self._table
         return self._map.x(np.interp(rng.random(n), below, t))[:, None]
 
     @cached_property
     def _table(self) -> tuple[Array, Array]:
-        """P(T ≤ t) and t, more finely than draws could tell."""
+        """Table of P(T ≤ t) and t."""
         t = np.linspace(-REACH, REACH, TABLED)
         below = np.maximum.accumulate(np.clip(self._below(t), 0.0, 1.0))
         rising = np.concatenate([[True], np.diff(below) > 0])
@@ -152,15 +152,15 @@ class MaximumEntropyDistribution(Distribution):
         return np.concatenate([[0.0], np.cumsum(self._panels[0])])
 
     def _below(self, t: Array) -> Array:
-        """P(T ≤ t): whole panels, and Gauss's rule for the rest of one."""
+        """P(T ≤ t): sum of panels, and Gauss–Legendre quadrature of the last partial panel."""
         t = np.clip(t, -REACH, REACH)
         at = np.clip(np.searchsorted(self._edges, t, "right") - 1, 0, PANELS - 1)
         half = 0.5 * (t - self._edges[at])
         nodes = self._edges[at][..., None] + half[..., None] * (1 + _NODES)
-        return np.asarray(self._sums[at] + half * (np.exp(self._heights(nodes) - self.log_normalizer) @ _SHARES))
+        return np.asarray(self._sums[at] + half * (np.exp(self._log_density(nodes) - self.log_normalizer) @ _SHARES))
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x)."""
+        """Cumulative distribution function P(X ≤ x)."""
         z = one_column(x, None)
         inside = (z > self.low) & (z < self.high)
         with np.errstate(all="ignore"):
@@ -169,11 +169,11 @@ class MaximumEntropyDistribution(Distribution):
         return np.where(inside, np.clip(self._below(t), 0.0, 1.0), outside)
 
     def quantile(self, p: Any) -> Array:
-        """x with P(X ≤ x) = p; NaN outside 0 … 1."""
+        """Quantile function (inverse CDF) by bisection; NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         at = np.clip(np.searchsorted(self._sums, p, "right") - 1, 0, PANELS - 1)
         low, high = self._edges[at], self._edges[at + 1]
-        for _ in range(50):  # a panel is 0.4 wide: 10⁻¹⁵ after as many halvings
+        for _ in range(50):  # a panel is 0.4 wide: 10⁻¹⁵ after as many bisections
             middle = 0.5 * (low + high)
             below = self._below(middle) < p
             low, high = np.where(below, middle, low), np.where(below, high, middle)
@@ -182,35 +182,35 @@ class MaximumEntropyDistribution(Distribution):
         return np.where((p >= 0) & (p <= 1), x, np.nan)
 
     def expected(self, f: Callable[[Array], Array]) -> float:
-        """E[f(x)] by quadrature; f takes points (m,)."""
+        """Expectation E[f(x)] by fixed quadrature; f takes points (m,)."""
         _, _, x, p = self._panels
-        some = p > 1e-300
-        return float(p[some] @ f(x[some]))
+        positive = p > 1e-300
+        return float(p[positive] @ f(x[positive]))
 
     def integrated(self, f: Callable[[Array], Array]) -> float:
-        """E[f(x)] by panels that are cut where f jumps."""
+        """Expectation E[f(x)] by adaptive quadrature, for f with jumps."""
         with np.errstate(all="ignore"):
 
-            def height(t: Array) -> Array:
-                p = np.exp(self._heights(t) - self.log_normalizer)
+            def integrand(t: Array) -> Array:
+                p = np.exp(self._log_density(t) - self.log_normalizer)
                 return np.where(p > 1e-300, p * f(self._map.x(t)), 0.0)
 
-            whole = integrate(lambda t: np.exp(self._heights(t) - self.log_normalizer), self._edges)[0]
-            return integrate(height, self._edges)[0] / whole
+            total = integrate(lambda t: np.exp(self._log_density(t) - self.log_normalizer), self._edges)[0]
+            return integrate(integrand, self._edges)[0] / total
 
     @property
     def mean(self) -> float:
-        """E[x]."""
+        """Mean."""
         return self.expected(lambda x: x)
 
     @property
     def variance(self) -> float:
-        """E[(x − mean)²]."""
+        """Variance."""
         mean = self.mean
         return self.expected(lambda x: (x - mean) ** 2)
 
     def entropy(self, bits: bool = False) -> float:
-        """log Z − λ·E[f]."""
+        """Entropy log Z − λ·E[f]."""
         return float(in_units(self.log_normalizer - self.expected(self._exponent), bits))
 
 
@@ -222,7 +222,7 @@ def feature_values(feature: Any, x: Array) -> Array:
 
 
 def panel_nodes() -> tuple[Array, Array]:
-    """Points in t (m,) and their weights (m,)."""
+    """Gauss–Legendre nodes in t (m,) and their weights (m,)."""
     edges = np.linspace(-REACH, REACH, PANELS + 1)
     half = 0.5 * np.diff(edges)
     middle = 0.5 * (edges[1:] + edges[:-1])

@@ -1,4 +1,4 @@
-"""Bilateral Pareto distribution: conjugate prior of both ends of a uniform distribution. They can only move apart."""
+"""Bilateral Pareto distribution: conjugate prior of both endpoints of a uniform distribution."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from likely.distributions.statistics.extremes import Extremes
 from likely.distributions.univariate.uniform import Uniform, log_width
 from likely.distributions.univariate.uniform_predictive import UniformPredictive
 
-STRENGTH = 0.1  # rows that the weak prior is worth
-FARTHEST = 1e307  # ends beyond the data must be numbers
+STRENGTH = 0.1  # pseudo-counts of the weak prior
+FARTHEST = 1e307  # largest range of a column, so that endpoints beyond the data do not overflow
 
 
 @dataclass(frozen=True, eq=False)
 class BilateralPareto(Value):
-    """log p(l, u) = Σⱼ log a(a + 1) + a log(u₀ − l₀) − (a + 2) log(u − l) for l ≤ l₀ and u ≥ u₀   (DeGroot 1970).
+    """Conjugate prior of both endpoints of `Uniform`   (DeGroot 1970).
 
-    The conjugate prior of both ends of `Uniform`: a values were seen before, between l₀ and u₀. Parameters are
-    numbers, (d,) or (K, d) for a stack; one prior serves all members, and one of a single column all columns.
-    Exact for two unknown ends; one known end is not covered (it would be a Pareto distribution of the other).
+    log p(l, u) = Σⱼ log a(a + 1) + a log(u₀ − l₀) − (a + 2) log(u − l) for l ≤ l₀ and u ≥ u₀: a pseudo-counts between
+    l₀ and u₀. Parameters are numbers, (d,) or (K, d) for a stack; one prior applies to all members, and one of a
+    single column to all columns. Both endpoints are unknown (with one known, the prior is a Pareto distribution).
 
     >>> post = BilateralPareto(0.0, 1.0, 1.0).update(Uniform(0.0, 1.0).collect([0.5, 3.0]))
     >>> post.low, post.high, post.shape
     (array([0.]), array([3.]), array([3.]))
     """
 
-    serves = ("Uniform",)  # distributions whose parameters it speaks of
+    serves = ("Uniform",)  # distributions of which it is a prior
 
     low: Array  # l₀: (d,) or (K, d)
     high: Array  # u₀
@@ -47,7 +47,7 @@ class BilateralPareto(Value):
             fitted = np.broadcast_arrays(*(np.atleast_1d(part) for part in given.values()))
         except ValueError as error:
             got = tuple(part.shape for part in given.values())
-            raise ShapeError(sentence(me, "low, high and shape must fit each other", got)) from error
+            raise ShapeError(sentence(me, "low, high and shape must have shapes that broadcast", got)) from error
         if fitted[0].ndim > 2 or 0 in fitted[0].shape:
             raise ShapeError(sentence(me, "low, high and shape must be numbers, (d,) or (K, d)", fitted[0].shape))
         parts = {name: np.array(part) for name, part in zip(given, fitted, strict=True)}
@@ -57,10 +57,10 @@ class BilateralPareto(Value):
 
     @classmethod
     def weak(cls, stats: Extremes, strength: float = STRENGTH) -> BilateralPareto:
-        """A prior worth a tenth of a row, whose mode is the unbiased estimate: (max − min)/(n − 1) beyond the extremes.
+        """Weakly informative prior of 0.1 pseudo-counts, its mode the unbiased estimate: (max − min)/(n − 1) outside.
 
-        Each member of a stack has its own. One of a single value gets its share of the range of all rows, and
-        where these are all alike, 1e-8 of their size.
+        One prior per member of a stack. A member with a single value gets a share of the range of all rows, and where
+        these are all equal, 1e-8 of their absolute value.
         """
         whole = stats.pooled()
         if not whole.total_weight > 0:
@@ -74,7 +74,7 @@ class BilateralPareto(Value):
         low, high = (np.where(stats.seen, a, b) for a, b in ((stats.low, whole.low), (stats.high, whole.high)))
         n = np.maximum(np.where(stats.seen, stats.weight, whole.weight), 1.0)
         step = np.where(low < high, (high - low) / np.maximum(n - 1.0, 1.0), 0.5 * span / n)
-        never = np.broadcast_to(~whole.seen, low.shape)  # nothing is known: between 0 and 1
+        never = np.broadcast_to(~whole.seen, low.shape)  # a column without observed entries: 0 … 1
         return cls.trusted(
             low=np.where(never, 0.0, low - step),
             high=np.where(never, 1.0, high + step),
@@ -97,10 +97,10 @@ class BilateralPareto(Value):
         """One member of a stack."""
         return self.replace(**{name: part[k].copy() for name, part in self._field_values().items()})
 
-    # -------------------------------------------------------------- the prior
+    # ------------------------------------------------------ prior and posterior
 
     def update(self, stats: Extremes) -> BilateralPareto:
-        """The posterior: the exponent grows by the weight that was seen, the ends move out to the extremes."""
+        """Posterior: shape plus the weight of the rows, endpoints at the extremes of prior and data."""
         self._fits(stats.weight.shape, "statistics")
         low, high = self._with(stats)
         return self.trusted(low=low, high=high, shape=self.shape + stats.weight)
@@ -110,7 +110,7 @@ class BilateralPareto(Value):
         return low, np.where(stats.seen, np.maximum(self.high, stats.high), self.high)
 
     def point(self, rule: str = "mode") -> Uniform:
-        """Uniform distribution at the "mode" (l₀, u₀), "mean" (R/(a − 1) beyond, a > 1) or "median" of each end."""
+        """Uniform distribution at the "mode" (l₀, u₀), "mean" (R/(a − 1) outside, a > 1) or "median" of endpoints."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("BilateralPareto", 'rule must be "mode", "mean" or "median"', repr(rule)))
         if rule == "mean" and not (self.shape > 1).all():
@@ -121,17 +121,17 @@ class BilateralPareto(Value):
         return Uniform.trusted(low=self.low - step, high=self.high + step)
 
     def draw(self, rng: Generator) -> Uniform:
-        """Uniform distribution with ends drawn from the prior: u₀ − l is a Pareto variable, and so is u − l given l."""
+        """Uniform distribution with endpoints sampled from the prior: u₀ − l is Pareto, and so is u − l given l."""
         first, second = rng.standard_exponential((2, *self.shape.shape))
         low = self.high - (self.high - self.low) * np.exp(first / self.shape)
         return Uniform.trusted(low=low, high=low + (self.high - low) * np.exp(second / (self.shape + 1)))
 
     def predictive(self) -> UniformPredictive:
-        """One new row: flat between the ends, with Pareto tails beyond."""
+        """Posterior predictive distribution of one row: constant between the endpoints, with Pareto tails."""
         return UniformPredictive.trusted(low=np.array(self.low), high=np.array(self.high), shape=np.array(self.shape))
 
     def log_evidence(self, stats: Extremes) -> Any:
-        """log p(the rows), ends integrated out; one per member for a stack.
+        """Log marginal likelihood of the rows, endpoints integrated out; one per member for a stack.
 
         Σⱼ log a(a + 1)/((a + n)(a + n + 1)) + a log R₀ − (a + n) log R, with the range R of prior and data together.
         """
@@ -142,7 +142,7 @@ class BilateralPareto(Value):
         return lone(each.sum(axis=-1))
 
     def log_density(self, model: Uniform) -> Any:
-        """log p(the ends of a uniform distribution); one per member for a stack, −inf for ends inside l₀ … u₀."""
+        """Log density of the endpoints of a uniform distribution, −inf inside l₀ … u₀; one per member for a stack."""
         self._fits(model.low.shape, "a model")
         a, width = self.shape, log_width(model.low, model.high)
         each = np.log(a) + np.log1p(a) + a * (log_width(self.low, self.high) - width) - 2 * width

@@ -1,4 +1,4 @@
-"""What we believe of a Gaussian's covariance, or of its precision, when its mean is known."""
+"""Conjugate prior of the covariance, or precision, of a Gaussian with known mean: (inverse) Wishart."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from likely.numerics.special import LOG_PI
 
 @dataclass(frozen=True, eq=False)
 class CovarianceGivenMean(Value):
-    """x ~ N(m, Σ) with m known and Σ ~ IW(ν, Ψ), or with precision Σ⁻¹ ~ W(ν, V).
+    """Conjugate prior with known mean m: x ~ N(m, Σ) with Σ ~ IW(ν, Ψ), or precision Σ⁻¹ ~ W(ν, V).
 
-    Rows add to it: ν + n, and Ψ (or V⁻¹) + Σ (x − m)(x − m)ᵀ; the two are one belief in two sets of coordinates, so
-    modes and means differ, and evidence and prediction (a t distribution) agree.
+    Posterior: ν + n, and Ψ (or V⁻¹) + Σ (x − m)(x − m)ᵀ. The two are the same distribution in two parameterizations:
+    modes and means differ, marginal likelihood and posterior predictive (a t distribution) agree.
 
     >>> import likely as lk
     >>> prior = CovarianceGivenMean([0.0], lk.InverseWishart(3.0, [[2.0]]))
@@ -36,7 +36,7 @@ class CovarianceGivenMean(Value):
     (array(5.), array([[12.]]), array([[2.4]]))
     """
 
-    serves = ("Gaussian",)  # distributions whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions of which it is a prior
 
     mean: Array  # (d,): known
     distribution: Any  # InverseWishart of the covariance, or Wishart of the precision
@@ -68,11 +68,11 @@ class CovarianceGivenMean(Value):
 
     @property
     def _scatter(self) -> Array:
-        """Ψ, in either set of coordinates."""
+        """Ψ, in either parameterization."""
         return spd.symmetric(spd.precision(self.distribution._root)) if self._of_precision else self.distribution.scale
 
     def update(self, stats: Moments) -> CovarianceGivenMean:
-        """The posterior after these statistics."""
+        """Posterior given these statistics."""
         refuse_others(stats, self.dim, "CovarianceGivenMean", full=True)
         n = stats.weight
         delta = np.where((n > 0)[..., None], (stats.origin - self.mean) + stats.shift, 0.0)
@@ -111,17 +111,17 @@ class CovarianceGivenMean(Value):
         return Gaussian.trusted(mean=mean, covariance=np.array(matrix), kind="full")
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with a covariance from this distribution."""
+        """A Gaussian with a covariance sampled from this distribution."""
         return self._at(self.distribution.sample(1, rng)[0])
 
     def predictive(self) -> StudentT:
-        """Student t with ν − d + 1 degrees of freedom, center m, squared scale Ψ/(ν − d + 1)."""
+        """Posterior predictive: Student-t with ν − d + 1 degrees of freedom, center m, scale matrix Ψ/(ν − d + 1)."""
         dof, scatter = self.distribution.dof - self.dim + 1, self._scatter
         mean = np.broadcast_to(self.mean, (*scatter.shape[:-2], self.dim))
         return StudentT(mean, scatter / dof[..., None, None], dof, kind="full")
 
     def log_evidence(self, stats: Moments) -> Any:
-        """log p(rows): a ratio of normalizers, prior over posterior; one per member for a stack."""
+        """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "CovarianceGivenMean")
         post, d = self.update(stats), self.dim
         value = multigammaln(0.5 * post.distribution.dof, d) - multigammaln(0.5 * self.distribution.dof, d)
@@ -163,16 +163,16 @@ class CovarianceGivenMean(Value):
         return self._at(self.distribution.sample(n, rng))
 
     def entropy(self, bits: bool = False) -> Any:
-        """The entropy of the belief about the matrix."""
+        """Entropy of the distribution of the matrix."""
         return in_units(self.distribution.entropy(), bits)
 
     def kl(self, other: CovarianceGivenMean, bits: bool = False) -> Any:
-        """The divergence of the beliefs about the matrix."""
+        """KL divergence of the distributions of the matrix."""
         return in_units(self.distribution.kl(other.distribution), bits)
 
 
 def _shrunk(distribution: Wishart, about: Array, n: Array) -> Array:
-    """(V⁻¹ + S)⁻¹ = L (I + LᵀSL)⁻¹ Lᵀ with V = L Lᵀ: no inverse of V, and V itself where nothing was seen."""
+    """(V⁻¹ + S)⁻¹ = L (I + LᵀSL)⁻¹ Lᵀ with V = L Lᵀ: no inverse of V, and V itself where there are no rows."""
     left = np.swapaxes(distribution._root, -1, -2)
     root: Array = np.linalg.cholesky(
         np.eye(distribution.size) + spd.symmetric(left @ about @ distribution._root)

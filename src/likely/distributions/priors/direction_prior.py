@@ -1,4 +1,4 @@
-"""What we believe of a mean direction when the concentration about it is known: a von Mises distribution again."""
+"""Conjugate prior of the mean direction of a von Mises distribution with known concentration: von Mises."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from likely.numerics.special import LOG_2PI
 
 @dataclass(frozen=True, eq=False)
 class DirectionPrior(Value):
-    """μ ~ VonMises(m, c) with x | μ ~ VonMises(μ, κ), κ known: c eⁱᵐ + κ Σ eⁱˣ is the posterior's vector.
+    """Conjugate prior μ ~ VonMises(m, c) of x | μ ~ VonMises(μ, κ), κ known: posterior vector c eⁱᵐ + κ Σ eⁱˣ.
 
-    `belief` is the distribution of μ, one value or a stack; `concentration` κ is a number, (d,) or (K, d). Mode, mean
-    and median of the direction are all its center.
+    `belief` is the distribution of μ, one or a stack; `concentration` κ is a number, (d,) or (K, d). Mode, mean and
+    median of the direction equal its center.
 
     >>> post = DirectionPrior(VonMises(0.0, 1.0), 4.0).update(VonMises(0.0, 4.0).collect([0.5, 0.7]))
     >>> post.belief.center.round(4), post.belief.concentration.round(4)
     (array([0.5358]), array([8.8035]))
     """
 
-    serves = ("VonMises",)  # distributions whose parameters it speaks of
+    serves = ("VonMises",)  # distributions of which it is a prior
 
     belief: VonMises
     concentration: Array
@@ -50,7 +50,8 @@ class DirectionPrior(Value):
             n not in (1, m) for n, m in zip(kappa.shape[::-1], shape[::-1], strict=False)
         ):
             got = (shape, kappa.shape)
-            raise ShapeError(sentence("DirectionPrior", "belief and concentration must fit each other", got))
+            expected = "belief and concentration must have shapes that broadcast"
+            raise ShapeError(sentence("DirectionPrior", expected, got))
         self._set(belief=self.belief, concentration=kappa)
 
     @property
@@ -64,24 +65,24 @@ class DirectionPrior(Value):
         return self.belief.members
 
     def update(self, stats: FeatureSums) -> DirectionPrior:
-        """The posterior: vectors add."""
+        """Posterior: resultant vectors add."""
         self._fits(stats.weight.shape, "statistics")
         b = self.belief
         east = b.concentration * np.cos(b.center) + self.concentration * stats.sums[..., 0]
         north = b.concentration * np.sin(b.center) + self.concentration * stats.sums[..., 1]
-        told = np.broadcast_to(stats.weight > 0, east.shape)
-        center = np.where(told, np.arctan2(north, east), b.center)
-        kappa = np.where(told, np.hypot(east, north), b.concentration)
+        has_rows = np.broadcast_to(stats.weight > 0, east.shape)
+        center = np.where(has_rows, np.arctan2(north, east), b.center)
+        kappa = np.where(has_rows, np.hypot(east, north), b.concentration)
         return self.replace(belief=VonMises.trusted(center=center, concentration=kappa))
 
     def point(self, rule: str = "mode") -> VonMises:
-        """A von Mises distribution about the "mode", "mean" or "median" of the direction, which are one."""
+        """Von Mises distribution at the "mode", "mean" or "median" of the direction, which are equal."""
         if rule not in ("mode", "mean", "median"):
             raise DomainError(sentence("DirectionPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
         return self._distribution(self.belief.center)
 
     def draw(self, rng: Generator) -> VonMises:
-        """A von Mises distribution about a direction from the belief."""
+        """Von Mises distribution with a direction sampled from the prior."""
         return self._distribution(self.belief.sample(1, rng)[0])
 
     def _distribution(self, center: Array) -> VonMises:
@@ -91,25 +92,25 @@ class DirectionPrior(Value):
         return np.array(np.broadcast_to(self.concentration, shape))
 
     def predictive(self) -> VonMisesSum:
-        """One new row, the direction integrated out: the sum of two von Mises angles."""
+        """Posterior predictive distribution of one row: the sum of two von Mises angles."""
         b = self.belief
         return VonMisesSum.trusted(
             center=np.array(b.center), concentration=self._known(b.center.shape), belief=np.array(b.concentration)
         )
 
     def log_evidence(self, stats: FeatureSums) -> Any:
-        """log p(the rows, one after another), directions integrated out; one per member for a stack.
+        """Log marginal likelihood of the rows, directions integrated out; one per member for a stack.
 
         Σⱼ log I₀(c') / I₀(c) − w log 2π I₀(κ), with c' the posterior's concentration.
         """
         after, before = self.update(stats).belief.concentration, self.belief.concentration
         kappa = self._known(after.shape)
-        shorter = before + stats.weight * kappa - after  # vectors that do not point one way
-        each = log_i0_scaled(after) - log_i0_scaled(before) - shorter
-        return lone((each - stats.weight * (LOG_2PI + log_i0_scaled(kappa))).sum(axis=-1))
+        dispersion = before + stats.weight * kappa - after  # sum of the lengths minus length of the resultant
+        ratio = log_i0_scaled(after) - log_i0_scaled(before) - dispersion
+        return lone((ratio - stats.weight * (LOG_2PI + log_i0_scaled(kappa))).sum(axis=-1))
 
     def log_density(self, model: VonMises) -> Any:
-        """log p(the directions of a von Mises distribution); one per member for a stack."""
+        """Log density of the directions of a von Mises distribution; one per member for a stack."""
         self._fits(model.center.shape, "a model")
         each = self.belief._log_pdf(model.center, **self.belief.parameters)
         return lone(np.broadcast_to(each, model.center.shape).sum(axis=-1))

@@ -1,4 +1,4 @@
-"""What we believe of a Gaussian's mean when its covariance is known: Worksheet 6, Herbst 2.3.4, Ney 3.8."""
+"""Conjugate prior of the mean of a Gaussian with known covariance: Worksheet 6, Herbst 2.3.4, Ney 3.8, Bishop 2.3.6."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from likely.numerics.special import LOG_2PI
 
 @dataclass(frozen=True, eq=False)
 class MeanGivenCovariance(Value):
-    """μ ~ N(m, S) with x | μ ~ N(μ, Σ) and Σ known.
+    """Conjugate prior μ ~ N(m, S) of x | μ ~ N(μ, Σ) with Σ known.
 
-    After n rows with mean x̄: S_n = (S⁻¹ + nΣ⁻¹)⁻¹ and m_n = m + S_n nΣ⁻¹ (x̄ − m); the predictive is
-    N(m_n, Σ + S_n) (the worksheet prints S alone: an erratum). Written with gains, so that S may be
-    singular and n may be 0.
+    Posterior of n rows with mean x̄: S_n = (S⁻¹ + nΣ⁻¹)⁻¹ and m_n = m + S_n nΣ⁻¹ (x̄ − m); posterior predictive
+    N(m_n, Σ + S_n) (the worksheet prints S alone: an erratum). Computed in gain form, so that S may be singular and n
+    may be 0.
 
     >>> import likely as lk
     >>> prior = MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
@@ -34,9 +34,9 @@ class MeanGivenCovariance(Value):
     (array([-0.5]), array([[0.25]]))
     """
 
-    serves = ("Gaussian",)  # distributions whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions of which it is a prior
 
-    belief: Gaussian  # over the mean, (d,) or a stack (K, d)
+    belief: Gaussian  # distribution of the mean, (d,) or a stack (K, d)
     covariance: Array  # known: a number, (d,) or (d, d)
 
     def __post_init__(self) -> None:
@@ -55,25 +55,24 @@ class MeanGivenCovariance(Value):
         return c if c.ndim == 2 else np.diag(np.broadcast_to(c, (self.belief.dim,)))
 
     def update(self, stats: Moments | ColumnMoments) -> MeanGivenCovariance:
-        """The posterior over the mean after these statistics."""
+        """Posterior of the mean given these statistics."""
         refuse_others(stats, self.belief.dim, "MeanGivenCovariance")
         n, S, C = self._rows(stats), self.belief._shared_matrix(), self._known
-        root = np.sqrt(n)  # (..., d): one number a column, so that gaps of a diagonal distribution count too
+        root = np.sqrt(n)  # (..., d): one count per column, since a diagonal distribution may have missing entries
         inner = root[..., :, None] * S * root[..., None, :] + C
         gain = np.swapaxes(solve_psd(inner, root[..., :, None] * S), -1, -2)
         delta = np.where(n > 0, (stats.origin - self.belief.mean) + stats.shift, 0.0)
         mean = self.belief.mean + np.einsum("...ij,...j->...i", gain, root * delta)
-        # not S − gain S, which would cancel where the prior is vague: a sum of squares keeps its sign
-        keep = np.eye(len(C)) - gain * root[..., None, :]
-        covariance = spd.symmetric(_sandwich(keep, S) + _sandwich(gain, C))
+        # Joseph form, not S − gain S, which would cancel where the prior is vague
+        shrink = np.eye(len(C)) - gain * root[..., None, :]
+        covariance = spd.symmetric(_sandwich(shrink, S) + _sandwich(gain, C))
         return self.replace(belief=Gaussian.trusted(mean=mean, covariance=np.array(covariance), kind="full"))
 
     def _rows(self, stats: Moments | ColumnMoments) -> Array:
         if isinstance(stats, ColumnMoments):
             if self.covariance.ndim == 2 and not (stats.weight == stats.rows[..., None]).all():
-                raise DomainError(
-                    sentence("MeanGivenCovariance", "gaps need a diagonal known covariance", "a full one")
-                )
+                expected = "missing values need a diagonal known covariance"
+                raise DomainError(sentence("MeanGivenCovariance", expected, "a full one"))
             return stats.weight
         return np.broadcast_to(stats.weight[..., None], stats.shift.shape)
 
@@ -88,15 +87,15 @@ class MeanGivenCovariance(Value):
         return Gaussian.trusted(mean=np.array(mean), covariance=np.array(self.covariance), kind=kind)
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian whose mean is drawn from the belief."""
+        """A Gaussian with a mean sampled from this distribution."""
         return self._at(self.belief.sample(1, rng)[0])
 
     def predictive(self) -> Gaussian:
-        """N(m, Σ + S): the uncertainty of the mean widens the distribution."""
+        """Posterior predictive N(m, Σ + S)."""
         return self.belief.noisy(self.covariance)
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
-        """log p(rows) with the mean integrated out; one per member for a stack."""
+        """Log marginal likelihood of rows, the mean integrated out; one per member for a stack."""
         refuse_expected(stats, "MeanGivenCovariance")
         n, post = self._rows(stats), self.update(stats)
         # log p(x) = log p(x | μ) + log p(μ) − log p(μ | x) for any μ: take the posterior mean
@@ -119,17 +118,18 @@ class MeanGivenCovariance(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians with means drawn from a lone belief, as a stack with one covariance."""
+        """n Gaussians with sampled means, as a stack with one covariance."""
         if self.belief.members is not None:
-            raise ShapeError(sentence("MeanGivenCovariance.sample", "one belief is needed", "a stack", "use draw"))
+            expected = "one distribution is needed"
+            raise ShapeError(sentence("MeanGivenCovariance.sample", expected, "a stack", "use draw"))
         return self._at(self.belief.sample(n, rng))
 
     def entropy(self, bits: bool = False) -> Any:
-        """The entropy of the belief about the mean."""
+        """Entropy of the distribution of the mean."""
         return self.belief.entropy(bits)
 
     def kl(self, other: MeanGivenCovariance, bits: bool = False) -> Any:
-        """The divergence of the beliefs about the mean."""
+        """KL divergence of the distributions of the mean."""
         return self.belief.kl(other.belief, bits)
 
 
@@ -138,7 +138,7 @@ def _sandwich(a: Array, b: Array) -> Array:
 
 
 def _at_own(belief: Gaussian, means: Array) -> Any:
-    """log N(μ_k | belief_k), member by member."""
+    """log N(μ_k | belief_k) per member."""
     if means.ndim == 1:
         return float(np.ravel(belief.log_prob(means[None]))[0])
     if belief.members is None:
@@ -159,5 +159,5 @@ def _log_likelihood(model: Gaussian, stats: Moments | ColumnMoments, n: Array, k
         )
     w = spd.inverse_factor(root)
     trace = spd.trace_form(w, stats.scatter)
-    away = (np.einsum("ij,...j->...i", w, delta) ** 2).sum(axis=-1)
-    return -0.5 * (stats.weight * (len(known) * LOG_2PI + spd.logdet(root) + away) + trace)
+    distance = (np.einsum("ij,...j->...i", w, delta) ** 2).sum(axis=-1)
+    return -0.5 * (stats.weight * (len(known) * LOG_2PI + spd.logdet(root) + distance) + trace)

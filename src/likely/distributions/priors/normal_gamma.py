@@ -1,4 +1,4 @@
-"""The normal-gamma distribution: a mean and a precision, believed in together."""
+"""Normal-gamma distribution: conjugate prior of mean and precision of Gaussian columns."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ SMALLEST = 1e-290  # products below it lose digits, or are 0
 
 @dataclass(frozen=True, eq=False)
 class NormalGamma(Value):
-    """λ ~ Gamma(a, b), μ | λ ~ N(m, 1/κλ), column by column: mean and precision of a Gaussian   (Herbst 2.3).
+    """Conjugate prior λ ~ Gamma(a, b), μ | λ ~ N(m, 1/κλ) of mean and precision per column (Herbst 2.3, Bishop 2.3.6).
 
-    It is `NormalInverseGamma` in other coordinates, λ = 1/σ², and shares its arithmetic: updates, evidence and
-    prediction agree; the mode does not, because densities change with coordinates. As a density, a row is
-    (μ₁ … μ_d, λ₁ … λ_d). Shapes are numbers, (d,), or (K, d) for a stack.
+    It is `NormalInverseGamma` in the parameterization λ = 1/σ²: posterior, marginal likelihood and predictive agree;
+    the mode does not, because densities change with the parameterization. As a density, a row is
+    (μ₁ … μ_d, λ₁ … λ_d). Parameters are numbers, (d,), or (K, d) for a stack.
 
     >>> import likely as lk
     >>> post = NormalGamma(0.0, 1.0, 1.0, 1.0).update(lk.Gaussian([0.0], [1.0]).collect([[1.0], [3.0]]))
@@ -39,10 +39,10 @@ class NormalGamma(Value):
     array([-1.9189])
     """
 
-    serves = ("Gaussian",)  # distributions whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions of which it is a prior
 
     mean: Array  # m: (d,) or (K, d)
-    kappa: Array  # rows that the mean is worth
+    kappa: Array  # κ: pseudo-counts of the mean
     shape: Array  # a
     rate: Array  # b
 
@@ -53,7 +53,8 @@ class NormalGamma(Value):
             fitted = np.broadcast_arrays(*(np.atleast_1d(part) for part in given.values()))
         except ValueError as error:
             got = tuple(part.shape for part in given.values())
-            raise ShapeError(sentence(me, "mean, kappa, shape and rate must fit each other", got)) from error
+            expected = "mean, kappa, shape and rate must have shapes that broadcast"
+            raise ShapeError(sentence(me, expected, got)) from error
         if fitted[0].ndim > 2 or 0 in fitted[0].shape:
             raise ShapeError(sentence(me, "parameters must be numbers, (d,) or (K, d)", fitted[0].shape))
         parts = {name: np.array(part) for name, part in zip(given, fitted, strict=True)}
@@ -74,19 +75,19 @@ class NormalGamma(Value):
 
     @property
     def kind(self) -> str:
-        """The kind of covariance that it is a prior of."""
+        """The kind of covariance of which it is a prior."""
         return "diagonal"
 
     @cached_property
     def in_variances(self) -> NormalInverseGamma:
-        """The same belief about (μ, σ²)."""
+        """The same distribution in the parameterization (μ, σ²)."""
         return NormalInverseGamma.trusted(
             mean=self.mean, kappa=self.kappa, scale=2 * self.rate, dof=2 * self.shape, kind="diagonal", tied=False
         )
 
     @classmethod
     def weak(cls, stats: Moments | ColumnMoments) -> NormalGamma:
-        """A prior that keeps precisions finite: the weak one of variances, in these coordinates."""
+        """Weakly informative prior that keeps precisions finite: `NormalInverseGamma.weak` in this parameterization."""
         return cls._of(NormalInverseGamma.weak(stats))
 
     @classmethod
@@ -101,7 +102,7 @@ class NormalGamma(Value):
     # ------------------------------------------------------------- as a prior
 
     def update(self, stats: Moments | ColumnMoments) -> NormalGamma:
-        """The posterior after these statistics."""
+        """Posterior given these statistics."""
         return self._of(self.in_variances.update(stats))
 
     def point(self, rule: str = "mode") -> Gaussian:
@@ -119,19 +120,19 @@ class NormalGamma(Value):
         return Gaussian.trusted(mean=self.mean, covariance=np.array(1 / precision), kind="diagonal")
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with parameters from this distribution."""
+        """A Gaussian with parameters sampled from this distribution."""
         return self.in_variances.draw(rng)
 
     def predictive(self) -> StudentT:
-        """Independent t distributions with 2a degrees of freedom, squared scale b (κ + 1)/(a κ)."""
+        """Posterior predictive: independent t distributions, 2a degrees of freedom, squared scale b (κ + 1)/(a κ)."""
         return self.in_variances.predictive()
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
-        """log p(what was seen), with the parameters integrated out; one per member for a stack."""
+        """Log marginal likelihood of the observed entries, parameters integrated out; one per member for a stack."""
         return self.in_variances.log_evidence(stats)
 
     def log_density(self, model: Gaussian) -> Any:
-        """log p(μ, λ) of a Gaussian's mean and precision: that of (μ, σ²), and dσ² = σ⁴ dλ."""
+        """Log density of a Gaussian's mean and precision: that of (μ, σ²) with the Jacobian dσ² = σ⁴ dλ."""
         return lone(self.in_variances.log_density(model) + 2 * np.log(model.variance).sum(axis=-1))
 
     # ----------------------------------------------------------- as a density
@@ -143,47 +144,47 @@ class NormalGamma(Value):
         z = rows(x, 2 * self.dim, "NormalGamma")
         refuse_infinite(z, "NormalGamma")
         if np.isnan(z).any():
-            expected = "a mean and its precision must both be seen"
+            expected = "a mean and its precision must both be observed"
             raise DomainError(sentence("NormalGamma", expected, f"NaN in row {int(np.argwhere(np.isnan(z))[0][0])}"))
         mu, lam = (part[:, None] for part in (z[:, : self.dim], z[:, self.dim :]))
         m, k, a, b = (np.atleast_2d(part) for part in (self.mean, self.kappa, self.shape, self.rate))
         at = np.where(lam > 0, lam, 1.0)
         with np.errstate(all="ignore"):
             normal = 0.5 * (_log_of_product(k, b) - LOG_2PI - _distance(mu - m, k, at))
-            each = np.where(lam > 0, _joined_gamma(at, a, b) + normal, -np.inf)
-        out = added(each)
+            logs = np.where(lam > 0, _joined_gamma(at, a, b) + normal, -np.inf)
+        out = added(logs)
         return out if self.members else out[:, 0]
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Rows (n, 2d), or (n, K, 2d) for a stack."""
+        """Random samples: rows (n, 2d), or (n, K, 2d) for a stack."""
         lam = rng.standard_gamma(self.shape, (n, *self.shape.shape)) / self.rate
         mu = self.mean + rng.standard_normal(lam.shape) / np.sqrt(self.kappa * lam)
         return np.concatenate([mu, lam], axis=-1)
 
     @property
     def mean_row(self) -> Array:
-        """(m, a/b): the mean of rows."""
+        """Mean of rows: (m, a/b)."""
         return np.concatenate([self.mean, self.shape / self.rate], axis=-1)
 
     @property
     def mode_row(self) -> Array:
-        """(m, (a − ½)/b): the most likely row."""
+        """Mode of rows: (m, (a − ½)/b)."""
         return np.concatenate([self.mean, 1 / self.point("mode").variance], axis=-1)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E log p(μ, λ), in closed form; one per member for a stack."""
+        """Entropy −E log p(μ, λ), in closed form; one per member for a stack."""
         log_precision = digamma(self.shape) - np.log(self.rate)
         return in_units(lone(self.in_variances.entropy() + 2 * log_precision.sum(axis=-1)), bits)
 
     def kl(self, other: NormalGamma, bits: bool = False) -> Any:
-        """KL(self ‖ other): the same in all coordinates."""
+        """KL(self ‖ other): invariant under the parameterization."""
         return self.in_variances.kl(other.in_variances, bits)
 
 
 def _joined_gamma(lam: Array, a: Array, b: Array) -> Array:
-    """Gamma density of y = bλ times √λ of the normal density, of shape a + ½: no cancellation of log λ and log b.
+    """Log gamma density of y = bλ times √λ of the normal density, of shape a + ½: no cancellation of log λ and log b.
 
-    Where y leaves the range of numbers, its logarithm does not, and e^(−y) is 1 or 0.
+    Where y underflows, its logarithm does not, and e^(−y) is 1.
     """
     y = b * lam
     near = log_gamma_density(y, a + 0.5, 1.0) + log_gamma_ratio(a, 0.5)
@@ -195,7 +196,7 @@ def _log_of_product(k: Array, b: Array) -> Array:
     return np.where((product > SMALLEST) & (product < np.inf), np.log(product), np.log(k) + np.log(b))
 
 
-def _distance(away: Array, k: Array, lam: Array) -> Array:
-    """κλ(μ − m)², also where κλ or the square alone is too large."""
-    plain = k * lam * away**2
-    return np.where(np.isfinite(plain), plain, (np.sqrt(k) * away * np.sqrt(lam)) ** 2)
+def _distance(delta: Array, k: Array, lam: Array) -> Array:
+    """κλ(μ − m)², also where κλ or the square alone overflows."""
+    plain = k * lam * delta**2
+    return np.where(np.isfinite(plain), plain, (np.sqrt(k) * delta * np.sqrt(lam)) ** 2)

@@ -1,4 +1,4 @@
-"""What we believe of a Gaussian without correlations: a mean and a variance per column, or one variance for all."""
+"""Normal-inverse-gamma distribution: conjugate prior of mean and variance of a diagonal or spherical Gaussian."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from likely.numerics.special import LOG_2PI, LOG_PI, log_gamma_density
 
 @dataclass(frozen=True, eq=False)
 class NormalInverseGamma(Value):
-    """σ² ~ IG(ν/2, ψ/2), μ | σ² ~ N(m, σ²/κ): the diagonal form of the normal-inverse-Wishart distribution.
+    """Conjugate prior σ² ~ IG(ν/2, ψ/2), μ | σ² ~ N(m, σ²/κ): diagonal form of the normal-inverse-Wishart distribution.
 
-    `kind="diagonal"` has ψ and ν for each column; `kind="spherical"` one of each for all columns.
-    Gaps count for nothing: each column adds the rows in which it was seen. `tied` is a stack of K means
-    with one set of variances.
+    `kind="diagonal"` has ψ and ν per column; `kind="spherical"` one of each for all columns. Missing entries are left
+    out: each column adds the rows in which it is observed. `tied` is a stack of K means with one set of variances.
 
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [1.0, 1.0])
@@ -36,7 +35,7 @@ class NormalInverseGamma(Value):
     (array([1.3333, 1.    ]), array([5., 4.]))
     """
 
-    serves = ("Gaussian",)  # distributions whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions of which it is a prior
 
     mean: Array  # (..., d)
     kappa: Array  # (..., d)
@@ -66,28 +65,28 @@ class NormalInverseGamma(Value):
 
     @classmethod
     def weak(cls, stats: Moments | ColumnMoments, kind: str = "diagonal", means: int = 1) -> NormalInverseGamma:
-        """A prior that keeps variances positive: its mode is the pooled variance within members.
+        """Weakly informative prior that keeps variances positive: its mode is the pooled within-member variance.
 
-        Worth c = 6 rows per column, the least at which a variance has a prior mean; the mean is worth 0.01 rows.
-        `means` is how many members share the variances (c grows with them, so that the mode stays where it is).
+        It has c = 6 pseudo-counts per column, the minimum for a finite prior mean of a variance, and 0.01 for the mean.
+        `means` is the number of members that share the variances (c grows with it, so that the mode is unchanged).
         """
         columns = stats.columns() if isinstance(stats, Moments) else stats
         pooled = columns.pooled()
         if not (pooled.weight > 0).any():
             raise DomainError(sentence("NormalInverseGamma.weak", "statistics of at least one row are needed", "none"))
-        least, seen = column_floor(pooled)[0], pooled.weight > 0
+        least, observed = column_floor(pooled)[0], pooled.weight > 0
         warn_of_constants(pooled, kind)
         scatter, weight = columns.scatter.reshape(-1, len(least)).sum(axis=0), pooled.weight
-        if getattr(columns, "per_component", False):  # a prior for each part; one without rows has that of all
+        if getattr(columns, "per_component", False):  # one prior per component; one without rows has the pooled one
             own = columns.weight > 0
             scatter, weight = np.where(own, columns.scatter, scatter), np.where(own, columns.weight, weight)
         lead, d = scatter.shape[:-1], len(least)
         mean, kappa = prior_mean(columns, pooled), np.full(scatter.shape, 0.01)
-        if kind == "spherical":  # one variance: that of all entries that were seen; a constant column takes part in it
-            variance = np.maximum(scatter.sum(axis=-1) / weight.sum(axis=-1), least[seen].min())
+        if kind == "spherical":  # one variance: that of all observed entries, including constant columns
+            variance = np.maximum(scatter.sum(axis=-1) / weight.sum(axis=-1), least[observed].min())
             scale, dof = np.asarray((5.0 + d * means) * variance), np.full(lead, 3.0)
         else:
-            variance = np.maximum(scatter / np.where(seen, weight, 1.0), least)
+            variance = np.maximum(scatter / np.where(observed, weight, 1.0), least)
             scale, dof = (5.0 + means) * variance, np.full(scatter.shape, 3.0)
         return cls.trusted(mean=mean, kappa=kappa, scale=scale, dof=dof, kind=kind, tied=False)
 
@@ -97,13 +96,13 @@ class NormalInverseGamma(Value):
         return int(self.mean.shape[-1])
 
     def _over_members(self, a: Array) -> Array:
-        """Sum what the variances share: over columns (spherical), over members (tied)."""
+        """Sum over what shares a variance: columns (spherical), members (tied)."""
         if self.kind == "spherical":
             a = a.sum(axis=-1)
         return np.asarray(a.sum(axis=0) if self.tied and a.ndim > self.scale.ndim else a)
 
     def update(self, stats: Moments | ColumnMoments) -> NormalInverseGamma:
-        """The posterior after these statistics."""
+        """Posterior given these statistics."""
         refuse_others(stats, self.dim, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         n = columns.weight
@@ -115,7 +114,7 @@ class NormalInverseGamma(Value):
         return self.replace(mean=mean, kappa=kappa, scale=np.asarray(scale), dof=np.asarray(dof))
 
     def _as_tied(self) -> NormalInverseGamma:
-        """The same for members with one covariance. Of a stack that is the product of the densities of σ²:
+        """The prior for members with one covariance; for a stack the product of the densities of σ²:
 
         ψ = Σ ψ_k and ν = Σ ν_k + 2 (K − 1).
         """
@@ -147,28 +146,28 @@ class NormalInverseGamma(Value):
         return Gaussian.trusted(mean=self.mean, covariance=np.array(self.scale / by), kind=self.kind)
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with parameters from this distribution."""
+        """A Gaussian with parameters sampled from this distribution."""
         variance = self.scale / rng.chisquare(self.dof)
         by_column = variance[..., None] if self.kind == "spherical" else variance
         mean = self.mean + rng.standard_normal(self.mean.shape) * np.sqrt(by_column / self.kappa)
         return Gaussian.trusted(mean=mean, covariance=np.array(variance), kind=self.kind)
 
     def predictive(self) -> StudentT:
-        """Independent t distributions (diagonal) or one joint t distribution (spherical), with ν degrees of freedom."""
-        grown = (self.kappa + 1) / self.kappa
+        """Posterior predictive: independent t (diagonal) or joint t distribution (spherical), ν degrees of freedom."""
+        factor = (self.kappa + 1) / self.kappa
         if self.kind == "diagonal":
-            scale, dof = self.scale / self.dof * grown, np.broadcast_to(self.dof, self.mean.shape)
+            scale, dof = self.scale / self.dof * factor, np.broadcast_to(self.dof, self.mean.shape)
             return StudentT(self.mean, scale, np.array(dof), kind="independent")
-        scale = (self.scale / self.dof)[..., None] * grown
+        scale = (self.scale / self.dof)[..., None] * factor
         return StudentT(self.mean, scale, np.broadcast_to(self.dof, self.mean.shape[:-1]), kind="diagonal")
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
-        """log p(what was seen): a ratio of normalizers, prior over posterior; one per member for a stack."""
+        """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         post = self.update(columns)
-        grown = post.dof - self.dof
-        value = gammaln(post.dof / 2) - gammaln(self.dof / 2) - 0.5 * LOG_PI * grown
+        n = post.dof - self.dof
+        value = gammaln(post.dof / 2) - gammaln(self.dof / 2) - 0.5 * LOG_PI * n
         value = value + 0.5 * (self.dof * np.log(self.scale) - post.dof * np.log(post.scale))
         means = 0.5 * (np.log(self.kappa) - np.log(post.kappa))
         if self.kind == "diagonal":
@@ -197,25 +196,25 @@ class NormalInverseGamma(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians drawn from a lone distribution, as a stack."""
+        """n sampled Gaussians, as a stack."""
         if self.mean.ndim > 1:
             raise ShapeError(sentence("NormalInverseGamma.sample", "one distribution is needed", "a stack", "use draw"))
         repeated = {name: np.repeat(getattr(self, name)[None], n, axis=0) for name in ("mean", "kappa", "scale", "dof")}
         return self.replace(**repeated).draw(rng)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E[log p(μ, σ²)], in closed form; one per member for a stack."""
+        """Entropy −E[log p(μ, σ²)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
     def kl(self, other: NormalInverseGamma, bits: bool = False) -> Any:
-        """KL(self ‖ other) in closed form; stacks go member by member."""
+        """KL(self ‖ other) in closed form; per member for stacks."""
         return in_units(self._cross(other) - self._cross(self), bits)
 
     def _cross(self, other: NormalInverseGamma) -> Any:
-        """−E[log other(μ, σ²)] under this distribution, from E[log σ²] and E[1/σ²] = ν/ψ."""
+        """Cross-entropy −E[log other(μ, σ²)] under this distribution, from E[log σ²] and E[1/σ²] = ν/ψ."""
         if self.tied or other.tied or self.kind != other.kind:
             raise DomainError(
-                sentence("NormalInverseGamma", "entropy and kl are for distributions of one kind, not tied")
+                sentence("NormalInverseGamma", "entropy and kl need distributions of the same kind that are not tied")
             )
         half, inverse = 0.5 * other.dof, self.dof / self.scale
         log_variance = np.log(0.5 * self.scale) - digamma(0.5 * self.dof)
@@ -224,6 +223,6 @@ class NormalInverseGamma(Value):
         )
         if self.kind == "spherical":
             log_variance, inverse = log_variance[..., None], inverse[..., None]
-        away = (self.mean - other.mean) ** 2 * inverse
-        normal = LOG_2PI - np.log(other.kappa) + log_variance + other.kappa * (1 / self.kappa + away)
+        distance = (self.mean - other.mean) ** 2 * inverse
+        normal = LOG_2PI - np.log(other.kappa) + log_variance + other.kappa * (1 / self.kappa + distance)
         return lone((gamma if self.kind == "spherical" else gamma.sum(axis=-1)) + 0.5 * normal.sum(axis=-1))

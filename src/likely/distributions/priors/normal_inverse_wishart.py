@@ -1,4 +1,4 @@
-"""What we believe of a Gaussian before and after seeing rows: its mean and covariance, together."""
+"""Normal-inverse-Wishart distribution: conjugate prior of mean and covariance of a Gaussian."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from likely.numerics.special import LOG_2PI, LOG_PI
 
 @dataclass(frozen=True, eq=False)
 class NormalInverseWishart(Value):
-    """Σ ~ IW(Ψ, ν), μ | Σ ~ N(m, Σ/κ): the conjugate partner of a full Gaussian.
+    """Conjugate prior Σ ~ IW(Ψ, ν), μ | Σ ~ N(m, Σ/κ) of a Gaussian with full covariance.
 
-    Data add to it as they add to each other (Gelman et al., Bayesian Data Analysis 3.6):
-    κ + n, ν + n, m moves to the weighted mean, Ψ + S + κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ.
-    A leading axis makes a stack. `tied` is a stack of K means with one covariance: Ψ and ν are shared.
+    Posterior (Gelman et al., Bayesian Data Analysis 3.6; Murphy 4.6.3): κ + n, ν + n, m the weighted mean, and
+    Ψ + S + κn/(κ + n) (x̄ − m)(x̄ − m)ᵀ. A leading axis makes a stack. `tied` is a stack of K means with one
+    covariance: Ψ and ν are shared.
 
     >>> import likely as lk
     >>> x = np.array([[0.0], [2.0]])
@@ -40,10 +40,10 @@ class NormalInverseWishart(Value):
     (array([0.6667]), array([[3.6667]]), array(5.))
     """
 
-    serves = ("Gaussian",)  # distributions whose parameters it speaks of
+    serves = ("Gaussian",)  # distributions of which it is a prior
 
     mean: Array  # (..., d)
-    kappa: Array  # (...): rows that the mean is worth
+    kappa: Array  # (...): κ, pseudo-counts of the mean
     scale: Array  # (..., d, d): Ψ
     dof: Array  # (...): ν > d − 1
     tied: bool = False
@@ -68,15 +68,15 @@ class NormalInverseWishart(Value):
 
     @classmethod
     def weak(cls, stats: Moments, means: int = 1) -> NormalInverseWishart:
-        """A prior that keeps estimates regular and says little else.
+        """Weakly informative prior that keeps covariance estimates regular.
 
-        Its mode is the pooled covariance of the statistics (within members), worth c = 2d + 4 rows, the least at
-        which the covariance has a prior mean; its mean is worth 0.01 rows. So a lone Gaussian keeps its
-        estimate, and members with few rows lean on the pooled covariance. Correlations are shrunk by a share
-        (d/n)⁴: nothing where rows are many, all of them where there are fewer rows than columns, and never
-        so little that a direction without spread would get less than 1e-9 of a column's variance. `means` is
-        how many members share the covariance (c grows with them, so that the mode stays where it is).
-        Parts that a start has told apart have a prior each (`distributions.priors.initial_moments`).
+        Its mode is the pooled within-member covariance, with c = 2d + 4 pseudo-counts, the minimum for a finite prior
+        mean of the covariance, and 0.01 for the mean. So a single Gaussian keeps its estimate, and members with few
+        rows are shrunk toward the pooled covariance. Correlations are shrunk by a share (d/n)⁴: not at all where rows
+        are many, completely where there are fewer rows than columns, and at least so much that directions in the null
+        space get 1e-9 of a column's variance. `means` is the number of members that share the covariance (c grows with
+        it, so that the mode is unchanged). Mixture components have one prior each
+        (`distributions.priors.initial_moments`).
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
@@ -106,7 +106,7 @@ class NormalInverseWishart(Value):
         return root
 
     def update(self, stats: Moments) -> NormalInverseWishart:
-        """The posterior after these statistics."""
+        """Posterior given these statistics."""
         refuse_others(stats, self.dim, "NormalInverseWishart", full=True)
         n = stats.weight
         kappa = self.kappa + n
@@ -121,7 +121,7 @@ class NormalInverseWishart(Value):
         )
 
     def _as_tied(self) -> NormalInverseWishart:
-        """The same for members with one covariance. Of a stack that is the product of the densities of Σ:
+        """The prior for members with one covariance; for a stack the product of the densities of Σ:
 
         Ψ = Σ Ψ_k and ν = Σ ν_k + (K − 1)(d + 1), the scatter and the rows of all members' priors together.
         """
@@ -160,7 +160,7 @@ class NormalInverseWishart(Value):
         return len(self.mean) if self.tied and self.mean.ndim == 2 else 1
 
     def draw(self, rng: Generator) -> Gaussian:
-        """A Gaussian with parameters from this distribution: Bartlett's construction of the inverse Wishart."""
+        """A Gaussian with parameters sampled from this distribution: Bartlett decomposition of the inverse Wishart."""
         d = self.dim
         lead = () if self.tied else np.broadcast_shapes(self.mean.shape[:-1], self.scale.shape[:-2])
         a = np.tril(rng.standard_normal((*lead, d, d)), -1)
@@ -173,14 +173,14 @@ class NormalInverseWishart(Value):
         return Gaussian.trusted(mean=mean, covariance=spd.symmetric(factor @ np.swapaxes(factor, -1, -2)), kind="full")
 
     def predictive(self) -> StudentT:
-        """Student t with ν − d + 1 degrees of freedom, center m, squared scale Ψ(κ + 1)/(κ(ν − d + 1))."""
+        """Posterior predictive: Student-t, ν − d + 1 degrees of freedom, center m, scale Ψ(κ + 1)/(κ(ν − d + 1))."""
         dof = self.dof - self.dim + 1
-        grown = (self.kappa + 1) / (self.kappa * dof)
-        scale = self.scale * grown[..., None, None]
+        factor = (self.kappa + 1) / (self.kappa * dof)
+        scale = self.scale * factor[..., None, None]
         return StudentT(self.mean, scale, np.broadcast_to(dof, self.mean.shape[:-1]), kind="full")
 
     def log_evidence(self, stats: Moments) -> Any:
-        """log p(rows): a ratio of normalizers, prior over posterior; one per member for a stack."""
+        """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "NormalInverseWishart")
         post, d = self.update(stats), self.dim
         rows = np.sum(stats.weight) if self.tied else stats.weight
@@ -190,7 +190,7 @@ class NormalInverseWishart(Value):
         return lone(value + (np.sum(means) if self.tied else means))
 
     def log_density(self, model: Gaussian) -> Any:
-        """log p(μ, Σ) of a Gaussian's parameters; one per member for a stack (their sum where tied)."""
+        """Log density of a Gaussian's parameters (μ, Σ); one per member for a stack (their sum where tied)."""
         d = self.dim
         covariance = model._shared_matrix() if self.tied else model.covariance_matrix
         root = spd.cholesky(np.ascontiguousarray(covariance))
@@ -201,8 +201,8 @@ class NormalInverseWishart(Value):
         w = spd.inverse_factor(root)
         logdet = spd.logdet(root)
         v = self.dof[..., None, None]
-        away = matrix_deviance(self.scale / v - covariance, self._root / np.sqrt(v), root)
-        wishart = matrix_constant(0.5 * self.dof, d) - 0.5 * (d + 1) * logdet - 0.5 * self.dof * away
+        deviance = matrix_deviance(self.scale / v - covariance, self._root / np.sqrt(v), root)
+        wishart = matrix_constant(0.5 * self.dof, d) - 0.5 * (d + 1) * logdet - 0.5 * self.dof * deviance
         delta = np.einsum("...ij,...j->...i", w, model.mean - self.mean)
         normal = -0.5 * (d * (LOG_2PI - np.log(self.kappa)) + logdet + self.kappa * (delta**2).sum(-1))
         return lone(wishart + (np.sum(normal) if self.tied else normal))
@@ -214,7 +214,7 @@ class NormalInverseWishart(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians drawn from a lone distribution, as a stack."""
+        """n sampled Gaussians, as a stack."""
         if self.mean.ndim > 1:
             raise ShapeError(
                 sentence("NormalInverseWishart.sample", "one distribution is needed", "a stack", "use draw")
@@ -223,30 +223,28 @@ class NormalInverseWishart(Value):
         return self.replace(**repeated).draw(rng)
 
     def entropy(self, bits: bool = False) -> Any:
-        """−E[log p(μ, Σ)], in closed form; one per member for a stack."""
+        """Entropy −E[log p(μ, Σ)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
     def kl(self, other: NormalInverseWishart, bits: bool = False) -> Any:
-        """KL(self ‖ other) in closed form; stacks go member by member."""
+        """KL(self ‖ other) in closed form; per member for stacks."""
         return in_units(self._cross(other) - self._cross(self), bits)
 
     def _cross(self, other: NormalInverseWishart) -> Any:
-        """−E[log other(μ, Σ)] under this distribution, from E[log det Σ] and E[Σ⁻¹] = νΨ⁻¹."""
+        """Cross-entropy −E[log other(μ, Σ)] under this distribution, from E[log det Σ] and E[Σ⁻¹] = νΨ⁻¹."""
         if self.tied or other.tied:
-            raise DomainError(
-                sentence("NormalInverseWishart", "entropy and kl are for distributions that are not tied")
-            )
+            raise DomainError(sentence("NormalInverseWishart", "entropy and kl need distributions that are not tied"))
         d, half = self.dim, 0.5 * other.dof
         w = spd.inverse_factor(self._root)
         logdet = spd.logdet(self._root) - d * np.log(2) - _multidigamma(0.5 * self.dof, d)
         trace = spd.trace_form(w, other.scale)
-        away = (np.einsum("...ij,...j->...i", w, self.mean - other.mean) ** 2).sum(axis=-1)
+        distance = (np.einsum("...ij,...j->...i", w, self.mean - other.mean) ** 2).sum(axis=-1)
         wishart = multigammaln(half, d) - half * (spd.logdet(other._root) - d * np.log(2))
         wishart = wishart + 0.5 * ((other.dof + d + 1) * logdet + self.dof * trace)
-        normal = d * (LOG_2PI - np.log(other.kappa)) + logdet + other.kappa * (d / self.kappa + self.dof * away)
+        normal = d * (LOG_2PI - np.log(other.kappa)) + logdet + other.kappa * (d / self.kappa + self.dof * distance)
         return lone(wishart + 0.5 * normal)
 
 
 def _multidigamma(a: Array, d: int) -> Array:
-    """Derivative of the multivariate log Γ: Σ ψ(a − i/2), i < d."""
+    """Multivariate digamma function: Σ ψ(a − i/2), i < d."""
     return digamma(np.asarray(a)[..., None] - 0.5 * np.arange(d)).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""A product's prior has the product's shape: one prior per part."""
+"""Prior of a product distribution: independent priors, one per part."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ class ProductPrior(Value):
         return dict(self.components)[name]
 
     def update(self, stats: ProductStats) -> ProductPrior:
-        """The posterior of each part."""
+        """Posterior per part."""
         return ProductPrior(tuple((n, p and p.update(stats[n])) for n, p in self.components))
 
     def point(self, rule: str = "mode") -> Product:
-        """A Product of the parts' points."""
+        """Product of the parts' point estimates."""
         return Product.trusted(components=tuple((n, p.point(rule)) for n, p in self._all("point")))
 
     def draw(self, rng: Generator) -> Product:
-        """A Product with parameters drawn part by part."""
+        """Product with parameters sampled per part."""
         return Product.trusted(components=tuple((n, p.draw(rng)) for n, p in self._all("draw")))
 
     def predictive(self) -> Product:
-        """The Product of the parts' predictives."""
+        """Posterior predictive: the product of those of the parts."""
         return Product.trusted(components=tuple((n, p.predictive()) for n, p in self._all("predictive")))
 
     def log_evidence(self, stats: ProductStats) -> Any:
-        """Evidences of independent parts add."""
+        """Log marginal likelihood: the sum over the parts."""
         return sum(p.log_evidence(stats[n]) for n, p in self._all("log_evidence"))
 
     def log_density(self, model: Product) -> Any:
-        """Log densities of independent parts add; a part without prior adds nothing."""
+        """Log prior density: the sum over the parts that have a prior."""
         return sum(p.log_density(model[n]) for n, p in self.components if p is not None)
 
     def _all(self, doing: str) -> tuple[tuple[str, Any], ...]:

@@ -1,7 +1,6 @@
-"""A prior for any distribution that learns by adding: to the letter, data that came before.
+"""Pseudo-data prior for any distribution with additive statistics: statistics of pseudo-observations.
 
-Where a family has no conjugate distribution of its own, its posterior mode needs none: statistics of before and of now
-add.
+Where a family has no conjugate prior, its posterior mode needs none: statistics of pseudo-observations and of data add.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from numpy.random import Generator
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 
-STRENGTH = 0.1  # rows that the weak prior is worth
+STRENGTH = 0.1  # pseudo-counts of the weak prior
 
 
 @dataclass(frozen=True, eq=False)
 class EarlierData(Value):
-    """log p(model) = log-likelihood of earlier statistics, up to a constant: neither evidence nor draws.
+    """Pseudo-data prior: log p(model) = log-likelihood of given statistics + constant; no evidence, no sampling.
 
     >>> import likely as lk
     >>> distribution = lk.Exponential(1.0)
@@ -28,31 +27,31 @@ class EarlierData(Value):
     array([2.])
     """
 
-    distribution: Any  # one value, or a stack: what the statistics are of
+    distribution: Any  # the distribution, or stack, to which the statistics belong
     stats: Any
 
     def __post_init__(self) -> None:
         if not (hasattr(self.distribution, "refit") and hasattr(self.stats, "total_weight")):
             got = (type(self.distribution).__name__, type(self.stats).__name__)
             raise DomainError(
-                sentence("EarlierData", "a distribution that learns and statistics of it are needed", got)
+                sentence("EarlierData", "a distribution that can be fitted and its statistics are needed", got)
             )
 
     @classmethod
     def weak(cls, distribution: Any, stats: Any, strength: float = STRENGTH) -> EarlierData:
-        """`strength` rows that look like the pooled ones, for each member of a stack."""
+        """Weakly informative prior: `strength` pseudo-observations with the pooled statistics, for each member."""
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
             raise DomainError(sentence("EarlierData.weak", "statistics of at least one row are needed", "none"))
-        some = pooled * (strength / pooled.total_weight)
-        return cls(distribution, some if distribution.members is None else spread_out(some, distribution.members))
+        pseudo = pooled * (strength / pooled.total_weight)
+        return cls(distribution, pseudo if distribution.members is None else spread_out(pseudo, distribution.members))
 
     def update(self, stats: Any) -> EarlierData:
-        """The posterior: earlier data and these."""
+        """Posterior: the statistics add."""
         return self.replace(stats=self.stats + stats)
 
     def point(self, rule: str = "mode") -> Any:
-        """The "mode": the distribution that is best for all of the data; mean and median are not known."""
+        """The posterior "mode": maximum likelihood for all statistics; mean and median are not available."""
         if rule != "mode":
             self._refuse(f"posterior {rule}")
         return self.distribution.refit(self.stats)
@@ -62,26 +61,26 @@ class EarlierData(Value):
         return model.objective(self.stats)
 
     def draw(self, rng: Generator) -> NoReturn:
-        """No draws: the constant is not known."""
+        """Raises: the normalization constant is not known."""
         self._refuse("draw of the posterior")
 
     def predictive(self) -> NoReturn:
-        """No prediction but that of the mode."""
+        """Raises: only the posterior mode is available."""
         self._refuse("predictive distribution")
 
     def log_evidence(self, stats: Any) -> NoReturn:
-        """No evidence: the constant is not known."""
+        """Raises: the normalization constant is not known."""
         self._refuse("evidence")
 
     def _refuse(self, what: str) -> NoReturn:
         me = type(self.distribution).__name__
-        expected = f"no {what} is known of {me} with a prior that is earlier data, which has only a mode"
+        expected = f"no {what} is known of {me} with a pseudo-data prior, which has only a mode"
         remedy = f'use the mode: lk.estimate(lk.{me}, x, "map", prior="weak"), or point("mode")'
         raise DomainError(sentence("EarlierData", expected, remedy=remedy))
 
 
 def spread_out(stats: Any, members: int) -> Any:
-    """Statistics of one value as those of a stack whose members have each seen them."""
+    """Statistics of one distribution, repeated for each member of a stack."""
     from likely.distributions.statistics.weighted_values import WeightedValues
 
     if not isinstance(stats, WeightedValues):

@@ -1,4 +1,4 @@
-"""A prior that is, to the letter, data that came before: so many rows, their mean and their scatter."""
+"""Pseudo-observations as a prior of mean and covariance: their number, mean and scatter."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from likely.numerics import spd
 
 @dataclass(frozen=True, eq=False)
 class EarlierRows(Value):
-    """log p(μ, C) = −½ [r log det 2πC + tr C⁻¹Ψ + κ (μ − m)ᵀ C⁻¹ (μ − m)], up to a constant.
+    """Prior of r pseudo-observations with scatter Ψ on mean μ and covariance C; the mean counts as κ rows.
 
-    What r rows with scatter Ψ would say of any distribution with mean μ and covariance C; the mean counts as κ rows. A
-    factor analyser has no conjugate distribution, but its posterior mode needs none: rows of before and rows of now
-    have one scatter together, (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular
-    whatever the rows. `tied` is a stack of K means with one covariance: Ψ and r are shared.
-    The constant is not known, so there is neither evidence nor a draw. A leading axis makes a stack. A column whose
-    row and column of Ψ are 0 was not observed in these rows: they say nothing of it.
+    log p(μ, C) = −½ [r log det 2πC + tr C⁻¹Ψ + κ (μ − m)ᵀ C⁻¹ (μ − m)], up to a constant. Factor analysis has no
+    conjugate prior, but its posterior mode needs none: pseudo-observations and rows have the joint scatter
+    (Ψ + S)/(r + n), and factors are fitted to that. With Ψ positive definite C stays regular for any rows. `tied` is a
+    stack of K means with one covariance: Ψ and r are shared. The normalization constant is not known, so there is
+    neither evidence nor sampling. A leading axis makes a stack. A column whose row and column of Ψ are 0 is missing in
+    the pseudo-observations and has no prior.
 
     >>> import likely as lk
     >>> prior = EarlierRows([0.0], 1.0, [[4.0]], 2.0)
@@ -37,9 +37,9 @@ class EarlierRows(Value):
     """
 
     mean: Array  # (..., d)
-    kappa: Array  # (...): rows that the mean is worth
-    scale: Array  # (..., d, d): their scatter Ψ
-    rows: Array  # (...): how many they are
+    kappa: Array  # (...): κ, pseudo-counts of the mean
+    scale: Array  # (..., d, d): scatter Ψ of the pseudo-observations
+    rows: Array  # (...): number r of pseudo-observations
     tied: bool = False
 
     def __post_init__(self) -> None:
@@ -59,12 +59,12 @@ class EarlierRows(Value):
 
     @classmethod
     def weak(cls, stats: Moments, factors: int, kind: str = "diagonal") -> EarlierRows:
-        """A prior that keeps covariances regular and says little else: q + 4 rows that look like the pooled data.
+        """Weakly informative prior that keeps covariances regular: q + 4 pseudo-observations with pooled moments.
 
-        Its scatter is that within members, with correlations shrunk by a share ((q + 1)/n)⁴, not less than 0.01: so a
-        lone distribution with many rows keeps its estimate (a direction without spread gets 0.01 (q + 4)/n of a
-        column's variance), and a member that owns three rows leans on all the others. Of a column that no row shows it
-        says nothing.
+        Its scatter is the within-member scatter, with correlations shrunk by a share ((q + 1)/n)⁴, at least 0.01: so a
+        single distribution with many rows keeps its estimate (a direction in the null space gets 0.01 (q + 4)/n of a
+        column's variance), and a member with three rows is shrunk toward the pooled covariance. A column that was never
+        observed has no prior.
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
@@ -86,11 +86,11 @@ class EarlierRows(Value):
 
     @property
     def known(self) -> Mask:
-        """Columns that were observed in these rows (d,)."""
+        """Mask of the columns that have a prior (d,)."""
         return _known(self.scale)
 
     def update(self, stats: Moments) -> EarlierRows:
-        """These rows and those of the statistics: what came before the next ones."""
+        """Posterior: pseudo-observations and rows together."""
         refuse_others(stats, self.dim, "EarlierRows", full=True)
         n = stats.weight
         kappa = self.kappa + n
@@ -105,7 +105,7 @@ class EarlierRows(Value):
         )
 
     def _as_tied(self) -> EarlierRows:
-        """The same for members with one covariance: the rows that came before of all members, together."""
+        """The prior for members with one covariance: the pseudo-observations of all members together."""
         lead = np.broadcast_shapes(self.scale.shape[:-2], self.rows.shape)
         scale, rows = np.broadcast_to(self.scale, (*lead, self.dim, self.dim)), np.broadcast_to(self.rows, lead)
         if lead:
@@ -113,17 +113,17 @@ class EarlierRows(Value):
         return self.replace(scale=np.array(scale), rows=np.array(rows), tied=True)
 
     def point(self, rule: str = "mode") -> Gaussian:
-        """The Gaussian of highest density: mean m, covariance Ψ/r."""
+        """The Gaussian at the mode: mean m, covariance Ψ/r."""
         if rule != "mode":
-            raise DomainError(sentence("EarlierRows", 'only the "mode" is known', repr(rule)))
+            raise DomainError(sentence("EarlierRows", 'only the "mode" is available', repr(rule)))
         rows = self.rows if self.tied else np.broadcast_to(self.rows, self.mean.shape[:-1])
         covariance = self.scale / rows[..., None, None]
         return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
 
     def log_density(self, model: Any) -> Any:
-        """What these rows say of a model, a `Gaussian` or a `FactorGaussian`; one per member for a stack.
+        """Log density, up to a constant, of a `Gaussian` or `FactorGaussian`; one per member for a stack.
 
-        Where the members of a stack have one covariance, what is said of all.
+        One value for all members where they share one covariance.
         """
         at = np.flatnonzero(self.known)
         if len(at) < self.dim:
@@ -131,21 +131,21 @@ class EarlierRows(Value):
         if self.tied and model.mean.ndim == 2:
             delta = model.mean - self.mean
             kappa = np.broadcast_to(self.kappa, len(delta))
-            pulled = self.scale + np.einsum("k,ki,kj->ij", kappa, delta, delta)
+            scatter = self.scale + np.einsum("k,ki,kj->ij", kappa, delta, delta)
             one = Gaussian.trusted(mean=np.zeros(self.dim), covariance=model._shared_matrix(), kind="full")
-            return self.replace(mean=one.mean, kappa=np.asarray(1.0), scale=pulled, tied=False).log_density(one)
+            return self.replace(mean=one.mean, kappa=np.asarray(1.0), scale=scatter, tied=False).log_density(one)
         delta = model.mean - self.mean
-        pulled = self.kappa[..., None, None] * delta[..., :, None] * delta[..., None, :]
-        scatter = np.broadcast_to(self.scale + pulled, (*model.mean.shape, self.dim))
+        between = self.kappa[..., None, None] * delta[..., :, None] * delta[..., None, :]
+        scatter = np.broadcast_to(self.scale + between, (*model.mean.shape, self.dim))
         weight = np.array(np.broadcast_to(self.rows, model.mean.shape[:-1]))
-        before = Moments.trusted(
+        pseudo = Moments.trusted(
             weight=weight, origin=np.zeros(self.dim), shift=model.mean, scatter=scatter,
             entropy=np.zeros_like(weight), complete=True,
         )  # fmt: skip
-        return lone(_expected(model, before))
+        return lone(_expected(model, pseudo))
 
     def _marginal(self, at: Index) -> EarlierRows:
-        """What they say of some columns."""
+        """The prior of columns `at`."""
         return self.replace(mean=self.mean[..., at], scale=self.scale[..., at[:, None], at])
 
     def draw(self, rng: Generator) -> NoReturn:
@@ -162,23 +162,23 @@ class EarlierRows(Value):
 
 
 def _known(scale: Array) -> Mask:
-    """Columns with a row and column of their own; all that others have are 0."""
+    """Mask of the columns whose row and column of Ψ are not all 0."""
     return np.asarray((scale != 0).reshape(-1, *scale.shape[-2:]).any(axis=(0, 1)))
 
 
 def _regular(scale: Array) -> bool:
-    """True if the scatter is positive definite in the columns that were observed, of which there must be some."""
+    """True if the scatter of the columns that have a prior is positive definite, and there is at least one."""
     at = np.flatnonzero(_known(scale))
     return bool(len(at)) and spd.cholesky(np.ascontiguousarray(scale[..., at[:, None], at])) is not None
 
 
 def _not_normalized(verb: str) -> DomainError:
-    expected, remedy = "this needs a prior whose constant is known", "use a Gaussian with a NormalInverseWishart prior"
-    return DomainError(sentence(f"EarlierRows.{verb}", expected, "rows that came before", remedy))
+    expected, remedy = "this needs a normalized prior", "use a Gaussian with a NormalInverseWishart prior"
+    return DomainError(sentence(f"EarlierRows.{verb}", expected, "pseudo-observations", remedy))
 
 
 def _expected(model: Any, stats: Moments) -> Any:
-    """Σ w log p of rows with these statistics, a member at a time."""
+    """Σ w log p of rows with these statistics, per member."""
     if not isinstance(model, Gaussian):
         return model.expected_log_prob(stats)
     if model.members is None:

@@ -1,4 +1,4 @@
-"""The covariance that a weak prior has its mode at: that within members, with correlations shrunk."""
+"""Mode of the weak prior: pooled within-member covariance with shrunk correlations, and its mean."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from likely.distributions.gaussian.variance_floors import column_floor
 
 
 def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[float], float]) -> Array:
-    """The pooled covariance within members (d, d), correlations shrunk by a share (size/n)⁴, at least `least(n)`.
+    """Pooled within-member covariance (d, d), correlations shrunk by a share (size/n)⁴, at least `least(n)`.
 
-    Of parts that a start has told apart (`stats.per_component`), each has its own: (K, d, d).
+    Mixture components (`stats.per_component`) have one each: (K, d, d).
 
-    n counts rows beyond one for each member. With gaps, each column has an n of its own: the rows in which it was
-    seen, times the share of all entries that were seen, which is the number of rows that show it together with
-    another column, on average, if entries are missing at random. A correlation is shrunk by the larger share of its
+    n is the number of rows minus one per member. With missing entries, each column has its own n: the rows in which it
+    is observed, times the share of observed entries, which is the mean number of rows in which it is observed together
+    with another column, if entries are missing completely at random. A correlation is shrunk by the larger share of its
     two columns; the result is positive definite, because min(aᵢ, aⱼ) is a covariance (of a random walk).
     """
 
@@ -39,9 +39,10 @@ def shrunk_within(stats: Moments, pooled: Moments, size: int, least: Callable[[f
 
 
 def prior_mean(stats: Moments | ColumnMoments, pooled: Moments | ColumnMoments) -> Array:
-    """The mean that a weak prior has: that of all rows, or of parts that a start has told apart each one's own.
+    """Mean of the weak prior: that of all rows, or for mixture components the mean of each.
 
-    However few rows it is worth, a mean that lies many standard deviations of a thin part away would widen that part.
+    However few its pseudo-counts, a prior mean many standard deviations away from a component would inflate its
+    covariance.
     """
     if not getattr(stats, "per_component", False):
         return pooled.mean

@@ -1,4 +1,4 @@
-"""What is believed of a t distribution before rows are seen: where it may lie, how wide, and how heavy its tails."""
+"""Prior of a Student-t distribution: a Gaussian's prior of center and scale, gamma prior of degrees of freedom."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from likely.distributions.priors.weak_prior import weak_gaussian
 
 @dataclass(frozen=True, eq=False)
 class StudentTPrior(Value):
-    """A Gaussian's prior for center and scale, and ν ~ Gamma(a, b) for the degrees of freedom (Juárez and Steel 2010).
+    """Prior of a Gaussian for center and scale, and ν ~ Gamma(a, b) for the degrees of freedom (Juárez and Steel 2010).
 
-    Neither is conjugate: rows give a posterior mode (`StudentT.fit(X, prior=…)`), found by climbing, and no evidence.
+    Neither is conjugate: there is a posterior mode (`StudentT.fit(X, prior=…)`), found iteratively, and no evidence.
 
     >>> import likely as lk
     >>> prior = StudentTPrior(lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0), 2.0, 0.1)
@@ -27,7 +27,7 @@ class StudentTPrior(Value):
     9.3
     """
 
-    serves = ("StudentT",)  # distributions whose parameters it speaks of
+    serves = ("StudentT",)  # distributions of which it is a prior
 
     shape: Any  # NormalInverseWishart, NormalInverseGamma or EarlierRows
     tails: Array = 2.0  # type: ignore[assignment]  # a
@@ -38,7 +38,7 @@ class StudentTPrior(Value):
         if tails.ndim or rate.ndim or not (tails >= 1 and rate > 0):
             got = (tails.tolist(), rate.tolist())
             raise DomainError(
-                sentence("StudentTPrior", "tails must be a number from 1 on and rate a positive one", got)
+                sentence("StudentTPrior", "tails must be a number of at least 1 and rate a positive one", got)
             )
         if not (hasattr(self.shape, "update") and hasattr(self.shape, "scale")):
             expected = "shape must be a NormalInverseWishart, NormalInverseGamma or EarlierRows"
@@ -47,18 +47,18 @@ class StudentTPrior(Value):
 
     @classmethod
     def weak(cls, distribution: Any, stats: Any) -> StudentTPrior:
-        """The weak prior of a Gaussian with these moments, and degrees of freedom about 10, from 1 to 50."""
+        """Weakly informative prior: that of a Gaussian with these moments, and degrees of freedom of 1 to 50."""
         return cls.trusted(
             shape=weak_gaussian(distribution._shape, stats.moments), tails=np.asarray(2.0), rate=np.asarray(0.1)
         )
 
     @property
     def kind(self) -> str:
-        """The kind of scale that it is for."""
+        """The kind of scale of which it is a prior."""
         return str(getattr(self.shape, "kind", "full"))
 
     def log_dof(self, dof: Array) -> Array:
-        """log p(ν)."""
+        """Log prior density of ν."""
         a, b = self.tails, self.rate
         return np.asarray(a * np.log(b) - gammaln(a) + (a - 1) * np.log(dof) - b * dof)
 
@@ -67,33 +67,33 @@ class StudentTPrior(Value):
         return np.asarray((self.tails - 1) / dof - self.rate)
 
     def log_density(self, model: Any) -> Any:
-        """log p(center, scale, ν) of a t distribution; one per member for a stack."""
+        """Log prior density of (center, scale, ν) of a t distribution; one per member for a stack."""
         tails = 0.0 if model.fixed_dof else self.log_dof(model.dof)
         if model.kind == "independent" and not model.fixed_dof:
             tails = np.sum(tails, axis=-1)
         return self.shape.log_density(model._shape) + tails
 
     def update(self, stats: Any) -> NoReturn:
-        """No posterior in closed form."""
-        raise _climbs("update")
+        """Raises: no posterior in closed form."""
+        raise _not_conjugate("update")
 
     def point(self, rule: str = "mode") -> NoReturn:
-        """No mode without a t distribution to climb from."""
-        raise _climbs("point")
+        """Raises: the mode needs data and an iteration."""
+        raise _not_conjugate("point")
 
     def draw(self, rng: Generator) -> NoReturn:
-        """No draws."""
-        raise _climbs("draw")
+        """Raises: no posterior in closed form."""
+        raise _not_conjugate("draw")
 
     def predictive(self) -> NoReturn:
-        """No prediction but that of the mode."""
-        raise _climbs("predictive")
+        """Raises: only the posterior mode is available."""
+        raise _not_conjugate("predictive")
 
     def log_evidence(self, stats: Any) -> NoReturn:
-        """No evidence."""
-        raise _climbs("log_evidence")
+        """Raises: no marginal likelihood in closed form."""
+        raise _not_conjugate("log_evidence")
 
 
-def _climbs(verb: str) -> DomainError:
+def _not_conjugate(verb: str) -> DomainError:
     expected = "the prior of a t distribution is not conjugate: it has a posterior mode only"
     return DomainError(sentence(f"StudentTPrior.{verb}", expected, remedy="use StudentT.fit(X, prior=...)"))

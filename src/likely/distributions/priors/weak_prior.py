@@ -1,4 +1,4 @@
-"""Which prior `prior="weak"` means for a Gaussian of each kind."""
+"""The weakly informative prior of a Gaussian (`prior="weak"`), by kind of covariance."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from likely.distributions.priors.pseudo_observations import EarlierRows
 def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalInverseGamma | EarlierRows:
     """Normal-inverse-Wishart for a full covariance, normal-inverse-gamma for the others.
 
-    Where labels are hidden, a start says little of what the parts will be, and 2d + 4 rows of it, the least that a
-    proper distribution can be worth, would say too much of a part that is thin where the others are not: 1 + d/4 rows
-    (`EarlierRows`) keep it regular. (Held-out oil flow liked 1 to 4 rows in 12 columns, USPS about 20 in 40.)
+    For mixture components with latent labels the initialization carries little information, and 2d + 4
+    pseudo-observations, the minimum of a proper prior, would be too many for a component with much smaller variances
+    than the others: 1 + d/4 (`EarlierRows`) keep it regular. (On held-out data, oil flow did best with 1 to 4 in 12
+    columns, USPS with about 20 in 40.)
     """
     if getattr(stats, "per_component", False) and model.kind == "full" and not model.tied:
         return _few_rows(NormalInverseWishart.weak(stats, 1))
@@ -28,7 +29,7 @@ def weak_gaussian(model: Gaussian, stats: Any) -> NormalInverseWishart | NormalI
 
 
 def _few_rows(proper: NormalInverseWishart) -> EarlierRows:
-    """Rows with the mean and the covariance that a proper prior has its mode at."""
+    """Pseudo-observations with the mean and covariance of the mode of a proper prior."""
     rows = 1.0 + proper.dim / 4
     scale, many = rows * proper.point("mode").covariance, np.full(proper.kappa.shape, rows)
     return EarlierRows.trusted(mean=proper.mean, kappa=proper.kappa, scale=scale, rows=many, tied=False)

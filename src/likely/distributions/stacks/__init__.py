@@ -1,1 +1,1 @@
-"""Several distributions side by side: stacks and tied members."""
+"""Stacks of distributions, and parameter tying between their members."""

@@ -1,7 +1,7 @@
-"""One row for each member: draws and densities where a stack is as long as the rows.
+"""Paired evaluation of a stack: one sample from each member, and the log-density of row k under member k.
 
-`log_prob` of a stack compares every row with every member; a cloud of particles needs each member with its own row, or
-all members with one. For Gaussian and t distributions both are a few sweeps over the stack.
+`log_prob` of a stack evaluates every row under every member; particle filters need each member with its own row, or
+all members with one row. For Gaussian and t distributions both are a few vectorized passes over the stack.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from likely.distributions.student_t.student_t import StudentT
 from likely.numerics import small_matrices, spd
 from likely.numerics.special import LOG_2PI, gamma_excess
 
-SOME = 64  # members of other distributions at a time: 64 × 64 densities of which the diagonal is kept
+BATCH = 64  # members of other distributions at a time: 64 × 64 densities of which the diagonal is kept
 
 
 def draw_each(distribution: Any, rng: Generator) -> Any:
-    """One draw from each member: (K, d), or (K,) for a distribution of one unnumbered column.
+    """One random sample from each member: (K, d), or (K,) for a distribution of scalars.
 
     >>> draw_each(Gaussian([[0.0], [100.0]], 1.0), np.random.default_rng(0)).round(1).tolist()
     [[0.1], [99.9]]
@@ -43,7 +43,7 @@ def log_prob_each(distribution: Any, x: Any) -> Array:
     >>> log_prob_each(Gaussian([[0.0], [1.0]], 1.0), np.array([[0.0], [1.0]])).round(4).tolist()
     [-0.9189, -0.9189]
     """
-    quick = _QUICK.get(type(distribution))
+    quick = _VECTORIZED.get(type(distribution))
     if quick is not None and distribution.members:
         z = _complete(distribution, x)
         if z is not None:
@@ -55,7 +55,7 @@ def log_prob_each(distribution: Any, x: Any) -> Array:
 
 
 def _complete(distribution: Any, x: Any) -> Array | None:
-    """Rows of numbers without gaps; else the distribution itself knows better."""
+    """Complete rows of numbers; None for rows with missing values, which `log_prob` handles."""
     z = rows(x, distribution.dim, type(distribution).__name__)
     if len(z) not in (1, distribution.members):
         _refuse_rows(distribution, len(z))
@@ -67,14 +67,14 @@ def _complete(distribution: Any, x: Any) -> Array | None:
 
 
 def _slow_log_prob(distribution: Any, x: Any) -> Array:
-    """The same through `log_prob`: the distribution's own way, and the oracle of the others."""
+    """`log_prob_each` by `log_prob`: the general case, and the reference implementation."""
     members = getattr(distribution, "members", None)
     if members is None or len(x) == 1:
         out = np.asarray(distribution.log_prob(x), dtype=np.float64)
         return out[0] if out.ndim == 2 and len(x) == 1 else out
     if len(x) != members:
         _refuse_rows(distribution, len(x))
-    return np.concatenate([_diagonal(distribution, x, a) for a in range(0, len(x), SOME)])
+    return np.concatenate([_diagonal(distribution, x, a) for a in range(0, len(x), BATCH)])
 
 
 def _refuse_rows(distribution: Any, n: int) -> None:
@@ -82,8 +82,8 @@ def _refuse_rows(distribution: Any, n: int) -> None:
 
 
 def _diagonal(distribution: Any, x: Any, a: int) -> Array:
-    index = np.arange(a, min(a + SOME, len(x)))
-    if not hasattr(distribution, "member"):  # somebody else's distribution, which can only score
+    index = np.arange(a, min(a + BATCH, len(x)))
+    if not hasattr(distribution, "member"):  # a third-party distribution that has log_prob only
         return np.diagonal(distribution.log_prob(x))[index]
     if hasattr(distribution, "some"):
         return np.diagonal(distribution.some(index).log_prob(x[index])).copy()
@@ -127,18 +127,18 @@ def _student(distribution: StudentT, x: Array) -> Array | None:
             return None
         (q, logdet, o), v = found, distribution.dof
     t = q / v
-    if np.isinf(t).any():  # so far out that only logarithms reach
+    if np.isinf(t).any():  # overflow: `log_prob` uses logarithms
         return None
-    fall = np.where(t < 1e-200, (1 + o / v) * q, (v + o) * np.log1p(t))
-    out = gamma_excess(0.5 * v, 0.5 * o) - 0.5 * (o * LOG_2PI + logdet + fall)
+    log_kernel = np.where(t < 1e-200, (1 + o / v) * q, (v + o) * np.log1p(t))
+    out = gamma_excess(0.5 * v, 0.5 * o) - 0.5 * (o * LOG_2PI + logdet + log_kernel)
     return out.sum(axis=1) if distribution.kind == "independent" else out
 
 
-_QUICK: dict[type, Any] = {Gaussian: _gaussian, StudentT: _student}
+_VECTORIZED: dict[type, Any] = {Gaussian: _gaussian, StudentT: _student}
 
 
 def _distances(distribution: Gaussian, x: Array) -> tuple[Array, Any, int] | None:
-    """Squared distance (K,), log det, rank; None where the spreads of single members are singular."""
+    """Squared Mahalanobis distance (K,), log det, rank; None where covariances of single members are singular."""
     z, d = x - distribution.mean, distribution.dim
     if distribution.kind != "full" or d == 1:
         return _by_columns(z, _variances(distribution), d)
@@ -150,13 +150,13 @@ def _distances(distribution: Gaussian, x: Array) -> tuple[Array, Any, int] | Non
         return np.einsum("dk,dk->k", v, v), small_matrices.logdet(root), d
     root = spd.cholesky(distribution.covariance)
     if root is None:
-        return _on_flat(z, distribution)
+        return _on_support(z, distribution)
     v = small_matrices.solve(root[..., None], small_matrices.members_last(z))
     return np.einsum("dk,dk->k", v, v), spd.logdet(root), d
 
 
 def _variances(distribution: Gaussian) -> Array:
-    """([K,] d or 1) of a distribution whose columns are independent, as one column always is."""
+    """Variances ([K,] d or 1) of a distribution with independent columns, or with one column."""
     if distribution.kind == "diagonal":
         return distribution.covariance
     return distribution.covariance[..., None] if distribution.kind == "spherical" else distribution.covariance[..., 0]
@@ -175,20 +175,18 @@ def _row_sums(a: Array) -> Any:
     return a[..., 0] if a.shape[-1] == 1 else a.sum(axis=-1)
 
 
-def _on_flat(z: Array, distribution: Gaussian) -> tuple[Array, Any, int] | None:
-    """One singular spread for all: distances on its flat, infinite off it."""
-    flat = spd.degenerate(distribution.covariance)
-    if (
-        flat is None or not (flat.scale > 0).all()
-    ):  # a column that does not vary: the distribution's own way knows its size
+def _on_support(z: Array, distribution: Gaussian) -> tuple[Array, Any, int] | None:
+    """One singular covariance for all members: distances on its support, inf outside."""
+    support = spd.degenerate(distribution.covariance)
+    if support is None or not (support.scale > 0).all():  # a constant column: `log_prob` knows its absolute value
         return None
-    v = z @ flat.inverse
-    q = np.where(flat.off(z, np.zeros(distribution.dim)), np.inf, np.einsum("kr,kr->k", v, v))
-    return q, flat.logdet, flat.factor.shape[1]
+    v = z @ support.inverse
+    q = np.where(support.off(z, np.zeros(distribution.dim)), np.inf, np.einsum("kr,kr->k", v, v))
+    return q, support.logdet, support.factor.shape[1]
 
 
 def colored(distribution: Gaussian, noise: Array) -> Array:
-    """What white noise (K, d) becomes under each member: μ_k + L_k ε_k."""
+    """Samples μ_k + L_k ε_k of each member from standard normal noise (K, d)."""
     if distribution.kind == "full" and distribution.dim > 1:
         root = spread_factor(distribution)
         noise = np.ascontiguousarray(small_matrices.apply(root, small_matrices.members_last(noise)[: root.shape[1]]).T)
@@ -209,19 +207,20 @@ def spread_factor(distribution: Gaussian) -> Array:
         return small_matrices.members_last(wide)
     if distribution.covariance.ndim == 2:
         found = spd.cholesky(distribution.covariance)
-        return (_flat(distribution.covariance) if found is None else found)[..., None]
+        return (_singular_factor(distribution.covariance) if found is None else found)[..., None]
     root = small_matrices.roots(small_matrices.members_last(distribution.covariance))
-    return _flats(distribution.covariance) if root is None else root
+    return _singular_factors(distribution.covariance) if root is None else root
 
 
-def _flat(covariance: Array) -> Array:
+def _singular_factor(covariance: Array) -> Array:
+    """L (d, r) with Σ = L Lᵀ of a singular covariance of rank r."""
     found = spd.degenerate(covariance)
     if found is None:
         raise DataError(sentence("Gaussian", "covariance must not have negative eigenvalues", "one that has"))
     return found.factor
 
 
-def _flats(covariance: Array) -> Array:
-    """Of members that are singular one by one: square roots by eigenvalues, those below rounding as 0."""
+def _singular_factors(covariance: Array) -> Array:
+    """Square roots by eigendecomposition of covariances (K, d, d) of which some are singular."""
     values, vectors = np.linalg.eigh(covariance)
     return small_matrices.members_last(vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :])

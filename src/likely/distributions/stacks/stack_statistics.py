@@ -1,4 +1,4 @@
-"""The statistics of parts of a stack, put together again: what each class saw becomes what all saw."""
+"""Concatenation of statistics of parts of a stack to those of the whole stack."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from likely.distributions.stacks.tied import Tied
 
 
 def joined(distribution: Any, parts: list[Any]) -> Any:
-    """Statistics of all members, joined from those of `distribution.some(index)`, one per run of members."""
+    """Statistics of all members, concatenated from those of `distribution.some(index)` for consecutive members."""
     if isinstance(distribution, Tied) and distribution.what == "all":
-        return reduce(add, parts)  # tied members keep one statistic between them
+        return reduce(add, parts)  # tied members share one statistic
     if isinstance(distribution, Tied):
         return joined(distribution.components, parts)
     if isinstance(distribution, Product):
@@ -27,17 +27,17 @@ def joined(distribution: Any, parts: list[Any]) -> Any:
         return StackStats(tuple(s for part in parts for s in part.components))
     if hasattr(distribution, "joined_stats"):
         return distribution.joined_stats(parts)
-    return _side_by_side(parts)
+    return _stacked(parts)
 
 
-def _side_by_side(parts: list[Any]) -> Any:
-    """One stack of all members: arrays with one entry per member follow each other, what is common stays."""
+def _stacked(parts: list[Any]) -> Any:
+    """Statistics as one stack: arrays with one entry per member are concatenated, common fields stay."""
     names = [p._field_values() for p in parts]
-    out = {name: _together(name, parts, [p[name] for p in names]) for name in names[0]}
+    out = {name: _concatenated(name, parts, [p[name] for p in names]) for name in names[0]}
     return parts[0].trusted(**out)
 
 
-def _together(name: str, parts: list[Any], values: list[Any]) -> Any:
+def _concatenated(name: str, parts: list[Any], values: list[Any]) -> Any:
     if name == "origin":
         return values[0]
     if name == "shift":  # one origin for all

@@ -1,4 +1,4 @@
-"""Ties: members of a stack that share a whole density, or only a covariance."""
+"""Parameter tying: members of a stack that share a whole density, or only a covariance."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from likely.distributions.stacks.stack import side_by_side
 
 @dataclass(frozen=True, eq=False)
 class Tied(Distribution):
-    """A stack of K members that an index ties together.
+    """Stack of K members with tied parameters, given by an index.
 
-    `what="all"`: member k is part `index[k]` of a smaller stack; its statistics are summed through the
-    index (tied mixtures, tied states). `what="covariance"`: parts is a Gaussian stack of K members, and
-    members with the same index have one covariance: the mean of their scatters, each about its own mean
-    (pooled covariances; Ney 3.4).
+    `what="all"`: member k is part `index[k]` of a smaller stack; statistics are summed over members with the same index
+    (tied mixtures, tied states). `what="covariance"`: parts is a Gaussian stack of K members, and members with the same
+    index share one covariance, the pooled within-member covariance (Ney 3.4).
 
     >>> import likely as lk
     >>> s = Tied(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1])
@@ -46,24 +45,24 @@ class Tied(Distribution):
             expected = "a tied covariance needs a Gaussian stack with one index per member"
             raise ShapeError(sentence("Tied", expected, f"{len(index)} indices, {size} members"))
         if index.ndim != 1 or not len(index) or index.min() < 0 or index.max() >= size:
-            raise ShapeError(sentence("Tied", f"index must name parts 0 … {size - 1}", index.tolist()))
+            raise ShapeError(sentence("Tied", f"index must be part numbers 0 … {size - 1}", index.tolist()))
         if self.what == "covariance" and not self.components.tied:
-            self._one_covariance_a_group(index)
+            self._check_group_covariances(index)
         self._set(index=index)
 
-    def _one_covariance_a_group(self, index: NDArray[np.intp]) -> None:
+    def _check_group_covariances(self, index: NDArray[np.intp]) -> None:
         leaders = [int(np.flatnonzero(index == g)[0]) for g in index]
         differ = [
             k for k, j in enumerate(leaders) if (self.components.covariance[k] != self.components.covariance[j]).any()
         ]
         if differ:
             k, j = differ[0], leaders[differ[0]]
-            expected = "members with one index must have one covariance"
-            raise DomainError(sentence("Tied", expected, f"members {j} and {k} that differ", "start them alike"))
+            expected = "members with the same index must have the same covariance"
+            raise DomainError(sentence("Tied", expected, f"members {j} and {k} that differ", "give them the same one"))
 
     @property
     def of_sequences(self) -> bool:  # type: ignore[override]
-        """Whether a row is a sequence, as the parts have it."""
+        """True if a row is a sequence."""
         return bool(getattr(self.components, "of_sequences", False))
 
     @property
@@ -85,40 +84,40 @@ class Tied(Distribution):
         return self.components.member(int(self.index[k]) if self._all else k)
 
     def some(self, index: Any) -> Tied:
-        """Some members, as a stack; parts that nobody names any more stay, so that statistics still add."""
+        """Members `index` as a stack; parts without members are kept, so that statistics still add."""
         if self._all:
             return self.replace(index=self.index[index])
         return self.replace(components=self.components.some(index), index=self.index[index])
 
     @property
     def smallest_eigenvalue(self) -> float | None:
-        """That of the parts."""
+        """Smallest eigenvalue of the covariances of the parts."""
         return getattr(self.components, "smallest_eigenvalue", None)
 
     def log_prob(self, x: Any) -> Array:
-        """Each member's log-density (n, K); shared parts are evaluated once."""
+        """Log-density per member (n, K); shared parts are evaluated once."""
         out = self.components.log_prob(x)
         return out[:, self.index] if self._all else out
 
     def sample(self, n: int, rng: Generator) -> Any:
-        """n draws of each member (n, K, …); tied members draw independently."""
+        """n random samples of each member (n, K, …), independent also for tied members."""
         if not self._all:
             return self.components.sample(n, rng)
         return side_by_side([self.member(k).sample(n, rng) for k in range(self.members)])
 
     def entropy(self, bits: bool = False) -> Array:
-        """Each member's entropy (K,)."""
+        """Entropy per member (K,)."""
         h = self.components.entropy(bits)
         return h[self.index] if self._all else h
 
     @property
     def mean(self) -> Any:
-        """Each member's mean."""
+        """Mean per member."""
         return [self.member(k).mean for k in range(self.members)]
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters: what is shared counts once."""
+        """Number of free parameters; shared ones count once."""
         if self._all:
             return int(self.components.n_parameters)
         one = self.components.member(0).n_parameters - self.dim
@@ -127,7 +126,7 @@ class Tied(Distribution):
     # --------------------------------------------------------------- learning
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
-        """The parts' statistics, with the weights of tied members added."""
+        """Statistics of the parts, with the weights of tied members summed."""
         if not self._all:
             return self.components.collect(x, weight, labels=labels)
         if labels is not None:
@@ -137,11 +136,11 @@ class Tied(Distribution):
         if w is None or w.ndim == 1:
             w = np.repeat((np.ones(n_rows(x)) if w is None else w)[:, None], self.members, axis=1)
         if w.shape[1] != self.members:
-            raise ShapeError(sentence("Tied", f"weight must have a column per member ({self.members})", w.shape))
+            raise ShapeError(sentence("Tied", f"weight must have one column per member ({self.members})", w.shape))
         return self.components.collect(x, w @ np.eye(self.components.members)[self.index])
 
     def refit(self, stats: Any, prior: Any = None) -> Tied:
-        """Parts from the sums of those that share them."""
+        """Refit of the parts from the summed statistics of the members that share them."""
         if self._all:
             return self.replace(components=self.components.refit(stats, prior))
         if prior is None and not stats.total_weight > 0:
@@ -157,19 +156,19 @@ class Tied(Distribution):
         return self.replace(components=Gaussian.trusted(mean=mean, covariance=covariance, kind=self.components.kind))
 
     def _of_group(self, members: NDArray[np.intp], stats: Any, prior: Any) -> Gaussian:
-        """Some members learned; where nothing was seen of them, as they were."""
+        """Refit of a group of members; without rows and prior they keep their parameters."""
         kept = prior is None and not (stats.observed > 0).any()
         return self._group(members) if kept else self._group(members).refit(stats, prior)
 
     def _group(self, members: NDArray[np.intp]) -> Gaussian:
-        """Some members as a stack with one covariance."""
+        """A group of members as a stack with one covariance."""
         covariance = self.components.covariance if self.components.tied else self.components.covariance[members[0]]
         return Gaussian.trusted(
             mean=self.components.mean[members], covariance=np.array(covariance), kind=self.components.kind
         )
 
     def objective(self, stats: Any, prior: Any = None) -> float:
-        """What `refit` maximizes: a shared covariance meets its prior once."""
+        """Objective of `refit`: the prior of a shared covariance counts once."""
         if self._all:
             return float(self.components.objective(stats, prior))
         groups = (np.flatnonzero(self.index == g) for g in np.unique(self.index))
@@ -177,16 +176,16 @@ class Tied(Distribution):
 
     @property
     def log_smoothing(self) -> float:
-        """That of the parts, each once."""
+        """Log density of the smoothing of the parts, each once."""
         return float(getattr(self.components, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: Any) -> Any:
-        """The parts' weak prior."""
+        """Weakly informative prior of the parts."""
         return self.components.weak_prior(stats)
 
 
 def untied(distribution: Any) -> Any:
-    """The parts that tied members have between them, each once; of another distribution, itself."""
+    """The distinct parts of tied members; any other distribution itself."""
     return distribution.components if isinstance(distribution, Tied) and distribution.what == "all" else distribution
 
 

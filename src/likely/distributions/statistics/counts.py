@@ -1,4 +1,4 @@
-"""What distributions of counts share: a statistic that adds, and exact sums over what can be counted."""
+"""Sufficient statistics of count distributions, weights per member, and exact sums over integers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from likely.core.value import Value
 from likely.distributions.distribution import Estimate
 from likely.numerics.special import log_factorial
 
-# ---------------------------------------------------------------- the statistic
+# -------------------------------------------------------- sufficient statistics
 
 
 @dataclass(frozen=True, eq=False)
 class Counts(Addable, Value):
-    """What a Poisson distribution needs to know of any amount of data: how much was counted, and in how many rows.
+    """Sufficient statistics of a Poisson distribution: weight and total count per column.
 
-    Objectives and evidences keep 10⁻¹⁶ of Σ w log x!: for counts about 10⁵ and more that is less than `log_prob`
-    keeps, row by row.
+    Objectives and evidences are accurate to 10⁻¹⁶ of Σ w log x!: for counts of about 10⁵ and more that is less accurate
+    than the sum of `log_prob`.
     """
 
     rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the entries that were seen
+    weight: Array  # (..., d): weight of the observed entries
     total: Array  # (..., d): Σ w x
     log_factorial: Array  # (...): Σ w log x!
 
@@ -47,19 +47,19 @@ class Counts(Addable, Value):
 
     @property
     def mean(self) -> Array:
-        """Mean of what was seen (..., d); 0 where nothing was."""
+        """Mean of the observed entries (..., d); 0 where the weight is 0."""
         return np.divide(self.total, self.weight, out=np.zeros_like(self.total), where=self.weight > 0)
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.rows))
 
     def __add__(self, other: Counts) -> Self:
-        mine, others = self._field_values(), other._field_values()
+        own, others = self._field_values(), other._field_values()
         if self.total.shape != other.total.shape:
             raise ShapeError(sentence("Counts", f"both must have shape {self.total.shape}", other.total.shape))
-        return self.trusted(**{name: np.asarray(mine[name] + others[name]) for name in mine})
+        return self.trusted(**{name: np.asarray(own[name] + others[name]) for name in own})
 
     def __mul__(self, factor: float) -> Self:
         return self.trusted(**{name: np.asarray(part * factor) for name, part in self._field_values().items()})
@@ -67,7 +67,7 @@ class Counts(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Counts:
-        """All members as one."""
+        """Counts of the rows of all members together."""
         if self.rows.ndim == 0:
             return self
         return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
@@ -78,49 +78,49 @@ class Counts(Addable, Value):
 
 
 def count_rows(x: Array, shares: Any, members: int | None) -> Counts:
-    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    """Sufficient statistics of rows (n, d), NaN for missing entries, under weights (m, n)."""
     rows = shares @ np.ones(len(x))
-    seen = ~np.isnan(x)
-    clean = bool(seen.all())
-    counts = x if clean else np.where(seen, x, 0.0)
-    weight = np.repeat(rows[:, None], x.shape[1], axis=1) if clean else shares @ seen.astype(np.float64)
+    observed = ~np.isnan(x)
+    complete = bool(observed.all())
+    counts = x if complete else np.where(observed, x, 0.0)
+    weight = np.repeat(rows[:, None], x.shape[1], axis=1) if complete else shares @ observed.astype(np.float64)
     parts = (rows, weight, shares @ counts, shares @ log_factorial(counts).sum(axis=1))
     names = ("rows", "weight", "total", "log_factorial")
     return Counts.trusted(**{name: per_member(part, members) for name, part in zip(names, parts, strict=True)})
 
 
 def member_weights(w: Array | None, labels: Any, n: int, members: int | None, whose: str) -> Any:
-    """Weights (m, n) of n rows for the members that differ: m is 1 where all see the same, else K."""
+    """Weights (m, n) of n rows per member: m is 1 where all members have the same weights, else K."""
     if labels is not None:
         at = checked_labels(labels, n, members, whose)
-        mine = np.flatnonzero(at >= 0)
-        each = np.ones(n) if w is None else w
-        return scipy.sparse.csr_array((each[mine], (at[mine], mine)), shape=(members, n))
+        labeled = np.flatnonzero(at >= 0)
+        weight = np.ones(n) if w is None else w
+        return scipy.sparse.csr_array((weight[labeled], (at[labeled], labeled)), shape=(members, n))
     if w is None or w.ndim == 1:
         return np.ones((1, n)) if w is None else w[None]
     if w.shape[1] != members:
-        expected = f"weight must have a column per member ({members})" if members else "weight must have one axis"
+        expected = f"weight must have one column per member ({members})" if members else "weight must have one axis"
         raise ShapeError(sentence(whose, expected, w.shape))
     return np.ascontiguousarray(w.T)
 
 
 def checked_labels(labels: Any, n: int, members: int | None, whose: str) -> Index:
-    """The member that each row belongs to (n,), −1 for nobody."""
+    """Validated labels (n,): the member of each row, −1 for none."""
     at = np.asarray(labels)
     if members is None:
-        raise DomainError(sentence(whose, "label is for a stack", "one value"))
+        raise DomainError(sentence(whose, "labels are for a stack", "one distribution"))
     if at.shape != (n,) or (n and not (np.issubdtype(at.dtype, np.integer) and -1 <= at.min() and at.max() < members)):
-        raise ShapeError(sentence(whose, f"labels must be {n} whole numbers from -1 to {members - 1}", at.shape))
+        raise ShapeError(sentence(whose, f"labels must be {n} integers from -1 to {members - 1}", at.shape))
     return at.astype(np.intp)
 
 
 def per_member(part: Array, members: int | None) -> Array:
-    """(m, ...) as (K, ...) for a stack, (...) for one value."""
+    """(m, ...) as (K, ...) for a stack, (...) for one distribution."""
     return np.array(part[0] if members is None else np.broadcast_to(part, (members, *part.shape[1:])))
 
 
 def refuse_negative(x: Array, whose: str) -> None:
-    """A count is not negative; the mistake is named by row and column."""
+    """Raise for negative counts; the first is named by row and column."""
     bad = np.argwhere(x < 0)
     if len(bad):
         i, j = bad[0]
@@ -132,7 +132,7 @@ def refuse_negative(x: Array, whose: str) -> None:
 
 
 def smallest(reached: Callable[[Array], Any], start: Array) -> Array:
-    """The smallest whole number ≥ 0, entry by entry, from which `reached` holds; infinity if it never does."""
+    """The smallest integer ≥ 0, per entry, from which `reached` holds; infinity if it never does."""
     low, high = np.full(start.shape, -1.0), np.maximum(np.floor(start), 1.0)
     while not (done := reached(high) | ~(high < 1e300)).all():
         low, high = np.where(done, low, high), np.where(done, high, 2 * high)
@@ -145,11 +145,11 @@ def smallest(reached: Callable[[Array], Any], start: Array) -> Array:
         high, low = np.where(open_ & below, middle, high), np.where(open_ & ~below, middle, low)
 
 
-LARGEST_SUM = 1 << 22  # terms of an exact sum; beyond it, draws
+LARGEST_SUM = 1 << 22  # terms of an exact sum; beyond it, Monte Carlo
 
 
 def exact_expectation(distribution: Any, g: Callable[[Any], Any], low: Array, high: Array) -> Estimate | None:
-    """Σ g(x) p(x) over the grid low … high (d,) of whole numbers; None if it has too many points."""
+    """Expectation Σ g(x) p(x) over the grid low … high (d,) of integers; None if it has too many points."""
     if np.prod(high - low + 1) > LARGEST_SUM:
         return None
     axes = np.meshgrid(*(np.arange(a, b + 1) for a, b in zip(low, high, strict=True)), indexing="ij")
@@ -160,7 +160,7 @@ def exact_expectation(distribution: Any, g: Callable[[Any], Any], low: Array, hi
 
 
 def weighted_sum(values: Any, probability: Array) -> Estimate:
-    """Σ p g with error 0: values (m, ...) under probabilities (m,) or (m, K); what cannot happen does not count."""
+    """Σ p g with error 0: values (m, ...) under probabilities (m,) or (m, K); those of probability 0 are left out."""
     values = np.asarray(values, dtype=np.float64)
     p = np.broadcast_to(probability.reshape(probability.shape + (1,) * (values.ndim - probability.ndim)), values.shape)
     total = np.multiply(values, p, out=np.zeros_like(values), where=p > 0).sum(axis=0)
@@ -168,7 +168,7 @@ def weighted_sum(values: Any, probability: Array) -> Estimate:
 
 
 def draw_counts(rate: Array, rng: Generator) -> Array:
-    """Poisson counts of any rate; above 10¹⁵ the distribution is normal to rounding."""
+    """Random Poisson counts of any rate; above 10¹⁵ by the normal distribution, equal up to rounding."""
     large = rate > 1e15
     counts = rng.poisson(np.where(large, 0.0, rate)).astype(np.float64)
     if large.any():
@@ -178,7 +178,7 @@ def draw_counts(rate: Array, rng: Generator) -> Array:
 
 
 def one_column(x: Any, members: int | None) -> Array:
-    """Values for a distribution of one column: (n,) or (n, 1) as (n,), with a last axis to meet a stack's members."""
+    """Values for a univariate distribution: (n,) or (n, 1) as (n,), with a last axis that broadcasts to a stack."""
     z = numbers(x, "cdf")
     z = z[..., 0] if z.ndim > 1 and z.shape[-1] == 1 else z
     return z[..., None] if members else z

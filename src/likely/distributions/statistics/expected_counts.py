@@ -1,4 +1,4 @@
-"""Sums over all counts: term by term near 0, by an integral far out, where probabilities hardly change."""
+"""Expectations of count distributions: direct summation of small counts, Euler–Maclaurin integral of large ones."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from likely.distributions.column_distribution import same_columns
 from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
 from likely.distributions.univariate.beta_negative_binomial import log_pmf as log_urn
 
-NEAR = 4096  # counts that are summed one by one: further out the next term of Euler and Maclaurin is below 10⁻¹⁴
-PEAK, WIDE = 40.0, 1000.0  # deviations that a peak reaches to either side; one so wide hardly changes either
-STEP = 0.5  # panels in log x
-FINER = 1.3  # each panel beside the peak is so much longer than the one before
-END = 1e200  # a tail that falls as a power of x is followed up to here, and then summed in closed form
+NEAR = 4096  # counts that are summed one by one: beyond, the next term of Euler–Maclaurin is below 10⁻¹⁴
+PEAK, WIDE = 40.0, 1000.0  # half-width of a peak in standard deviations; width from which it is smooth between counts
+STEP = 0.5  # panel width in log x
+FINER = 1.3  # growth of panels away from the peak
+END = 1e200  # a power-law tail is integrated up to here, and beyond in closed form
 
 Log = Callable[[Array], Array]  # of counts, and of numbers between them
 
 
 def expected(log_p: Log, g: Log, mode: float, last: float) -> float:
-    """Σ p(x) g(x) over x = 0 … last, for p and g that are smooth beyond the first few thousand counts.
+    """Expectation Σ p(x) g(x) over x = 0 … last, for p and g that are smooth beyond the first few thousand counts.
 
-    Far out it is Euler and Maclaurin's ∫ from N − ½ on, + [f(N) − f(N − 1)] / 24.
+    Large counts by the Euler–Maclaurin formula: ∫ from N − ½ on, + [f(N) − f(N − 1)] / 24.
 
     >>> round(expected(lambda x: x * np.log(0.5) - np.log(2), lambda x: x, 0.0, 200.0), 12)
     1.0
@@ -65,50 +65,51 @@ def _width(log_p: Log, mode: float) -> float:
 
 
 def _cut(mode: float, width: float) -> int:
-    """Where the integral takes over: never on the slope of a narrow peak, which changes from count to count."""
+    """First count of the integral: not on the slope of a narrow peak, which changes from count to count."""
     narrow = 0 < width < WIDE and mode - PEAK * width < NEAR
     return max(NEAR, math.ceil(mode + PEAK * width)) if narrow else NEAR
 
 
 def _panels(mode: float, width: float, first: float, last: float) -> Array:
-    """Even in log x, and finer about the peak, also where it lies just below the first panel."""
+    """Panel edges: equidistant in log x, and finer around the peak, also where it lies just below the first panel."""
     edges = [np.exp(np.arange(math.log(first), math.log(last), STEP)), np.array([first, last])]
     if width > 0:
-        away = 0.5 * width * FINER ** np.arange(0.0, math.log(4 * max(mode, first) / width + 4) / math.log(FINER) + 1)
-        edges += [mode + away, mode - away, np.array([mode])]
+        count = math.log(4 * max(mode, first) / width + 4) / math.log(FINER) + 1
+        distance = 0.5 * width * FINER ** np.arange(0.0, count)
+        edges += [mode + distance, mode - distance, np.array([mode])]
     return np.unique(np.clip(np.concatenate(edges), first, last))
 
 
-# --------------------------------------------------- beta negative binomial distributions: no sum of theirs is known
+# ----------------------------------------------- beta negative binomial distribution: sums without a closed form
 
 
 def urn_entropy(distribution: BetaNegativeBinomial) -> float:
-    """−Σ p log p of a lone beta negative binomial distribution, added over columns; right to about 10⁻¹³.
+    """Entropy of a beta negative binomial distribution, summed over columns; accurate to about 10⁻¹³.
 
     >>> round(urn_entropy(BetaNegativeBinomial(2.0, 3.0, 1.0)), 6)
     1.318023
     """
-    return sum(_urn_mean(one, lambda x, log_p: -log_p(x), float(one[1]) + 1) for one in _distributions(distribution))
+    return sum(_expectation(one, lambda x, log_p: -log_p(x), float(one[1]) + 1) for one in _distributions(distribution))
 
 
 def urn_kl(p: BetaNegativeBinomial, q: BetaNegativeBinomial) -> float:
-    """KL(p ‖ q) of lone beta negative binomial distributions: finite for all, because E log x is."""
+    """KL(p ‖ q) of beta negative binomial distributions: always finite, because E log x is."""
     same_columns(p, q)
     each = zip(_distributions(p), _distributions(q), strict=True)
-    return max(sum(_urn_mean(one, _gap(other), float(other[1] - one[1])) for one, other in each), 0.0)
+    return max(sum(_expectation(one, _log_ratio(other), float(other[1] - one[1])) for one, other in each), 0.0)
 
 
 def _distributions(distribution: BetaNegativeBinomial) -> Any:
-    """Of each column, its three parameters."""
+    """The three parameters of each column."""
     return list(zip(distribution.size, distribution.a, distribution.b, strict=True))
 
 
-def _gap(other: Any) -> Callable[[Array, Log], Array]:
+def _log_ratio(other: Any) -> Callable[[Array, Log], Array]:
     return lambda x, log_p: log_p(x) - log_urn(x, *other)
 
 
-def _urn_mean(one: Any, g: Callable[[Array, Log], Array], slope: float) -> float:
-    """Σ p g, with what lies beyond the end: there x p(x) falls as x^(−a), and g grows by `slope` times log x."""
+def _expectation(one: Any, g: Callable[[Array, Log], Array], slope: float) -> float:
+    """Σ p g with the tail beyond END, where x p(x) falls as x^(−a), and g grows as `slope` times log x."""
 
     def log_p(x: Array) -> Array:
         return log_urn(x, *one)

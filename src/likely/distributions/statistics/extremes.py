@@ -1,4 +1,4 @@
-"""What a distribution between two ends takes from data: the smallest and the largest value of each column."""
+"""Sufficient statistics of a uniform distribution: minimum and maximum per column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likely.distributions.statistics.counts import per_member
 
 @dataclass(frozen=True, eq=False)
 class Extremes(Addable, Value):
-    """Weight, minimum and maximum of each column; both are 0 where nothing was seen. Merged by min and max.
+    """Weight, minimum and maximum per column, merged by min and max; both are 0 where the weight is 0.
 
     >>> import likely as lk
     >>> distribution = lk.Uniform(0.0, 1.0)
@@ -27,7 +27,7 @@ class Extremes(Addable, Value):
     """
 
     rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the entries that were seen
+    weight: Array  # (..., d): weight of the observed entries
     low: Array  # (..., d)
     high: Array  # (..., d)
 
@@ -43,18 +43,18 @@ class Extremes(Addable, Value):
         seen = parts["weight"] > 0
         if (parts["low"] > parts["high"]).any() or (parts["low"] != 0)[~seen].any() or parts["high"][~seen].any():
             raise DomainError(
-                sentence("Extremes", "low must not exceed high, and both must be 0 where nothing was seen")
+                sentence("Extremes", "low must not exceed high, and both must be 0 where the weight is 0")
             )
         self._set(**parts)
 
     @property
     def seen(self) -> Mask:
-        """Which columns were ever seen (..., d)."""
+        """Mask of the columns with observed entries (..., d)."""
         return np.asarray(self.weight > 0)
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.rows))
 
     def __add__(self, other: Extremes) -> Self:
@@ -70,7 +70,7 @@ class Extremes(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Extremes of the rows of all members together."""
         if self.rows.ndim == 0:
             return self
         low = np.where(self.seen, self.low, np.inf).min(axis=0)
@@ -78,7 +78,7 @@ class Extremes(Addable, Value):
         return _made(type(self), np.asarray(self.rows.sum()), self.weight.sum(axis=0), low, high)
 
     def member(self, k: Any) -> Self:
-        """The extremes of one member of a stack, or of some."""
+        """Extremes of one member of a stack, or of several."""
         return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
 
 
@@ -90,17 +90,17 @@ def _made(cls: Any, rows: Array, weight: Array, low: Array, high: Array) -> Any:
 
 
 def extremes(z: Array, shares: Any, members: int | None) -> Extremes:
-    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    """Extremes of rows (n, d), NaN for missing entries, under weights (m, n)."""
     total = np.asarray(shares @ np.ones(len(z)))
-    seen = ~np.isnan(z)
-    weight = np.asarray(shares @ seen.astype(np.float64))
+    observed = ~np.isnan(z)
+    weight = np.asarray(shares @ observed.astype(np.float64))
     table = scipy.sparse.csr_array(shares)
     low, high = np.full(weight.shape, np.inf), np.full(weight.shape, -np.inf)
     for k in range(table.shape[0]):
         at = slice(table.indptr[k], table.indptr[k + 1])
-        mine = z[table.indices[at][table.data[at] > 0]]
-        low[k] = np.where(np.isnan(mine), np.inf, mine).min(axis=0, initial=np.inf)
-        high[k] = np.where(np.isnan(mine), -np.inf, mine).max(axis=0, initial=-np.inf)
+        own = z[table.indices[at][table.data[at] > 0]]
+        low[k] = np.where(np.isnan(own), np.inf, own).min(axis=0, initial=np.inf)
+        high[k] = np.where(np.isnan(own), -np.inf, own).max(axis=0, initial=-np.inf)
     parts = [np.asarray(per_member(part, members)) for part in (total, weight, low, high)]
     found: Extremes = _made(Extremes, *parts)
     return found

@@ -1,4 +1,4 @@
-"""What an exponential family takes from data: how much was seen of each column, and sums of features of it."""
+"""Sufficient statistics of exponential families: weight and sums of features per column."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from likely.distributions.statistics.counts import per_member
 
 @dataclass(frozen=True, eq=False)
 class FeatureSums(Addable, Value):
-    """Σ w of the entries that were seen, and Σ w t(x) for each of F features t."""
+    """Σ w of the observed entries, and Σ w t(x) for each of F features t."""
 
     rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the entries that were seen
+    weight: Array  # (..., d): weight of the observed entries
     sums: Array  # (..., d, F)
 
     complete = True
@@ -36,15 +36,15 @@ class FeatureSums(Addable, Value):
         self._set(**parts)
 
     def means(self, otherwise: list[Array]) -> list[Array]:
-        """Mean of each feature (..., d); that of a harmless entry where nothing was seen."""
-        seen = self.weight > 0
-        where = np.where(seen, self.weight, 1.0)
-        found = (self.sums[..., f] / where for f in range(self.sums.shape[-1]))
-        return [np.where(seen, mean, np.ravel(other)[0]) for mean, other in zip(found, otherwise, strict=True)]
+        """Mean of each feature (..., d); `otherwise` where the weight is 0."""
+        observed = self.weight > 0
+        weight = np.where(observed, self.weight, 1.0)
+        found = (self.sums[..., f] / weight for f in range(self.sums.shape[-1]))
+        return [np.where(observed, mean, np.ravel(other)[0]) for mean, other in zip(found, otherwise, strict=True)]
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.rows))
 
     def __add__(self, other: FeatureSums) -> Self:
@@ -60,27 +60,27 @@ class FeatureSums(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Sums over the rows of all members together."""
         if self.rows.ndim == 0:
             return self
         return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
 
     def member(self, k: Any) -> Self:
-        """The sums of one member of a stack, or of some."""
+        """Sums of one member of a stack, or of several."""
         return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
 
 
 def feature_sums(
     z: Array, shares: Any, members: int | None, features: Callable[[Array], list[Array]], count: int, harmless: float
 ) -> FeatureSums:
-    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    """Sufficient statistics of rows (n, d), NaN for missing entries, under weights (m, n)."""
     total = shares @ np.ones(len(z))
-    seen = ~np.isnan(z)
-    clean = bool(seen.all())
-    weight = np.repeat(total[:, None], z.shape[1], axis=1) if clean else shares @ seen.astype(np.float64)
+    observed = ~np.isnan(z)
+    complete = bool(observed.all())
+    weight = np.repeat(total[:, None], z.shape[1], axis=1) if complete else shares @ observed.astype(np.float64)
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        each = features(z if clean else np.where(seen, z, harmless))
-        each = each if clean else [np.where(seen, f, 0.0) for f in each]
-    sums = np.stack([shares @ f for f in each], axis=-1) if count else np.zeros((*weight.shape, 0))
+        columns = features(z if complete else np.where(observed, z, harmless))
+        columns = columns if complete else [np.where(observed, f, 0.0) for f in columns]
+    sums = np.stack([shares @ f for f in columns], axis=-1) if count else np.zeros((*weight.shape, 0))
     parts = {"rows": total, "weight": weight, "sums": sums}
     return FeatureSums.trusted(**{name: per_member(part, members) for name, part in parts.items()})

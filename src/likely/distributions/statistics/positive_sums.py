@@ -1,11 +1,11 @@
 """Sufficient statistics of the gamma distribution: the mean, and the log of the mean minus the mean log.
 
-log x̄ − mean log x is all that tells the shape. As a difference of two means it is lost where a column is narrow; as
+log x̄ − mean log x determines the shape. As a difference of two means it cancels where a column has a small variance; as
 
     mean of u − log(1 + u)  with  u = (x − x̄) / x̄,
 
-it is a sum of terms that are never negative. Sums about two means are moved to the common one before they add, as
-moments are.
+it is a sum of nonnegative terms. Sums about two means are shifted to the common mean before they are added, as moments
+are.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from likely.core.value import Value
 from likely.distributions.statistics.counts import per_member
 from likely.numerics.special import deviance, log_ratio
 
-POOR = 1e-4  # of what was added up: a sum of which less is left is taken again, about the member's own mean
+POOR = 1e-4  # relative size below which a shifted sum is computed again about the member's own mean
 
 
 @dataclass(frozen=True, eq=False)
 class PositiveSums(Addable, Value):
-    """Σ w of the entries that were seen, their mean, and Σ w (u − log(1 + u)) about it."""
+    """Σ w of the observed entries, their mean, and Σ w (u − log(1 + u)) about it."""
 
     rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the entries that were seen
-    mean: Array  # (..., d); 1 where nothing was seen
+    weight: Array  # (..., d): weight of the observed entries
+    mean: Array  # (..., d); 1 where the weight is 0
     lack: Array  # (..., d): Σ w (u − log(1 + u)) ≥ 0
 
     complete = True
@@ -46,12 +46,12 @@ class PositiveSums(Addable, Value):
         self._set(**parts)
 
     def means(self, otherwise: Any = None) -> list[Array]:
-        """The mean, and the log of the mean less the mean log: what gives the distribution."""
+        """The mean, and the log of the mean minus the mean log."""
         return [self.mean, self.lack / np.where(self.weight > 0, self.weight, 1.0)]
 
     @property
     def sums(self) -> Array:
-        """What must be finite: (..., d, 2)."""
+        """Mean and sum (..., d, 2), for the check that both are finite."""
         return np.stack([self.mean, self.lack], axis=-1)
 
     def lack_about(self, mean: Array) -> Array:
@@ -60,7 +60,7 @@ class PositiveSums(Addable, Value):
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.rows))
 
     def __add__(self, other: PositiveSums) -> Self:
@@ -76,11 +76,11 @@ class PositiveSums(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Statistics of the rows of all members together."""
         return self if self.rows.ndim == 0 else _pooled(self)
 
     def member(self, k: Any) -> Self:
-        """The sums of one member of a stack, or of some."""
+        """Statistics of one member of a stack, or of several."""
         return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
 
 
@@ -103,32 +103,32 @@ def log_lack(x: Array, about: Array) -> Array:
 
 
 def positive_sums(z: Array, shares: Any, members: int | None) -> PositiveSums:
-    """The statistic of rows (n, d) of positive numbers, NaN where nothing was seen, under weights (m, n)."""
-    seen = ~np.isnan(z)
-    total, weight = shares @ np.ones(len(z)), shares @ seen.astype(np.float64)
-    about = _means(np.asarray(shares.sum(axis=0)).reshape(1, -1), z, seen)[0]
-    away, lack = _about(z, seen, about, shares)
-    known = np.where(weight > 0, weight, 1.0)
-    mean = np.where(weight > 0, about + about * (away / known), 1.0)
-    # Σ w (u − log(1 + u)) about the member's own mean: the least of all
+    """Sufficient statistics of rows (n, d) of positive numbers, NaN for missing entries, under weights (m, n)."""
+    observed = ~np.isnan(z)
+    total, weight = shares @ np.ones(len(z)), shares @ observed.astype(np.float64)
+    about = _means(np.asarray(shares.sum(axis=0)).reshape(1, -1), z, observed)[0]
+    deviation, lack = _about(z, observed, about, shares)
+    divisor = np.where(weight > 0, weight, 1.0)
+    mean = np.where(weight > 0, about + about * (deviation / divisor), 1.0)
+    # Σ w (u − log(1 + u)) about the member's own mean, where it is minimal
     own = lack - np.where(weight > 0, weight * log_lack(mean, about), 0.0)
     for k, j in np.argwhere(own < POOR * lack):
-        mean[k, j] = _means(shares[[k]], z[:, [j]], seen[:, [j]])[0, 0]
-        own[k, j] = _about(z[:, [j]], seen[:, [j]], mean[k, [j]], shares[[k]])[1][0, 0]
+        mean[k, j] = _means(shares[[k]], z[:, [j]], observed[:, [j]])[0, 0]
+        own[k, j] = _about(z[:, [j]], observed[:, [j]], mean[k, [j]], shares[[k]])[1][0, 0]
     parts = {"rows": total, "weight": weight, "mean": mean, "lack": np.maximum(own, 0.0)}
     return PositiveSums.trusted(**{name: per_member(part, members) for name, part in parts.items()})
 
 
-def _means(shares: Any, z: Array, seen: Array) -> Array:
+def _means(shares: Any, z: Array, observed: Array) -> Array:
     """Weighted means (m, d), also where a sum would overflow."""
-    top = np.where(seen, z, 0.0).max(axis=0, initial=0.0)
+    top = np.where(observed, z, 0.0).max(axis=0, initial=0.0)
     unit = np.where(top > 1e290, 1e-20, 1.0)
-    weight = shares @ seen.astype(np.float64)
-    mean = np.asarray(shares @ np.where(seen, z * unit, 0.0)) / np.where(weight > 0, weight, 1.0) / unit
+    weight = shares @ observed.astype(np.float64)
+    mean = np.asarray(shares @ np.where(observed, z * unit, 0.0)) / np.where(weight > 0, weight, 1.0) / unit
     return np.where(mean > 0, mean, 1.0)
 
 
-def _about(z: Array, seen: Array, about: Array, shares: Any) -> tuple[Array, Array]:
+def _about(z: Array, observed: Array, about: Array, shares: Any) -> tuple[Array, Array]:
     """Σ w u and Σ w (u − log(1 + u)), (m, d)."""
-    x = np.where(seen, z, about)
+    x = np.where(observed, z, about)
     return np.asarray(shares @ ((x - about) / about)), np.asarray(shares @ log_lack(x, about))

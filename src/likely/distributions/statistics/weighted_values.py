@@ -1,6 +1,6 @@
-"""Statistics of distributions that no sums suffice for: the distinct values of each column and their weights.
+"""Distinct values per column with their weights, for distributions without a fixed-size sufficient statistic.
 
-As large as the data where all values differ, but it merges like any statistic: neither order nor copies matter.
+As large as the data where all values differ, but merged like any statistic: neither order nor copies matter.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.statistics.counts import per_member
 
-LONG = 256  # values a column from which each column is sorted for itself
-FEW = 16  # values a cell below which all cells are looked through at once
+LONG = 256  # values per column from which each column is sorted separately
+FEW = 16  # values per cell below which all cells are searched at once
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedValues(Addable, Value):
-    """Values (m,) with their weights, sorted by cell (column j of member k is cell k d + j) and value, each once."""
+    """Distinct values (m,) with their weights, sorted by cell (column j of member k is cell k d + j) and value."""
 
     rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the entries that were seen
+    weight: Array  # (..., d): weight of the observed entries
     cell: Index  # (m,)
     value: Array  # (m,)
     each: Array  # (m,): weight of each value, > 0
@@ -43,25 +43,25 @@ class WeightedValues(Addable, Value):
         if len(lead) > 1 or len(shape) != len(lead) + 1 or shape[:-1] != lead:
             raise ShapeError(sentence(me, "rows (...) and weight (..., d) are needed", (lead, shape)))
         if len(m) != 1 or cell.shape != m or parts["each"].shape != m or cell.dtype.kind not in "iu":
-            raise ShapeError(sentence(me, "cell, value and each must have one shape (m,)", (cell.shape, m)))
+            raise ShapeError(sentence(me, "cell, value and each must have the same shape (m,)", (cell.shape, m)))
         cell = cell.astype(np.intp)
-        within = bool(((cell >= 0) & (cell < parts["weight"].size)).all())  # else the sum would be as long
+        within = bool(((cell >= 0) & (cell < parts["weight"].size)).all())  # checked first: bincount allocates by it
         total = np.bincount(cell, parts["each"], parts["weight"].size) if within else np.empty(0)
-        sound = (parts["each"] > 0).all() and within and (parts["rows"] >= 0).all()
-        if not sound or not np.allclose(total, parts["weight"].ravel(), rtol=1e-9, atol=0.0):
+        valid = (parts["each"] > 0).all() and within and (parts["rows"] >= 0).all()
+        if not valid or not np.allclose(total, parts["weight"].ravel(), rtol=1e-9, atol=0.0):
             raise DomainError(sentence(me, "weights of values must add up to those of their columns"))
-        ahead = np.lexsort((parts["value"], cell))
-        if not np.array_equal(ahead, np.arange(len(cell))):
+        order = np.lexsort((parts["value"], cell))
+        if not np.array_equal(order, np.arange(len(cell))):
             raise DomainError(sentence(me, "values must be sorted by cell and value"))
         self._set(**parts, cell=cell)
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(np.sum(self.rows))
 
     def cells(self) -> Iterator[tuple[int, Array, Array]]:
-        """Each cell that was seen, with its sorted values and their weights."""
+        """Each cell with data, its sorted values and their weights."""
         edges = np.searchsorted(self.cell, np.arange(self.weight.size + 1))
         for cell, (a, b) in enumerate(pairwise(edges.tolist())):
             if b > a:
@@ -90,7 +90,7 @@ class WeightedValues(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Values of the rows of all members together."""
         if self.rows.ndim == 0:
             return self
         d = self.weight.shape[-1]
@@ -99,15 +99,15 @@ class WeightedValues(Addable, Value):
     def member(self, k: int) -> Self:
         """The values of one member of a stack."""
         d = self.weight.shape[-1]
-        mine = self.cell // d == k
+        own = self.cell // d == k
         return self.trusted(
-            rows=np.array(self.rows[k]), weight=np.array(self.weight[k]), cell=self.cell[mine] - k * d,
-            value=self.value[mine], each=self.each[mine],
+            rows=np.array(self.rows[k]), weight=np.array(self.weight[k]), cell=self.cell[own] - k * d,
+            value=self.value[own], each=self.each[own],
         )  # fmt: skip
 
 
 def weighted_values(z: Array, shares: Any, members: int | None) -> WeightedValues:
-    """The statistic of rows (n, d), NaN where nothing was seen, under weights (m, n)."""
+    """Statistics of rows (n, d), NaN for missing entries, under weights (m, n)."""
     n, d = z.shape
     total = per_member(np.asarray(shares @ np.ones(n)), members)
     table = scipy.sparse.csr_array(shares)
@@ -123,7 +123,7 @@ def weighted_values(z: Array, shares: Any, members: int | None) -> WeightedValue
 
 
 def sparse_values(matrix: Any, shares: Any, members: int | None) -> WeightedValues:
-    """The statistic of sparse rows (n, d) under weights (m, n): what a column does not store is 0."""
+    """Statistics of sparse rows (n, d) under weights (m, n); entries that are not stored are 0."""
     n, d = matrix.shape
     total = per_member(np.asarray(shares @ np.ones(n)), members)
     table = scipy.sparse.csr_array(shares)
@@ -131,13 +131,13 @@ def sparse_values(matrix: Any, shares: Any, members: int | None) -> WeightedValu
     for k in range(table.shape[0]):
         at = slice(table.indptr[k], table.indptr[k + 1])
         counts = table.data[at] > 0
-        some, each = matrix[table.indices[at][counts]], table.data[at][counts]
-        there = some.data != 0
-        column, stored = some.indices[there], np.repeat(each, np.diff(some.indptr))[there]
+        own, each = matrix[table.indices[at][counts]], table.data[at][counts]
+        nonzero = own.data != 0
+        column, stored = own.indices[nonzero], np.repeat(each, np.diff(own.indptr))[nonzero]
         rest = np.where(np.bincount(column, minlength=d) < len(each), each.sum() - np.bincount(column, stored, d), 0.0)
         empty = np.flatnonzero(rest > 0)
         cells.append(k * d + np.concatenate([column, empty]))
-        values.append(np.concatenate([some.data[there], np.zeros(len(empty))]))
+        values.append(np.concatenate([own.data[nonzero], np.zeros(len(empty))]))
         weights.append(np.concatenate([stored, rest[empty]]))
     parts = [np.concatenate(part) for part in (cells, values, weights)]
     found = joined(WeightedValues, np.asarray(total), (table.shape[0], d), parts[0].astype(np.intp), *parts[1:])
@@ -155,7 +155,7 @@ def side_by_side(parts: list[WeightedValues]) -> WeightedValues:
 
 
 def joined(cls: Any, rows: Array, shape: tuple[int, ...], cell: Index, value: Array, each: Array) -> Any:
-    """Sorted, equal values as one."""
+    """Statistics of values in any order: sorted, weights of equal values summed."""
     value = value + 0.0  # −0 is 0
     order = sorted_by_cell(cell, value, int(np.prod(shape)))
     cell, value, each = cell[order], value[order], each[order]
@@ -169,7 +169,7 @@ def joined(cls: Any, rows: Array, shape: tuple[int, ...], cell: Index, value: Ar
 
 
 def sorted_by_cell(cell: Index, value: Array, cells: int) -> Index:
-    """The order by cell, then value: columns that are long are sorted one by one, which is several times as quick."""
+    """Sort order by cell, then value: long columns are sorted one by one, which is several times as fast."""
     if len(cell) < LONG * cells:
         return np.lexsort((value, cell))
     order = np.argsort(cell.astype(np.int16 if cells < 1 << 15 else np.int64), kind="stable")
@@ -180,38 +180,38 @@ def sorted_by_cell(cell: Index, value: Array, cells: int) -> Index:
 
 
 def merged(one: WeightedValues, other: WeightedValues) -> tuple[Index, Array, Array]:
-    """Cells, values and weights of two sorted statistics as one: what is sorted already is not sorted again."""
+    """Cells, values and weights of two sorted statistics, merged without sorting again."""
     large, small = (one, other) if len(one.cell) >= len(other.cell) else (other, one)
     if len(small.cell) == 0:
         return large.cell, large.value, large.each
     at = _places(large, small)
     inside = np.minimum(at, len(large.cell) - 1)
-    known = (large.cell[inside] == small.cell) & (large.value[inside] == small.value)
+    present = (large.cell[inside] == small.cell) & (large.value[inside] == small.value)
     each = large.each.copy()
-    each[at[known]] += small.each[known]
-    new = ~known
-    goes = at[new] + np.arange(int(new.sum()))
-    old = np.ones(len(large.cell) + len(goes), dtype=bool)
-    old[goes] = False
+    each[at[present]] += small.each[present]
+    new = ~present
+    inserted = at[new] + np.arange(int(new.sum()))
+    old = np.ones(len(large.cell) + len(inserted), dtype=bool)
+    old[inserted] = False
     pairs = ((large.cell, small.cell), (large.value, small.value), (each, small.each))
-    cell, value, each = (_woven(a, b[new], old, goes) for a, b in pairs)
+    cell, value, each = (_interleaved(a, b[new], old, inserted) for a, b in pairs)
     return cell, value, each
 
 
 def _places(large: WeightedValues, small: WeightedValues) -> Index:
-    """Where each entry of the smaller one belongs among those of the larger."""
+    """Insertion positions of the entries of the smaller statistic among those of the larger."""
     at = np.empty(len(small.cell), dtype=np.intp)
     cells, starts = np.unique(small.cell, return_index=True)
     if len(small.cell) < FEW * len(cells):
-        return _halved(large, small)
+        return _bisected(large, small)
     for cell, (a, b) in zip(cells, pairwise([*starts.tolist(), len(at)]), strict=True):
         low, high = np.searchsorted(large.cell, [cell, cell + 1])
         at[a:b] = low + np.searchsorted(large.value[low:high], small.value[a:b])
     return at
 
 
-def _halved(large: WeightedValues, small: WeightedValues) -> Index:
-    """The same, all at once by halving: where there are many cells with few values each."""
+def _bisected(large: WeightedValues, small: WeightedValues) -> Index:
+    """`_places` by vectorized bisection, for many cells with few values each."""
     low, high = (np.searchsorted(large.cell, small.cell, side=side) for side in ("left", "right"))
     while (open_ := low < high).any():
         middle = np.minimum((low + high) // 2, len(large.value) - 1)
@@ -220,7 +220,8 @@ def _halved(large: WeightedValues, small: WeightedValues) -> Index:
     return np.asarray(low, dtype=np.intp)
 
 
-def _woven(a: Any, b: Any, old: Any, goes: Index) -> Any:
+def _interleaved(a: Any, b: Any, old: Any, inserted: Index) -> Any:
+    """a at the positions `old` and b at `inserted`."""
     out = np.empty(len(old), dtype=a.dtype)
-    out[old], out[goes] = a, b
+    out[old], out[inserted] = a, b
     return out

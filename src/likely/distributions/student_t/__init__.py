@@ -1,1 +1,1 @@
-"""Student's t distribution and its EM algorithm."""
+"""Student-t distribution and its EM algorithm."""

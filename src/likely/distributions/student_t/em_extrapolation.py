@@ -1,8 +1,9 @@
-"""The way up made short: steps of EM point to where they will end, and a few of them say where that is.
+"""Anderson acceleration of EM: extrapolation of the last iterations to their limit.
 
-Near the top each step of EM closes a fixed share of what is left, and for degrees of freedom that share is small: a
-gain too small to see may lie far below the maximum. Anderson's extrapolation reads the share off the last few steps. A
-point that explains the rows worse than the best before is dropped for the plain step, so nothing is ever lost.
+Near the maximum EM converges linearly, and for degrees of freedom slowly: the objective may still be far below the
+maximum when its gain is too small to measure. Anderson acceleration estimates the rate from the last few iterations. An
+extrapolated point with a lower objective than the best so far is replaced by the plain EM step, so that the objective
+never falls.
 """
 
 from __future__ import annotations
@@ -17,73 +18,73 @@ from likely.core.fit_loop import Step
 from likely.distributions.student_t.student_t_m_step import LARGEST_DOF, LEAST_DOF
 from likely.numerics import spd
 
-MEMORY = 6  # steps that are remembered
+MEMORY = 6  # iterations that are used
 PASSES = 500
-STILL = 1e-9  # an extrapolated step this small, in units of the scale and of 1/ν, is none
-NOTHING = 1e-13  # the same, of a plain step
-FARTHEST = 50.0  # in the same units: what leads farther is no guess but noise
-SLACK = 1e-13  # of the objective's size: what rounding may take away
+STILL = 1e-9  # convergence tolerance of an extrapolated step, in units of the scale and of 1/ν
+NOTHING = 1e-13  # the same, of a plain EM step
+FARTHEST = 50.0  # in the same units: longer extrapolations are noise
+SLACK = 1e-13  # of the objective: rounding error that is accepted as no decrease
 
 
-class Climb:
-    """Extrapolated EM of one distribution: `look(model)` makes a pass over all rows and gives statistics and objective.
+class AcceleratedEM:
+    """Accelerated EM of one distribution: `evaluate(model)` is an E-step over all rows with the objective.
 
-    `after(step)` is the plain next step from there.
+    `m_step(step)` gives the next model of plain EM.
     """
 
     def __init__(
-        self, look: Callable[[Any], Step], after: Callable[[Step], Any] | None = None, passes: int = PASSES,
-        still: float = STILL,
+        self, evaluate: Callable[[Any], Step], m_step: Callable[[Step], Any] | None = None, passes: int = PASSES,
+        tolerance: float = STILL,
     ) -> None:  # fmt: skip
-        self.look, self.after, self.passes, self.still = look, after or refitted, passes, still
-        self.steps: list[tuple[Any, Any]] = []  # of EM: from one distribution to the next
+        self.evaluate, self.m_step, self.passes, self.tolerance = evaluate, m_step or refitted, passes, tolerance
+        self.steps: list[tuple[Any, Any]] = []  # of EM: a model and the next one
 
     def run(self, first: Step) -> tuple[Step, bool]:
-        """The best pass of all, and whether nothing moves any more."""
+        """The iteration with the highest objective, and whether it has converged."""
         here = best = first
         for _ in range(self.passes):
-            aim = self.after(here)
-            ahead, done = self._ahead(here.model, aim)
-            if done:
+            plain = self.m_step(here)
+            extrapolated, has_converged = self._extrapolated(here.model, plain)
+            if has_converged:
                 return here, True
-            here = self.look(aim if ahead is None else ahead)
-            if self._lost(here, best):
-                if ahead is None:
+            here = self.evaluate(plain if extrapolated is None else extrapolated)
+            if self._decreased(here, best):
+                if extrapolated is None:
                     return best, False
-                self.steps, here = [], self.look(self.after(best))
+                self.steps, here = [], self.evaluate(self.m_step(best))
             best = here if here.objective >= best.objective else best
         return best, False
 
-    def _lost(self, here: Step, best: Step) -> bool:
+    def _decreased(self, here: Step, best: Step) -> bool:
         slack = SLACK * max(abs(best.objective), float(best.stats.total_weight))
         return not here.objective >= best.objective - slack
 
-    def _ahead(self, model: Any, aim: Any) -> tuple[Any, bool]:
-        """Where the last steps and this one lead, None if they do not say; and whether that is where we are."""
-        self.steps = [*self.steps, (model, aim)][-MEMORY:]
+    def _extrapolated(self, model: Any, plain: Any) -> tuple[Any, bool]:
+        """The extrapolated model, None if there is none; and whether the iteration has converged."""
+        self.steps = [*self.steps, (model, plain)][-MEMORY:]
         pairs = [(as_vector(a, model), as_vector(b, model)) for a, b in self.steps]
-        known = [(a, b) for a, b in pairs if a is not None and b is not None]
-        if len(known) < len(pairs):
+        vectors = [(a, b) for a, b in pairs if a is not None and b is not None]
+        if len(vectors) < len(pairs):
             return None, False
-        ends, ways = np.array([b for _, b in known]), np.array([b - a for a, b in known])
-        if np.abs(ways[-1]).max() <= NOTHING:
+        iterates, residuals = np.array([b for _, b in vectors]), np.array([b - a for a, b in vectors])
+        if np.abs(residuals[-1]).max() <= NOTHING:
             return None, True
-        if len(known) < 2:
+        if len(vectors) < 2:
             return None, False
-        share = np.linalg.lstsq(np.diff(ways, axis=0).T, ways[-1], rcond=1e-10)[0]
-        to = ends[-1] - np.diff(ends, axis=0).T @ share
-        if not np.abs(to - known[-1][0]).max() < FARTHEST:
+        coefficients = np.linalg.lstsq(np.diff(residuals, axis=0).T, residuals[-1], rcond=1e-10)[0]
+        limit = iterates[-1] - np.diff(iterates, axis=0).T @ coefficients
+        if not np.abs(limit - vectors[-1][0]).max() < FARTHEST:
             return None, False
-        return from_vector(to, model), bool(np.abs(to - known[-1][0]).max() <= self.still)
+        return from_vector(limit, model), bool(np.abs(limit - vectors[-1][0]).max() <= self.tolerance)
 
 
 def refitted(step: Step) -> Any:
-    """The plain step of EM."""
+    """The M-step of plain EM."""
     return step.model.refit(step.stats, step.prior)
 
 
 def as_vector(distribution: Any, unit: Any) -> Array | None:
-    """Center, logarithms of the scale's Cholesky factor and 1/ν, in the units of another such distribution."""
+    """Parameter vector: center, log-Cholesky factor of the scale and 1/ν, relative to those of `unit`."""
     deviation = np.sqrt(unit._shape.variance)
     kind = getattr(distribution, "kind", "full")
     parts = [((distribution.center - unit.center) / deviation).ravel()]
@@ -102,7 +103,7 @@ def as_vector(distribution: Any, unit: Any) -> Array | None:
 
 
 def from_vector(vector: Array, unit: Any) -> Any:
-    """The distribution with such a vector; degrees of freedom stay within their ends."""
+    """The distribution with this parameter vector; degrees of freedom are clipped to their range."""
     deviation, shape = np.sqrt(unit._shape.variance), unit.center.shape
     size = unit.center.size
     changes: dict[str, Array] = {"center": unit.center + deviation * vector[:size].reshape(shape)}

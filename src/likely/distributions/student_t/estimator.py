@@ -1,4 +1,4 @@
-"""A t distribution learned from rows: what a Gaussian would learn if outliers did not count."""
+"""Estimator of a Student-t density: robust to outliers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
 class StudentTDensity(DensityEstimator):
-    """Learn a Student t distribution: robust, because rows far out count little. `model_` is a `StudentT`.
+    """Estimate a Student-t density, robust because outliers have little weight. `model_` is a `StudentT`.
 
-    - **covariance**: the kind of scale: "full", "diagonal", "spherical", or "independent": a t distribution of its own,
-      with its own degrees of freedom, for each column.
-    - **dof**: None learns the degrees of freedom; a number keeps them (4 is a usual choice; 1 is the Cauchy
+    - **covariance**: the kind of scale: "full", "diagonal", "spherical", or "independent": one univariate t
+      distribution with its own degrees of freedom per column.
+    - **dof**: None estimates the degrees of freedom; a number fixes them (4 is a usual choice; 1 is the Cauchy
       distribution).
     - **prior**: "weak" (that of a Gaussian for center and scale, and ν ~ Gamma(2, 0.1)), None for maximum
       likelihood, where ν may go up to 10⁶ if tails are no heavier than a Gaussian's; or a `Prior`.
-    - **max_iter, tol**: of the EM iteration over hidden scales.
+    - **max_iter, tol**: of the EM iteration over latent scales.
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal([1.0, 5.0], [1.0, 2.0], (500, 2))
@@ -51,15 +51,15 @@ class StudentTDensity(DensityEstimator):
 
     @property
     def center_(self) -> Any:
-        """The learned center (d,)."""
+        """Estimated center (d,)."""
         return self._learned.center
 
     @property
     def scale_(self) -> Any:
-        """The learned squared scale: (d, d), (d,) or a number, by kind; the covariance is ν/(ν − 2) of it."""
+        """Estimated scale matrix: (d, d), (d,) or a number, by kind; the covariance is ν/(ν − 2) times it."""
         return self._learned.scale
 
     @property
     def dof_(self) -> Any:
-        """The learned degrees of freedom: a number, or (d,) for independent columns."""
+        """Estimated degrees of freedom: a number, or (d,) for independent columns."""
         return self._learned.dof

@@ -1,7 +1,7 @@
-"""What a t distribution takes from rows: their moments, each row counted the less the further out it lies.
+"""Expected sufficient statistics of the Student-t distribution: moments weighted by latent precisions.
 
-A row at squared distance q of which o entries were seen counts r = (ν + o)/(ν + q) times: once where it is expected,
-hardly where it is an outlier.
+A row at squared distance q with o observed entries has the expected latent precision r = (ν + o)/(ν + q), which is
+about 1 for typical rows and small for outliers.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ PLAIN = ("seen", "entries", "near", "far", "excess", "level")
 
 @dataclass(frozen=True, eq=False)
 class ScaleSums(Addable, Value):
-    """Moments under weights w r, and sums over rows of what the degrees of freedom depend on.
+    """Moments under weights w r, and sums over rows for the degrees of freedom.
 
-    Never complete: r is that of the model that looked. In a distribution of independent columns each column has an r of
-    its own, and the last four sums are (..., d).
+    Never complete: r depends on the model of the E-step. For independent columns each entry has its own r, and the
+    last four sums are (..., d).
     """
 
-    seen: Array  # (..., d + 1): weight of the rows of which so many entries were seen
-    entries: Array  # (..., d): weight of the rows in which a column was seen
-    near: Array  # (...) or (..., d): Σ w (r − 1) of rows that count more than once
-    far: Array  # as near: Σ w (1 − r) of rows that count less; apart, because their difference may be tiny
+    seen: Array  # (..., d + 1): weight of the rows by their number of observed entries
+    entries: Array  # (..., d): weight of the observed entries per column
+    near: Array  # (...) or (..., d): Σ w (r − 1) of rows with r > 1
+    far: Array  # as near: Σ w (1 − r) of rows with r < 1; separate, because the difference of both may be tiny
     excess: Array  # as near: Σ w (r − 1 − log r)
-    level: Array  # as near: ½ Σ w (o log r + log det of what is not known of the gaps)
-    moments: Moments | ColumnMoments  # under weights w r; filled gaps add their covariance under weights w
+    level: Array  # as near: ½ Σ w (o log r + log det of the conditional scale of missing entries)
+    moments: Moments | ColumnMoments  # under weights w r; conditional covariances of missing entries under weights w
 
     complete = False
 
     @property
     def filled(self) -> bool:
-        """True if gaps were filled by the model that looked; distributions without correlations leave them out."""
+        """True if missing entries were filled by the model; distributions without correlations leave them out."""
         return isinstance(self.moments, Moments) and bool(self.seen[..., 1:-1].any())
 
     @property
     def rows(self) -> Array:
-        """Weight of the rows of which anything was seen (...)."""
+        """Weight of the rows with at least one observed entry (...)."""
         return np.asarray(self.seen[..., 1:].sum(axis=-1))
 
     @property
     def total_weight(self) -> float:
-        """Weight of all rows, over all members."""
+        """Total weight of the rows of all members."""
         return float(self.rows.sum())
 
     @property
@@ -66,7 +66,7 @@ class ScaleSums(Addable, Value):
 
     def __add__(self, other: ScaleSums) -> Self:
         if self.entries.shape != other.entries.shape or type(self.moments) is not type(other.moments):
-            expected = f"both must be of shape {self.entries.shape} and of one kind"
+            expected = f"both must have shape {self.entries.shape} and the same kind"
             raise ShapeError(sentence("ScaleSums", expected, other.entries.shape))
         both: Any = self.moments + other.moments
         return self.trusted(
@@ -80,12 +80,12 @@ class ScaleSums(Addable, Value):
     __rmul__ = __mul__
 
     def member(self, k: Any) -> Self:
-        """The sums of one member of a stack, or of some."""
+        """Statistics of one member of a stack, or of several."""
         parts = {name: np.array(getattr(self, name)[k]) for name in PLAIN}
         return self.trusted(**parts, moments=self.moments.member(k))
 
     def pooled(self) -> Self:
-        """All members as one."""
+        """Statistics of the rows of all members together."""
         if self.entries.ndim == 1:
             return self
         parts = {name: np.asarray(getattr(self, name).sum(axis=0)) for name in PLAIN}
@@ -93,7 +93,7 @@ class ScaleSums(Addable, Value):
 
 
 def stacked(members: list[ScaleSums]) -> ScaleSums:
-    """Members with one origin as one stack."""
+    """Statistics of members with the same origin as those of one stack."""
     parts = {name: np.stack([getattr(m, name) for m in members]) for name in PLAIN}
     inside: Any = [m.moments for m in members]
     if isinstance(inside[0], Moments):
@@ -112,14 +112,14 @@ def side_by_side(parts: list[ScaleSums]) -> ScaleSums:
 
 
 def entry_moments(x: Array, weight: Array, origin: Array) -> ColumnMoments:
-    """Column moments of rows (n, d) under a weight of its own for each entry (n, d); NaN was not seen."""
-    seen = ~np.isnan(x) & (weight > 0)
-    w = np.where(seen, weight, 0.0)
+    """Column moments of rows (n, d) under one weight per entry (n, d); NaN is a missing value."""
+    counted = ~np.isnan(x) & (weight > 0)
+    w = np.where(counted, weight, 0.0)
     total = w.sum(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
-        z = np.where(seen, x - origin, 0.0)
+        z = np.where(counted, x - origin, 0.0)
         shift = np.divide((w * z).sum(axis=0), total, out=np.zeros(len(total)), where=total > 0)
-        z = np.where(seen, z - shift, 0.0)  # about the mean: nothing cancels
+        z = np.where(counted, z - shift, 0.0)  # about the mean, against cancellation
         rest = np.divide((w * z).sum(axis=0), total, out=np.zeros(len(total)), where=total > 0)
         scatter = (w * z * z).sum(axis=0) - total * rest**2
     if not np.isfinite(scatter).all():

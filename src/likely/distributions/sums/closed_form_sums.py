@@ -1,4 +1,4 @@
-"""Sums that need no arithmetic on densities: their distribution is known."""
+"""Sums of independent variables whose distribution is known in closed form (closure under convolution)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from likely.distributions.univariate.poisson import Poisson
 
 
 class Term(NamedTuple):
-    """w · x for `copies` independent x of one distribution."""
+    """Weighted term w · x of a sum, with `copies` independent x of one distribution."""
 
     distribution: Any
     weight: float
@@ -28,13 +28,13 @@ class Term(NamedTuple):
 
 
 def known_sum(terms: list[Term]) -> Any | None:
-    """The distribution of a sum, where it has a name; None elsewhere.
+    """Distribution of a sum in closed form; None where there is none.
 
     >>> known_sum([Term(Poisson(2.0), 1.0, 3), Term(Poisson(1.0), 1.0, 1)])
     Poisson(rate=[7.])
     """
     if not terms:
-        return Gaussian(np.zeros(1), np.zeros((1, 1)))  # nothing is added: a point
+        return Gaussian(np.zeros(1), np.zeros((1, 1)))  # an empty sum: point mass at 0
     if len(terms) == 1 and terms[0].copies == 1:
         return _one(terms[0])
     rules = {RULES.get(type(term.distribution).__name__) for term in terms}
@@ -78,7 +78,7 @@ def _negative_binomial(terms: list[Term]) -> Any | None:
 
 
 def _with_one_rate(terms: list[Term], shape: Callable[[Any], Array]) -> Any | None:
-    """Gamma distributions of one rate; a weight makes the rate b/w."""
+    """Sum of gamma distributions of equal rate; a weight w changes the rate to b/w."""
     rates = [t.distribution.rate / t.weight for t in terms if t.weight > 0 and t.distribution.dim == 1]
     if len(rates) < len(terms) or any(not np.array_equal(rates[0], rate) for rate in rates):
         return None
@@ -86,7 +86,7 @@ def _with_one_rate(terms: list[Term], shape: Callable[[Any], Array]) -> Any | No
 
 
 def _binomial(terms: list[Term]) -> Any | None:
-    """Successes with one probability; a Bernoulli trial is the shortest of such series."""
+    """Sum of binomial (or Bernoulli) distributions of equal success probability."""
     if not (_unweighted(terms) and _equal(terms, "probs")):
         return None
     trials = sum(t.copies * np.asarray(getattr(t.distribution, "trials", 1.0)) for t in terms)

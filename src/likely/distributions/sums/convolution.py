@@ -1,8 +1,8 @@
-"""The distribution of a sum: densities of independent variables are folded into each other.
+"""Convolution: distribution of a weighted sum of independent variables.
 
-Known sums are known distributions (Gaussian, Poisson, gamma …). Sums of discrete distributions are added up value by
-value. All others go through a grid: each variable is moved to the nearest point of it, one keeps its own distribution
-function, and Fourier turns folding into products. The grid is halved until the distribution function no longer changes.
+Sums in closed form give a named distribution (Gaussian, Poisson, gamma …). Sums of discrete distributions are
+enumerated. All others are computed on a grid: all variables but one are rounded to grid points, that one keeps its CDF,
+and the convolution is a product of Fourier transforms. The step is halved until the CDF no longer changes.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from likely.distributions.support import Atoms, Line, look
 
 ME = "sum_of"
 CELLS = 1 << 12, 1 << 20  # of the first grid, and of the last
-CLEANEST = 1e-13  # probability that is cut off without a word
-PAIRS = 1 << 27  # products of a direct sum; beyond it, Fourier
-LIST = 1 << 22  # values of a list without a lattice
-RESOLVED = 64  # cells below which a distribution is too narrow for halvings to show what rounding does to it
-WIDEST = 1e5  # ranges, in quartile distances: heavier tails are cut earlier, and the error says so
+CLEANEST = 1e-13  # relative probability that is truncated in any case
+PAIRS = 1 << 27  # products of a direct convolution; beyond it, Fourier transform
+LIST = 1 << 22  # number of values without a common lattice
+RESOLVED = 64  # cells below which a distribution is too narrow for the rounding error to show under halving
+WIDEST = 1e5  # largest range in interquartile ranges: heavier tails are truncated, and the error says so
 
 
 def sum_of(*distributions: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
     """Distribution of w₁x₁ + … + w_m x_m for independent x_i: a density with log_prob, cdf, quantile, mean and sample.
 
-    `copies` says how many independent x_i of each distribution there are (one number for all, or one a distribution).
-    Known sums come as the distribution they are. Otherwise it is a `LatticeDistribution` (all are discrete: exact) or a
-    `GridDistribution`, each with `.error`: the probability cut off, and a cautious estimate of how far the distribution
-    function is off, from what the last two halvings of the grid changed, from means that the grid moved and from what
-    lies between its edges. An error that cannot be met, as with tails like Cauchy's or poles, is told.
+    `copies` is the number of independent x_i of each distribution (one number for all, or one per distribution). Sums
+    in closed form give that distribution. Otherwise the result is a `LatticeDistribution` (all are discrete: exact) or
+    a `GridDistribution`, each with `.error`: the truncated probability plus a conservative estimate of the error of the
+    CDF, from the changes of the last two halvings of the grid, the shift of means by rounding and the interpolation
+    between edges. An error that cannot be met, as with Cauchy tails or poles, gives a warning.
 
     >>> import likely as lk
     >>> lk.sum_of(lk.Gaussian([1.0], 3.0), lk.Gaussian([2.0], 4.0), weights=[1, -1])
@@ -62,7 +62,7 @@ def sum_of(*distributions: Any, weights: Any = None, copies: Any = 1, error: flo
 
 
 def convolve(a: Any, b: Any, *, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
-    """The distribution of a sum of two independent variables: `sum_of(a, b)`.
+    """Convolution of two distributions: the distribution of a sum of two independent variables, `sum_of(a, b)`.
 
     >>> import likely as lk
     >>> lk.convolve(lk.Poisson(1.0), lk.Poisson(2.0))
@@ -77,8 +77,8 @@ def convolve(a: Any, b: Any, *, weights: Any = None, copies: Any = 1, error: flo
 def _terms(distributions: Sequence[Any], weights: Any, copies: Any) -> list[Term]:
     if not distributions:
         raise DomainError(sentence(ME, "at least one distribution is needed", "none"))
-    w = _one_each(1.0 if weights is None else weights, len(distributions), "weights")
-    c = _one_each(copies, len(distributions), "copies")
+    w = _one_per_distribution(1.0 if weights is None else weights, len(distributions), "weights")
+    c = _one_per_distribution(copies, len(distributions), "copies")
     if (c < 1).any() or (c != np.floor(c)).any():
         raise DomainError(sentence(ME, "copies must be whole numbers above 0", c.tolist()))
     for distribution in distributions:
@@ -86,12 +86,12 @@ def _terms(distributions: Sequence[Any], weights: Any, copies: Any) -> list[Term
             raise DomainError(sentence(ME, "densities are needed", type(distribution).__name__))
         if getattr(distribution, "members", None) is not None:
             raise DomainError(
-                sentence(ME, "lone distributions are needed", f"a stack of {distribution.members}", "take member(k)")
+                sentence(ME, "single distributions are needed", f"a stack of {distribution.members}", "take member(k)")
             )
     return [Term(distribution, float(a), int(k)) for distribution, a, k in zip(distributions, w, c, strict=True) if a]
 
 
-def _one_each(given: Any, n: int, name: str) -> Array:
+def _one_per_distribution(given: Any, n: int, name: str) -> Array:
     try:
         a = np.broadcast_to(np.asarray(given, dtype=np.float64), (n,))
     except (TypeError, ValueError) as wrong:
@@ -104,7 +104,7 @@ def _one_each(given: Any, n: int, name: str) -> Array:
 
 
 class _Part(NamedTuple):
-    """One variable, already weighted: a list of values, or a range with the mass of cells in it."""
+    """One weighted variable: a list of values, or a range with a function that gives the probabilities of cells."""
 
     copies: int
     low: float
@@ -116,14 +116,14 @@ class _Part(NamedTuple):
 
 
 def _part(term: Term, cut: float) -> _Part:
-    seen = look(term.distribution)
-    if isinstance(seen, Atoms):
-        return _atoms(term, seen, cut)
-    if not isinstance(seen, Line):
-        expected = "distributions of one real number are needed"
+    support = look(term.distribution)
+    if isinstance(support, Atoms):
+        return _atoms(term, support, cut)
+    if not isinstance(support, Line):
+        expected = "univariate distributions are needed"
         remedy = "Gaussians add in any dimension; take marginals of others"
         raise DomainError(sentence(ME, expected, type(term.distribution).__name__, remedy))
-    low, high, lost = _range(term.distribution, seen, cut)
+    low, high, lost = _range(term.distribution, support, cut)
     ends = sorted((term.weight * low, term.weight * high))
     return _Part(term.copies, ends[0], ends[1], lost, cells=_cells(term))
 
@@ -145,12 +145,12 @@ def _atoms(term: Term, seen: Atoms, cut: float) -> _Part:
 
 
 def _range(distribution: Any, seen: Line, cut: float) -> tuple[float, float, float]:
-    """Ends with no more than `cut` outside, earlier where tails are so heavy that no grid would do."""
+    """Range with at most probability `cut` outside; smaller where tails are too heavy for a grid."""
     if not hasattr(distribution, "quantile"):
         return _range_by_panels(distribution, seen, cut)
     ends = np.ravel(distribution.quantile(np.array([0.0, 1.0])))
     low, quarter, most, high = np.ravel(distribution.quantile(np.array([0.01, 0.25, 0.75, 0.99])))
-    # a distribution with a pole may have quartiles that hardly differ: its width is that of nearly all draws
+    # a distribution with a pole may have nearly equal quartiles: then the width is that of the central 98 %
     widest = WIDEST * max(float(most - quarter), float(high - low) / 30, 1e-300)
     while True:
         inner = np.ravel(distribution.quantile(np.array([cut, 1 - cut])))
@@ -175,7 +175,7 @@ def _range_by_panels(distribution: Any, seen: Line, cut: float) -> tuple[float, 
 
 
 def _cells(term: Term) -> Callable[[Array], Array]:
-    """The mass of cells of w x: by the distribution function, or by Gauss's rule where there is none."""
+    """Probabilities of cells of w x: by the CDF, or by Gauss–Legendre quadrature where there is none."""
     distribution, w = term.distribution, term.weight
     if hasattr(distribution, "cdf"):
         return lambda edges: np.abs(np.diff(np.ravel(distribution.cdf(edges / w))))
@@ -192,11 +192,11 @@ def _cells(term: Term) -> Callable[[Array], Array]:
     return by_density
 
 
-# --------------------------------------------------------------------------- lists
+# ---------------------------------------------------------------- discrete distributions
 
 
 def lattice_step(values: Sequence[Array]) -> float | None:
-    """The largest step of which all differences within each list are multiples; None if there is none.
+    """Lattice step: the largest step of which all differences within each list are multiples; None if there is none.
 
     >>> lattice_step([np.array([1.0, 2.5, 4.0]), np.array([0.0, 1.0])])
     0.5
@@ -236,7 +236,7 @@ def _on_lattice(part: _Part, step: float) -> Array:
 
 
 def folded(a: Array, b: Array) -> Array:
-    """Σ_i a_i b_{j−i}: directly, so that even the smallest is right to the last digit; by Fourier where it is long.
+    """Convolution Σ_i a_i b_{j−i}: directly, so that even the smallest values are accurate; by FFT if long.
 
     >>> folded(np.array([0.5, 0.5]), np.array([0.5, 0.5])).tolist()
     [0.25, 0.5, 0.25]
@@ -248,7 +248,7 @@ def folded(a: Array, b: Array) -> Array:
 
 
 def _power(p: Array, n: int) -> Array:
-    """n times folded with itself, by doubling."""
+    """n-fold convolution of p with itself, by repeated squaring."""
     out, square = np.ones(1), p
     while n:
         if n & 1:
@@ -260,7 +260,7 @@ def _power(p: Array, n: int) -> Array:
 
 
 def _without_lattice(parts: list[_Part]) -> Any:
-    """Every combination of values, equal sums put together."""
+    """Distribution of all combinations of values, probabilities of equal sums added."""
     from likely.distributions.categorical.categorical import Categorical
 
     values, probs = np.zeros(1), np.ones(1)
@@ -282,7 +282,7 @@ def _without_lattice(parts: list[_Part]) -> Any:
 
 
 class _Grid(NamedTuple):
-    """Points origin + (shift + j)·step for j = 0 … n − 1, closed to a circle."""
+    """Periodic grid of points origin + (shift + j)·step, j = 0 … n − 1."""
 
     origin: float
     shift: int
@@ -301,19 +301,21 @@ class _Grid(NamedTuple):
 
 
 def _gridded(parts: list[_Part], error: float) -> GridDistribution:
-    """Finer and finer grids, until the distribution function at common points stays."""
+    """Refine the grid until the CDF at common points has converged."""
     grid, cut = _first_grid(parts, error / 8)
     lost = cut + sum(part.copies * part.cut for part in parts)
-    masses, change, last = _folded_cells(parts, grid), math.inf, math.inf
+    masses, change, last = _convolved_cells(parts, grid), math.inf, math.inf
     while change + lost > error and 2 * grid.n <= CELLS[1]:
         grid, before = grid.finer(), masses
-        masses = _folded_cells(parts, grid)
+        masses = _convolved_cells(parts, grid)
         before_last, last = last, float(np.abs(np.cumsum(before) - np.cumsum(masses)[1::2]).max())
-        change = _still_to_come(before_last, last) + _moved(parts, grid, masses) + _between_edges(masses)
+        change = (
+            _extrapolated_change(before_last, last) + _mean_shift(parts, grid, masses) + _interpolation_error(masses)
+        )
     if change + lost > error:
         expected = f"the error should not exceed {error:.1e}"
-        tell(sentence(ME, expected, f"{change + lost:.1e}", "allow more, or take it as it is"))
-    if not cut:  # what lies beyond the last possible value is noise of the transform
+        tell(sentence(ME, expected, f"{change + lost:.1e}", "allow a larger error, or accept this one"))
+    if not cut:  # masses beyond the largest possible value are rounding error of the transform
         total = sum(part.copies for part in parts)
         width = sum(part.copies * (part.high - part.low) for part in parts)
         masses = masses[: math.ceil(width / grid.step * (1 - 1e-12)) + total // 2]
@@ -321,14 +323,14 @@ def _gridded(parts: list[_Part], error: float) -> GridDistribution:
     return GridDistribution.trusted(first=grid.first, step=grid.step, masses=masses, error=float(change + lost))
 
 
-def _still_to_come(before: float, last: float) -> float:
-    """Richardson: changes that fall by r at each halving add up to last / (r − 1); twice that, and r not above 4."""
+def _extrapolated_change(before: float, last: float) -> float:
+    """Richardson extrapolation: changes that fall by r per halving sum to last / (r − 1); doubled, with r at most 4."""
     r = 2.0 if not math.isfinite(before) or not last else min(max(before / last, 1.1), 4.0)
     return 2.0 * last / (r - 1.0)
 
 
-def _moved(parts: list[_Part], grid: _Grid, masses: Array) -> float:
-    """Shift of the sum's mean by rounding, times the highest density: halving misses parts narrower than a cell."""
+def _mean_shift(parts: list[_Part], grid: _Grid, masses: Array) -> float:
+    """Error by rounding of the mean, times the largest density, for variables too narrow for halving to show it."""
     keeper = next(i for i, part in enumerate(parts) if part.cells is not None)
     shift = 0.0
     for i, part in enumerate(parts):
@@ -339,10 +341,10 @@ def _moved(parts: list[_Part], grid: _Grid, masses: Array) -> float:
     return shift * float(masses.max()) / grid.step
 
 
-def _between_edges(masses: Array) -> float:
-    """What a straight line between edges may be off: |f′| h² / 8, with slopes that do not reach over a jump; all that a
-    cell holds where the density changes by more than a quarter from one to the next, as at a pole; 0.4 of that where it
-    begins to rise no faster than x², since u − u³ is never more."""
+def _interpolation_error(masses: Array) -> float:
+    """Error of linear interpolation of the CDF between edges: |f′| h² / 8, with one-sided slopes at jumps; the whole
+    mass of a cell where the density changes by more than a quarter from one cell to the next, as at a pole; 0.4 of that
+    where it begins to rise no faster than x², since u − u³ is never more."""
     beside = np.concatenate([[0.0], masses, [0.0]])
     jumps, higher = np.abs(np.diff(beside)), np.maximum(beside[2:], beside[:-2])
     least = np.minimum(jumps[1:], jumps[:-1])
@@ -351,7 +353,7 @@ def _between_edges(masses: Array) -> float:
 
 
 def _first_grid(parts: list[_Part], cut: float) -> tuple[_Grid, float]:
-    """The coarsest grid over all that the sum can be, or over what Bernstein's bound leaves of it; values lie on it."""
+    """The coarsest grid over the range of the sum, truncated by Bernstein's inequality; discrete values lie on it."""
     from scipy.fft import next_fast_len
 
     low = sum(part.copies * part.low for part in parts)
@@ -372,12 +374,12 @@ def _starting_step(parts: list[_Part], step: float) -> float:
 
 
 def _bernstein(parts: list[_Part], cut: float) -> tuple[float, float]:
-    """Mean of the sum, and how far from it all but `cut` of its probability stays: Bernstein's inequality."""
+    """Mean of the sum, and the distance from it that holds all but `cut` of the probability: Bernstein's inequality."""
     moments = [_moments(part) for part in parts]
     mean = sum(part.copies * m for part, (m, _) in zip(parts, moments, strict=True))
-    spread = sum(part.copies * v for part, (_, v) in zip(parts, moments, strict=True))
+    variance = sum(part.copies * v for part, (_, v) in zip(parts, moments, strict=True))
     widest, level = max(part.high - part.low for part in parts), math.log(2 / cut)
-    return mean, widest * level / 3 + math.sqrt((widest * level / 3) ** 2 + 2 * spread * level)
+    return mean, widest * level / 3 + math.sqrt((widest * level / 3) ** 2 + 2 * variance * level)
 
 
 def _moments(part: _Part) -> tuple[float, float]:
@@ -392,8 +394,8 @@ def _moments(part: _Part) -> tuple[float, float]:
     return mean, float(p @ (x - mean) ** 2 / p.sum()) + h**2 / 12
 
 
-def _folded_cells(parts: list[_Part], grid: _Grid) -> Array:
-    """Masses of the sum between points: one variable keeps its distribution function, the others move to points."""
+def _convolved_cells(parts: list[_Part], grid: _Grid) -> Array:
+    """Probabilities of the sum per cell: one variable keeps its CDF, the others are rounded to grid points."""
     from scipy.fft import irfft, rfft
 
     keeper = next(i for i, part in enumerate(parts) if part.cells is not None)
@@ -410,14 +412,14 @@ def _points(low: float, step: float, at: Array) -> Array:
 
 
 def _between(part: _Part, grid: _Grid) -> Array:
-    """Masses between points low + j·step."""
+    """Probabilities between points low + j·step."""
     assert part.cells is not None
     m = math.ceil((part.high - part.low) / grid.step * (1 - 1e-12))
     return grid.wrapped(part.cells(_points(part.low, grid.step, np.arange(m + 1.0))))
 
 
 def _at_points(part: _Part, grid: _Grid) -> Array:
-    """Masses moved to the nearest point low + j·step."""
+    """Probabilities rounded to the nearest point low + j·step."""
     if part.values is not None and part.probs is not None:
         at = np.rint((part.values - part.low) / grid.step).astype(np.intp)
         return grid.wrapped(np.asarray(np.bincount(at, part.probs), dtype=np.float64))

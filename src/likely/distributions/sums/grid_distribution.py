@@ -1,4 +1,4 @@
-"""A distribution of one real number, known by the mass of many equal cells."""
+"""Univariate distribution on a grid: probabilities of equal cells, piecewise linear density and CDF."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.statistics.counts import one_column
 
-FAINT = 1e-16  # of the peak: what a Fourier transform cannot tell from nothing
+FAINT = 1e-16  # of the peak: rounding level of a Fourier transform
 
 
 @dataclass(frozen=True, eq=False)
 class GridDistribution(Distribution):
-    """P(first + j·step ≤ x ≤ first + (j + 1)·step) = masses[j]; `error` says how far the cdf may be off.
+    """Grid distribution P(first + j·step ≤ x ≤ first + (j + 1)·step) = masses[j]; `error` bounds the error of the CDF.
 
-    The density goes straight from the middle of one cell to that of the next; the distribution function is right at
-    the edges of cells and goes straight between them. Within the range a density below 10⁻¹⁶ of the peak is given
-    as that, since less cannot be told apart; outside it is 0.
+    The density is interpolated linearly between midpoints of cells, the CDF between edges, where it is exact. Within
+    the range the density is at least 10⁻¹⁶ of the peak, since smaller values are rounding error; outside it is 0.
 
     >>> distribution = GridDistribution(0.0, 0.5, [0.25, 0.25, 0.25, 0.25])
     >>> distribution.mean, distribution.cdf([0.3]).round(3).tolist(), distribution.quantile(0.75).tolist()
@@ -53,7 +52,7 @@ class GridDistribution(Distribution):
 
     @property
     def edges(self) -> Array:
-        """Where cells begin and end (m + 1,)."""
+        """Edges of the cells (m + 1,)."""
         return np.asarray(self.first + self.step * np.arange(len(self.masses) + 1), dtype=np.float64)
 
     @cached_property
@@ -70,56 +69,56 @@ class GridDistribution(Distribution):
         return np.asarray(sums / sums[-1])
 
     def log_prob(self, x: Any) -> Array:
-        """log p of rows (n,) or (n, 1); 0 where nothing was observed."""
+        """log p of rows (n,) or (n, 1); 0 for missing values."""
         z = rows(sliceable(x, 1), 1, "GridDistribution")
         refuse_infinite(z, "GridDistribution")
-        at, gap = z[:, 0], np.isnan(z[:, 0])
+        at, missing = z[:, 0], np.isnan(z[:, 0])
         inside = (at >= self.first) & (at <= self.edges[-1])
-        density = np.interp(np.where(gap, self.first, at), self._middles, self._density)
-        return like_input(np.where(gap, 0.0, np.where(inside, np.log(density), -np.inf)), x)
+        density = np.interp(np.where(missing, self.first, at), self._middles, self._density)
+        return like_input(np.where(missing, 0.0, np.where(inside, np.log(density), -np.inf)), x)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, 1)."""
+        """Random samples (n, 1)."""
         return self.quantile(rng.random(n))[:, None]
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x)."""
+        """Cumulative distribution function P(X ≤ x)."""
         z = one_column(x, None)
         return np.where(np.isnan(z), np.nan, np.interp(np.nan_to_num(z), self.edges, self._sums, 0.0, 1.0))
 
     def quantile(self, p: Any) -> Array:
-        """x with P(X ≤ x) = p; NaN outside 0 … 1."""
+        """Quantile function (inverse CDF); NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         inside = (p >= 0) & (p <= 1)
-        asked = np.where(inside, p, 0.5)
-        at = np.clip(np.searchsorted(self._sums, asked, "right") - 1, 0, len(self.masses) - 1)
-        at = np.where(asked == 0, np.argmax(self.masses > 0), at)
-        at = np.where(asked == 1, len(self.masses) - 1 - np.argmax(self.masses[::-1] > 0), at)
+        p = np.where(inside, p, 0.5)
+        at = np.clip(np.searchsorted(self._sums, p, "right") - 1, 0, len(self.masses) - 1)
+        at = np.where(p == 0, np.argmax(self.masses > 0), at)
+        at = np.where(p == 1, len(self.masses) - 1 - np.argmax(self.masses[::-1] > 0), at)
         share = self._sums[at + 1] - self._sums[at]
-        part = np.divide(asked - self._sums[at], share, out=np.zeros_like(asked), where=share > 0)
+        part = np.divide(p - self._sums[at], share, out=np.zeros_like(p), where=share > 0)
         return np.where(inside, self.first + self.step * (at + np.clip(part, 0.0, 1.0)), np.nan)
 
     @property
     def mean(self) -> float:
-        """E[x]."""
+        """Mean."""
         return float(self.masses @ self._middles)
 
     @property
     def variance(self) -> float:
-        """E[(x − mean)²]."""
+        """Variance."""
         return float(self.masses @ (self._middles - self.mean) ** 2 + self.step**2 / 12)
 
     @property
     def median(self) -> float:
-        """Half of the draws lie below."""
+        """Median."""
         return float(self.quantile(0.5))
 
     @property
     def mode(self) -> float:
-        """The middle of the heaviest cell."""
+        """Mode: the midpoint of the cell with the largest mass."""
         return float(self._middles[self.masses.argmax()])
 
     def entropy(self, bits: bool = False) -> float:
-        """−∫ p log p, cell by cell."""
+        """Entropy −∫ p log p of the piecewise constant density."""
         p = self.masses[self.masses > 0]
         return float(in_units(-(p @ np.log(p / self.step)), bits))

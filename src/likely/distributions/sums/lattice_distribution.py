@@ -1,4 +1,4 @@
-"""Distribution on a lattice: equally spaced values, each with its probability, as for sums of counts and dice."""
+"""Discrete distribution on a lattice of equally spaced values, as of sums of counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.statistics.counts import one_column
 
-NEAR = 1e-7  # of a step: how far from its place a value may lie
+NEAR = 1e-7  # of a step: tolerance of a value at a lattice point
 
 
 @dataclass(frozen=True, eq=False)
 class LatticeDistribution(Distribution):
-    """P(x = first + j · step) = p_j, for j = 0 … m − 1; `error` bounds the probability that was left out.
+    """Lattice distribution P(x = first + j · step) = p_j, j = 0 … m − 1; `error` bounds the omitted probability.
 
     >>> dice = LatticeDistribution(1.0, 1.0, np.full(6, 1 / 6))
     >>> dice.mean, dice.cdf([3.0]).round(3).tolist(), dice.log_prob([7.0, 1.5]).tolist()
@@ -49,23 +49,23 @@ class LatticeDistribution(Distribution):
 
     @property
     def values(self) -> Array:
-        """All values (m,)."""
+        """Support (m,)."""
         return np.asarray(self.first + self.step * np.arange(len(self.probs)), dtype=np.float64)
 
     def log_prob(self, x: Any) -> Array:
-        """log p of rows (n,) or (n, 1); −inf between the values, 0 where nothing was observed."""
+        """log p of rows (n,) or (n, 1); −inf between lattice points, 0 for missing values."""
         z = rows(sliceable(x, 1), 1, "LatticeDistribution")
         refuse_infinite(z, "LatticeDistribution")
         at = (z[:, 0] - self.first) / self.step
-        gap = np.isnan(at)
-        place = np.rint(np.where(gap, 0.0, at))
+        missing = np.isnan(at)
+        place = np.rint(np.where(missing, 0.0, at))
         inside = (place >= 0) & (place < len(self.probs)) & (np.abs(at - place) < NEAR)
         with np.errstate(divide="ignore"):
             logs = np.log(self.probs[np.where(inside, place, 0.0).astype(np.intp)])
-        return like_input(np.where(gap, 0.0, np.where(inside, logs, -np.inf)), x)
+        return like_input(np.where(missing, 0.0, np.where(inside, logs, -np.inf)), x)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, 1)."""
+        """Random samples (n, 1)."""
         return self.quantile(rng.random(n))[:, None]
 
     @cached_property
@@ -74,38 +74,38 @@ class LatticeDistribution(Distribution):
         return np.asarray(sums / sums[-1])
 
     def cdf(self, x: Any) -> Array:
-        """P(X ≤ x)."""
+        """Cumulative distribution function P(X ≤ x)."""
         at = np.floor((one_column(x, None) - self.first) / self.step + NEAR)
         held = np.clip(at, 0, len(self.probs) - 1)
         return np.where(np.isnan(at), np.nan, np.where(at < 0, 0.0, self._sums[np.nan_to_num(held).astype(np.intp)]))
 
     def quantile(self, p: Any) -> Array:
-        """The smallest value x with P(X ≤ x) ≥ p; NaN outside 0 … 1."""
+        """Quantile function: the smallest value x with P(X ≤ x) ≥ p; NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         at = np.minimum(np.searchsorted(self._sums, p), len(self.probs) - 1)
         return np.where((p >= 0) & (p <= 1), self.first + self.step * at, np.nan)
 
     @property
     def mean(self) -> float:
-        """Σ p x."""
+        """Mean Σ p x."""
         return float(self.first + self.step * (self.probs @ np.arange(len(self.probs))))
 
     @property
     def variance(self) -> float:
-        """Σ p (x − mean)²."""
+        """Variance Σ p (x − mean)²."""
         return float(self.probs @ (self.values - self.mean) ** 2)
 
     @property
     def median(self) -> float:
-        """The smallest value that half of the draws do not exceed."""
+        """Median: the smallest value x with P(X ≤ x) ≥ ½."""
         return float(self.quantile(0.5))
 
     @property
     def mode(self) -> float:
-        """The most likely value, the first of them where several are."""
+        """Mode: the value of largest probability, the first of several."""
         return float(self.values[self.probs.argmax()])
 
     def entropy(self, bits: bool = False) -> float:
-        """−Σ p log p."""
+        """Entropy −Σ p log p."""
         p = self.probs[self.probs > 0]
         return float(in_units(-(p @ np.log(p)), bits))

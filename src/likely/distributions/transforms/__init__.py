@@ -1,1 +1,1 @@
-"""Bijectors and transformed distributions."""
+"""Bijectors (invertible changes of variables) and transformed distributions."""

@@ -1,4 +1,4 @@
-"""Changes of a variable: there, back, and how much a small step is stretched on the way."""
+"""Bijectors: invertible transforms with inverse and log Jacobian determinant."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ ME = "Bijector"
 
 
 class Kind(NamedTuple):
-    """A change of each entry: y = forward(x, c), x = inverse(y, c), log |dy/dx|, and where x and y may lie."""
+    """Elementwise bijector: y = forward(x, c), x = inverse(y, c), log |dy/dx|, domain and image."""
 
     forward: Callable[[Array, Array], Array]
     inverse: Callable[[Array, Array], Array]
     log_det_jacobian: Callable[[Array, Array], Array]  # of x
     domain: Callable[[Array], tuple[Any, Any]]  # of x: open interval
     image: Callable[[Array], tuple[Any, Any]]  # of y
-    rises: Callable[[Array], Any]  # whether y rises with x
+    rises: Callable[[Array], Any]  # True if y increases with x
 
 
 def _everywhere(c: Array) -> tuple[float, float]:
@@ -72,7 +72,7 @@ KINDS: dict[str, Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class Bijector(Value):
-    """Ready-made change of variables y = g(x), elementwise or by a matrix: `Bijector.exp()`, `Bijector.affine(2)` …
+    """Built-in change of variables y = g(x), elementwise or by a matrix: `Bijector.exp()`, `Bijector.affine(2)` …
 
     >>> Bijector.box_cox(0.5).forward(np.array([[4.0]])).tolist()
     [[2.0]]
@@ -92,67 +92,67 @@ class Bijector(Value):
         if (c.ndim > 1 and not matrix) or b.ndim > 1 or (matrix and c.shape[0] != c.shape[1]):
             raise ShapeError(sentence(ME, "scale must be (), (d,) or an affine (d, d), shift () or (d,)", c.shape))
         if matrix and not np.linalg.slogdet(c)[1] > -np.inf:
-            raise DomainError(sentence(ME, "a matrix must have an inverse", "a singular one"))
+            raise DomainError(sentence(ME, "a matrix must be invertible", "a singular one"))
         if not matrix and self.kind in ("affine", "power") and (c == 0).any():
-            raise DomainError(sentence(ME, f"the factor of a change by {self.kind} must not be 0", 0.0))
+            raise DomainError(sentence(ME, f"scale of {self.kind!r} must not be 0", 0.0))
         self._set(scale=c, shift=b)
 
     @classmethod
     def affine(cls, scale: Any, shift: Any = 0.0) -> Bijector:
-        """y = c x + b with a number, one per column, or a matrix."""
+        """Affine transform y = c x + b; c is a number, one number per column, or a matrix."""
         return cls("affine", scale, shift)
 
     @classmethod
     def exp(cls) -> Bijector:
-        """y = eˣ: a Gaussian becomes log-normal."""
+        """Exponential y = eˣ: a Gaussian becomes log-normal."""
         return cls("exp")
 
     @classmethod
     def log(cls) -> Bijector:
-        """y = log x."""
+        """Logarithm y = log x."""
         return cls("log")
 
     @classmethod
     def logit(cls) -> Bijector:
-        """y = log x / (1 − x)."""
+        """Logit y = log x / (1 − x)."""
         return cls("logit")
 
     @classmethod
     def logistic(cls) -> Bijector:
-        """y = 1 / (1 + e⁻ˣ)."""
+        """Logistic function y = 1 / (1 + e⁻ˣ)."""
         return cls("logistic")
 
     @classmethod
     def power(cls, exponent: Any) -> Bijector:
-        """y = xᶜ for x > 0."""
+        """Power y = xᶜ for x > 0."""
         return cls("power", exponent)
 
     @classmethod
     def box_cox(cls, exponent: Any) -> Bijector:
-        """y = (xᶜ − 1) / c for x > 0; log x where c is 0."""
+        """Box–Cox transform y = (xᶜ − 1) / c for x > 0; log x where c is 0."""
         return cls("box-cox", exponent)
 
-    # ------------------------------------------------------------------ there and back
+    # -------------------------------------------------------------- forward and inverse
 
     @property
     def elementwise(self) -> bool:
-        """Whether each entry goes its own way, so that gaps stay gaps."""
+        """True if each entry is transformed separately, so that missing entries stay missing."""
         return self.scale.ndim < 2
 
     @property
     def rises(self) -> bool:
-        """Whether y rises with x, in one column."""
+        """True if y increases with x, in one column."""
         return bool(np.all(KINDS[self.kind].rises(np.ravel(self.scale)[:1])))
 
     def forward(self, x: Array) -> Array:
-        """y of rows (n, d)."""
+        """y = g(x) of rows (n, d)."""
         if not self.elementwise:
             return np.asarray(x @ self.scale.T + self.shift)
         with np.errstate(all="ignore"):
             return np.asarray(KINDS[self.kind].forward(x, self.scale) + self.shift)
 
     def inverse(self, y: Array) -> Array:
-        """x of rows (n, d); NaN where no x leads there."""
+        """x = g⁻¹(y) of rows (n, d); NaN outside the image."""
         z = y - self.shift
         if not self.elementwise:
             return np.asarray(np.linalg.solve(self.scale, z.T).T, dtype=np.float64)
@@ -161,19 +161,19 @@ class Bijector(Value):
             return np.where((z > low) & (z < high), KINDS[self.kind].inverse(z, self.scale), np.nan)
 
     def log_det_jacobian(self, x: Array) -> Array:
-        """log |det ∂y/∂x| of rows (n, d): (n,); entries that were not seen do not count."""
+        """log |det ∂y/∂x| of rows (n, d): (n,); missing entries are left out."""
         if not self.elementwise:
             return np.full(len(x), np.linalg.slogdet(self.scale)[1])
         with np.errstate(all="ignore"):
-            each = KINDS[self.kind].log_det_jacobian(x, self.scale)
-        return np.where(np.isnan(x), 0.0, each).sum(axis=1)
+            logs = KINDS[self.kind].log_det_jacobian(x, self.scale)
+        return np.where(np.isnan(x), 0.0, logs).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
-class FunctionChange(Value):
-    """A change by functions of the caller's: rows (n, d) → (n, d); what is not given is found by numbers.
+class FunctionBijector(Value):
+    """Bijector from user functions of rows (n, d) → (n, d); what is not given is computed numerically.
 
-    Without `log_det_jacobian`, central differences; without `inverse`, bisection in one column.
+    Without `log_det_jacobian`, finite differences; without `inverse`, bisection in one column.
     """
 
     function: Callable[[Array], Any]
@@ -186,11 +186,11 @@ class FunctionChange(Value):
     elementwise = False
 
     def forward(self, x: Array) -> Array:
-        """y of rows (n, d)."""
+        """y = g(x) of rows (n, d)."""
         return self._mapped(self.function, x, "forward")
 
     def inverse(self, y: Array) -> Array:
-        """x of rows (n, d); NaN where no x leads there."""
+        """x = g⁻¹(y) of rows (n, d); NaN outside the image."""
         return self._mapped(self.back, y, "inverse") if self.back is not None else self._bisected(y)
 
     def _mapped(self, f: Callable[[Array], Any], x: Array, name: str) -> Array:
@@ -206,7 +206,7 @@ class FunctionChange(Value):
             expected = "inverse must be given for more than one column"
             raise DomainError(sentence("Transformed", expected, f"{y.shape[1]} columns"))
         low, high = np.full(y.shape, self.low), np.full(y.shape, self.high)
-        for _ in range(1100):  # some thousand halvings from ±10³⁰⁸; most inputs need sixty
+        for _ in range(1100):  # about a thousand bisections from ±10³⁰⁸; most inputs need sixty
             middle = 0.5 * low + 0.5 * high
             below = self.forward(middle) < y
             up = below if self.rises else ~below
@@ -234,7 +234,7 @@ class FunctionChange(Value):
         return given
 
     def _jacobian(self, x: Array) -> Array:
-        """Five-point differences along each column: (n, d, d)."""
+        """Jacobian matrices (n, d, d) by five-point finite differences."""
         out = np.empty((*x.shape, x.shape[1]))
         for j in range(x.shape[1]):
             h = 1e-3 * np.maximum(np.abs(x[:, j]), 1e-3)

@@ -1,4 +1,4 @@
-"""Is a change of variables one to one where the distribution lives? Asked once, when the distribution is built."""
+"""Checks that a bijector is defined and one-to-one on the support of a distribution, at construction."""
 
 from __future__ import annotations
 
@@ -9,27 +9,25 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.distributions.transforms.bijector import KINDS, Bijector, FunctionChange
+from likely.distributions.transforms.bijector import KINDS, Bijector, FunctionBijector
 
 ME = "Transformed"
-OUTSIDE = 1e-6  # probability outside of a change's domain that rounding and truncated models may have
+OUTSIDE = 1e-6  # probability outside the domain of a bijector that is accepted for rounding and truncated models
 DRAWS = 4096
 ROUNDING = 1e-12
-LIKE = 1e-3  # of the spread: how near there and back must lead
+LIKE = 1e-3  # of the interquartile range: accepted error of inverse(forward(x))
 
 
 def refuse_outside_domain(distribution: Any, change: Bijector) -> None:
-    """A distribution may not have weight where the change leads nowhere, as the logarithm of negative numbers."""
+    """Raise if the distribution has probability outside the domain of the bijector, as log of negative numbers."""
     low, high = (np.asarray(end, dtype=np.float64) for end in KINDS[change.kind].domain(change.scale))
     if not (np.isfinite(low).any() or np.isfinite(high).any()):
         return
     mass = _mass_outside(distribution, float(low), float(high))
     if mass > OUTSIDE:
-        expected = (
-            f"the distribution must live where {change.kind!r} is defined, between {float(low):g} and {float(high):g}"
-        )
+        expected = f"the support must lie in the domain of {change.kind!r}, between {float(low):g} and {float(high):g}"
         raise DomainError(
-            sentence(ME, expected, f"probability {mass:.3g} outside", "take another distribution or change")
+            sentence(ME, expected, f"probability {mass:.3g} outside", "use another distribution or bijector")
         )
 
 
@@ -42,26 +40,27 @@ def _mass_outside(distribution: Any, low: float, high: float) -> float:
     return float(((x < low) | (x > high)).mean(axis=0).max())
 
 
-def refuse_turns(distribution: Any, change: FunctionChange) -> None:
-    """In one column a function must only rise or only fall, over all that the distribution can be."""
+def refuse_nonmonotone(distribution: Any, change: FunctionBijector) -> None:
+    """Raise unless a function of one column is monotone on the support of the distribution."""
     for one in _members(distribution):
-        x = spread_over(one)
+        x = points_of_support(one)
         y = change.forward(x[:, None]).ravel()
-        nowhere = np.isnan(y)
-        if nowhere.any():
-            expected = "forward must be a number wherever the distribution has weight"
-            raise DomainError(sentence(ME, expected, f"NaN for {nowhere.mean():.3g} of it, as at {x[nowhere][0]:.6g}"))
+        undefined = np.isnan(y)
+        if undefined.any():
+            expected = "forward must be a number on the support of the distribution"
+            got = f"NaN for {undefined.mean():.3g} of it, as at {x[undefined][0]:.6g}"
+            raise DomainError(sentence(ME, expected, got))
         y = y[np.isfinite(y)]
         steps, noise = np.diff(y), ROUNDING * (np.abs(y[1:]) + np.abs(y[:-1]))
         if not ((steps >= -noise).all() or (steps <= noise).all()):
-            turn = "one that turns"
-            raise DomainError(sentence(ME, "forward must only rise, or only fall", turn, "cut it in pieces"))
+            got, remedy = "one that increases and decreases", "split it into monotone pieces"
+            raise DomainError(sentence(ME, "forward must be monotone", got, remedy))
         if len(y) > 1 and y[0] == y[-1]:
-            raise DomainError(sentence(ME, "forward must be one to one", f"{y[0]:g} everywhere"))
+            raise DomainError(sentence(ME, "forward must be one-to-one", f"{y[0]:g} everywhere"))
 
 
-def refuse_other_inverses(distribution: Any, change: FunctionChange) -> None:
-    """`inverse` must lead back: forward(inverse(y)) = y, and inverse(forward(x)) = x for all but a few far rows."""
+def refuse_wrong_inverse(distribution: Any, change: FunctionBijector) -> None:
+    """Raise unless forward(inverse(y)) = y, and inverse(forward(x)) = x for all but a few extreme rows."""
     if change.back is None:
         return
     for one in _members(distribution):
@@ -69,21 +68,21 @@ def refuse_other_inverses(distribution: Any, change: FunctionChange) -> None:
         y = change.forward(x)
         back = change.inverse(y)
         again = change.forward(back)
-        there, here = _strays(again, y), _strays(back, x)
-        if there.any() or here.mean() > 0.01:
-            i = int(np.argmax(there if there.any() else here))
+        wrong_y, wrong_x = _differs(again, y), _differs(back, x)
+        if wrong_y.any() or wrong_x.mean() > 0.01:
+            i = int(np.argmax(wrong_y if wrong_y.any() else wrong_x))
             got = f"x = {x[i].tolist()} ↦ y = {y[i].tolist()} ↦ {back[i].tolist()}"
-            raise DomainError(sentence(ME, "inverse must undo forward, which must be one to one", got))
+            raise DomainError(sentence(ME, "inverse must undo forward, which must be one-to-one", got))
 
 
-def _strays(found: Array, wanted: Array) -> Array:
-    """Rows that are finite on both sides and differ by more than a thousandth of the columns' spread."""
-    known = np.isfinite(found).all(axis=1) & np.isfinite(wanted).all(axis=1)
-    middle = wanted[known]
-    spread = np.subtract(*np.quantile(middle, [0.75, 0.25], axis=0)) if len(middle) else 1.0
+def _differs(found: Array, wanted: Array) -> Array:
+    """Mask of rows that are finite in both and differ by more than 1e-3 of the interquartile range."""
+    finite = np.isfinite(found).all(axis=1) & np.isfinite(wanted).all(axis=1)
+    values = wanted[finite]
+    iqr = np.subtract(*np.quantile(values, [0.75, 0.25], axis=0)) if len(values) else 1.0
     with np.errstate(all="ignore"):
-        apart = np.abs(found - wanted) > LIKE * (spread + np.abs(wanted))
-    return np.asarray(known & apart.any(axis=1))
+        different = np.abs(found - wanted) > LIKE * (iqr + np.abs(wanted))
+    return np.asarray(finite & different.any(axis=1))
 
 
 def _members(distribution: Any) -> list[Any]:
@@ -91,8 +90,8 @@ def _members(distribution: Any) -> list[Any]:
     return [distribution] if k is None else [distribution.member(i) for i in range(min(k, 8))]
 
 
-def spread_over(distribution: Any) -> Array:
-    """Places (m,) in order from one end of a distribution to the other: quantiles where it has them, else draws."""
+def points_of_support(distribution: Any) -> Array:
+    """Sorted points (m,) over the support of a distribution: quantiles if it has them, and samples."""
     draws = np.asarray(distribution.sample(257, np.random.default_rng(0)), dtype=np.float64).ravel()
     if not hasattr(distribution, "quantile"):
         return np.unique(draws)

@@ -1,1 +1,1 @@
-"""Compiled functions of Gaussians."""
+"""Compiled loops of the Gaussian package."""

@@ -1,6 +1,6 @@
-"""Gaussian rows with gaps, pattern by pattern; every inner loop runs over the K members of a stack.
+"""Compiled loops over missing-value patterns of Gaussian rows: marginal distances, conditional means and covariances.
 
-Rows are sorted by pattern: pattern p sees the columns `seen[p]` and holds rows `starts[p]:starts[p + 1]`.
+Rows are sorted by pattern: pattern p has the observed columns `observed[p]` and rows `starts[p]:starts[p + 1]`.
 Arrays of members have K as their last axis, so that the innermost loop is over independent outputs.
 """
 
@@ -12,23 +12,23 @@ from likely.numerics.compile import compiled, with_entry
 
 
 @compiled
-def by_precision(u, seen, starts, precision, pulled, base, q, logdet):  # type: ignore[no-untyped-def]
-    """Integrate gaps out of complete distances by small systems of the size of the gap.
+def by_precision(u, observed, starts, precision, pulled, base, q, logdet):  # type: ignore[no-untyped-def]
+    """Marginal squared distances from the precision matrix Λ, by systems of the size of the missing part m.
 
-    With z = x − μ and the gap's entries of x set to 0 on entry (q holds zᵀΛz of that), the marginal
+    With z = x − μ and the missing entries of x set to 0 on entry (q holds zᵀΛz of that), the marginal
     distance is q − gᵀ Λ_mm⁻¹ g, where g = (Λz)_m, and log det Σ_oo = log det Σ + log det Λ_mm.
 
     u (n, d), precision (d, d, K), pulled (d, K) = Λμ, base (K,) = log det Σ, q and logdet (n, K) are written.
     """
     d, K = pulled.shape
-    gap, at = np.empty(d, np.int64), np.empty(d, np.int64)
+    missing, at = np.empty(d, np.int64), np.empty(d, np.int64)
     a, inverse, g = np.empty((d, d, K)), np.empty((d, K)), np.empty((d, K))
     total = np.empty(K)
-    for p in range(len(seen)):
-        m = _split(seen[p], at, gap)
+    for p in range(len(observed)):
+        m = _split(observed[p], at, missing)
         for r in range(m):
             for c in range(r + 1):
-                a[r, c, :] = precision[gap[r], gap[c], :]
+                a[r, c, :] = precision[missing[r], missing[c], :]
         _factor(a, inverse, m, K)
         total[:] = base
         _add_logdet(a, m, K, total)
@@ -36,10 +36,10 @@ def by_precision(u, seen, starts, precision, pulled, base, q, logdet):  # type: 
             x, distance = u[i], q[i]
             logdet[i, :] = total
             for r in range(m):
-                v, scale, offset = g[r], inverse[r], pulled[gap[r]]
+                v, scale, offset = g[r], inverse[r], pulled[missing[r]]
                 for k in range(K):
                     v[k] = -offset[k]
-                _add_product(v, precision[gap[r]], x, at, d - m)
+                _add_product(v, precision[missing[r]], x, at, d - m)
                 for c in range(r):
                     row, w = a[r, c], g[c]
                     for k in range(K):
@@ -50,17 +50,17 @@ def by_precision(u, seen, starts, precision, pulled, base, q, logdet):  # type: 
 
 
 @compiled
-def by_covariance(u, seen, starts, mean, covariance, q, logdet):  # type: ignore[no-untyped-def]
-    """Distances and determinants from a small Cholesky factor of each pattern's own covariance.
+def by_covariance(u, observed, starts, mean, covariance, q, logdet):  # type: ignore[no-untyped-def]
+    """Marginal squared distances and log determinants by the Cholesky factor of Σ_oo of each pattern.
 
     u (n, d), mean (d, K), covariance (d, d, K); q and logdet (n, K) are written.
     """
     d, K = mean.shape
-    at, gap = np.empty(d, np.int64), np.empty(d, np.int64)
+    at, missing = np.empty(d, np.int64), np.empty(d, np.int64)
     a, inverse, z = np.empty((d, d, K)), np.empty((d, K)), np.empty((d, K))
     total = np.empty(K)
-    for p in range(len(seen)):
-        o = d - _split(seen[p], at, gap)
+    for p in range(len(observed)):
+        o = d - _split(observed[p], at, missing)
         for r in range(o):
             for c in range(r + 1):
                 a[r, c, :] = covariance[at[r], at[c], :]
@@ -85,14 +85,14 @@ def by_covariance(u, seen, starts, mean, covariance, q, logdet):  # type: ignore
 
 
 @compiled
-def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-def]
-    """Conditional means in the gaps of rows x (n, d), for one Gaussian; x is filled in place.
+def fill(x, weight, observed, starts, mean, precision):  # type: ignore[no-untyped-def]
+    """Conditional means of the missing entries of rows x (n, d), for one Gaussian; x is filled in place.
 
-    x_m = μ_m − Λ_mm⁻¹ Λ_mo (x_o − μ_o). Returns Σ w Cov[x_m | x_o] (d, d) and Σ w log det Λ_mm and Σ w |m|,
-    from which the entropy of the gaps follows.
+    x_m = μ_m − Λ_mm⁻¹ Λ_mo (x_o − μ_o). Returns Σ w Cov[x_m | x_o] (d, d), Σ w log det Λ_mm and Σ w |m|, from which
+    the entropy of the missing entries follows.
     """
     d = len(mean)
-    gap = np.empty(d, np.int64)
+    missing = np.empty(d, np.int64)
     at = np.empty(d, np.int64)
     a, scale = np.empty((d, d, 1)), np.empty((d, 1))
     g = np.empty(d)
@@ -100,11 +100,11 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
     spread = np.zeros((d, d))
     determinant = 0.0
     entries = 0.0
-    for p in range(len(seen)):
-        m = _split(seen[p], at, gap)
+    for p in range(len(observed)):
+        m = _split(observed[p], at, missing)
         for r in range(m):
             for c in range(r + 1):
-                a[r, c, 0] = precision[gap[r], gap[c]]
+                a[r, c, 0] = precision[missing[r], missing[c]]
         _factor(a, scale, m, a.shape[2])  # not 1: a literal would be one more type to compile for
         total = 0.0
         for i in range(starts[p], starts[p + 1]):
@@ -112,8 +112,8 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
             for r in range(m):
                 s = 0.0
                 for j in range(d):
-                    if seen[p, j]:
-                        s -= precision[gap[r], j] * (x[i, j] - mean[j])
+                    if observed[p, j]:
+                        s -= precision[missing[r], j] * (x[i, j] - mean[j])
                 for c in range(r):
                     s -= a[r, c, 0] * g[c]
                 g[r] = s / a[r, r, 0]
@@ -123,7 +123,7 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
                     s -= a[c, r, 0] * g[c]
                 g[r] = s / a[r, r, 0]
             for r in range(m):
-                x[i, gap[r]] = mean[gap[r]] + g[r]
+                x[i, missing[r]] = mean[missing[r]] + g[r]
         for b in range(m):  # columns of Λ_mm⁻¹
             for r in range(m):
                 s = 1.0 if r == b else 0.0
@@ -139,20 +139,20 @@ def fill(x, weight, seen, starts, mean, precision):  # type: ignore[no-untyped-d
         for r in range(m):
             determinant += 2.0 * total * np.log(a[r, r, 0])
             for c in range(m):
-                spread[gap[r], gap[c]] += total * inverse[r, c]
+                spread[missing[r], missing[c]] += total * inverse[r, c]
         entries += total * m
     return spread, determinant, entries
 
 
 @compiled
-def _split(seen, at, gap):  # type: ignore[no-untyped-def]
-    """Write the columns that are seen into `at` and the others into `gap`; how many others."""
+def _split(observed, at, missing):  # type: ignore[no-untyped-def]
+    """Write the observed columns into `at` and the missing ones into `missing`; the number of the latter."""
     m = 0
-    for j in range(len(seen)):
-        if seen[j]:
+    for j in range(len(observed)):
+        if observed[j]:
             at[j - m] = j
         else:
-            gap[m] = j
+            missing[m] = j
             m += 1
     return m
 
@@ -176,7 +176,7 @@ def _add_product(v, matrix, x, at, n):  # type: ignore[no-untyped-def]
 
 @with_entry
 def _factor(a, inverse, m, K):  # type: ignore[no-untyped-def]
-    """Cholesky factors in place of the leading m × m blocks of a (m, m, K), all members in step.
+    """Cholesky factors of the leading m × m blocks of a (m, m, K), in place, all members at once.
 
     The reciprocals of their diagonals go to `inverse` (m, K): a division costs ten products.
     """
@@ -199,7 +199,7 @@ def _factor(a, inverse, m, K):  # type: ignore[no-untyped-def]
 
 @compiled
 def _add_logdet(a, m, K, total):  # type: ignore[no-untyped-def]
-    """total += 2 Σ log a_rr; the logarithm of a product of up to 16 of them, which no frame's units overflow."""
+    """total += 2 Σ log a_rr, by the logarithm of products of up to 16 of them, which cannot overflow in frame units."""
     product = np.ones(K)
     for r in range(m):
         x = a[r, r]

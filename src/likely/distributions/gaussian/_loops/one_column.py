@@ -1,4 +1,4 @@
-"""One number under many Gaussians of one column: all of the density but its logarithm in one sweep."""
+"""Compiled loop: log-densities of one value under K univariate Gaussians, given the logarithms of the variances."""
 
 from __future__ import annotations
 

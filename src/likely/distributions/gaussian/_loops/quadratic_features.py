@@ -1,7 +1,7 @@
-"""Features of rows, 1, u and products of u's columns, in one sweep, and log-densities from white coordinates.
+"""Compiled loops: quadratic features (1, u, products of columns of u) of rows, log-densities in whitened coordinates.
 
-NumPy does either in ten short calls. Each gives the interpreter's lock back and asks for it again; two threads with
-many short calls are no faster than one. The numbers are the same to the last bit.
+NumPy needs ten short calls for either, each of which releases and acquires the interpreter's lock; two threads with
+many short calls are no faster than one. The results are bit-for-bit equal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from likely.numerics.compile import compiled
 
 @compiled
 def expand_rows(x, origin, unit, first, second, out, length):  # type: ignore[no-untyped-def]
-    """u = (x − origin) / unit of rows x (n, d); into out (p, at least n) go 1, u and u[first] · u[second].
+    """Write 1, u = (x − origin) / unit and u[first] · u[second] of rows x (n, d) into out (p, at least n).
 
     `length` (at least n) becomes |u|². The rows of a table are the columns of `out`.
     """
@@ -33,16 +33,16 @@ def expand_rows(x, origin, unit, first, second, out, length):  # type: ignore[no
 
 @compiled
 def from_white(white, center, constant, members, out):  # type: ignore[no-untyped-def]
-    """out[members] = constant − ½ |v − c|² for white coordinates v (T · d, n) of n rows, d of them a member."""
+    """out[members] = constant − ½ |v − c|² for whitened coordinates v (T · d, n) of n rows, d of them per member."""
     T, n = len(members), white.shape[1]
     d = white.shape[0] // T
     for t in range(T):
-        mine = out[members[t]]
+        row = out[members[t]]
         for r in range(n):
-            mine[r] = 0.0
+            row[r] = 0.0
         for i in range(d):
             v, c = white[t * d + i], center[t * d + i, 0]
             for r in range(n):
-                mine[r] += (v[r] - c) * (v[r] - c)
+                row[r] += (v[r] - c) * (v[r] - c)
         for r in range(n):
-            mine[r] = constant[t] - 0.5 * mine[r]
+            row[r] = constant[t] - 0.5 * row[r]
