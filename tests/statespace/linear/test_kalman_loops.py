@@ -13,8 +13,8 @@ from likely.statespace.linear.kalman_filter import locked
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [
-    kalman.filter_pass, kalman.smooth_pass, kalman.lag_pass, kalman.predict_one, kalman.update_one, kalman.loose_step,
-    kalman.advance, kalman.back_one, kalman.settle,
+    kalman.filter_pass, kalman.smooth_pass, kalman.lag_pass, kalman.predict_one, kalman.update_one, kalman.diffuse_step,
+    kalman.simulate_states, kalman.smoother_gain_one, kalman.iterate_riccati,
 ]  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_options_of_the_one_decorator():
 
 def turned(w, least=kalman.ROUNDING):
     made, pivots = w.copy(), np.zeros(w.shape[1], np.int64)
-    rank = kalman._turn(made, *w.shape, pivots, np.zeros(w.shape[1]), least)
+    rank = kalman._triangularize(made, *w.shape, pivots, np.zeros(w.shape[1]), least)
     return made, pivots, rank
 
 
@@ -124,7 +124,7 @@ def test_a_second_turn_tells_small_rows_from_rounding():
     thin = np.array([[1.0, 0.0, 1.0], [1e20, 1e20, 0.0], [0.0, 0.0, 0.0]])  # the second pivot is 1, beside 1e20
     for w, want in ((dependent, [0, 1, -1, 2]), (thin, [0, 1, -1])):
         made, pivots = w.copy(), np.zeros(w.shape[1], np.int64)
-        rank = kalman._turn_again(made, *w.shape, pivots, kalman.ROUNDING)
+        rank = kalman._triangularize_rank_revealing(made, *w.shape, pivots, kalman.ROUNDING)
         assert rank == max(want) + 1 and pivots.tolist() == want
         np.testing.assert_allclose(made.T @ made, w.T @ w, rtol=1e-13, atol=1e-13)
     assert made[1, 1] == pytest.approx(1.0) and turned(thin)[1][1] == -2
@@ -194,7 +194,7 @@ def test_simulated_states_follow_the_recursion():
     rng = np.random.default_rng(5)
     A, push = rng.normal(size=(1, 2, 2)), rng.normal(size=(5, 2))
     noise, starts, out = rng.normal(size=(5, 2)), rng.normal(size=(2, 2)), np.empty((5, 2))
-    kalman.advance(locked(A), locked(push), noise, locked(np.array([0, 3, 5])), starts, out)
+    kalman.simulate_states(locked(A), locked(push), noise, locked(np.array([0, 3, 5])), starts, out)
     for f in range(5):
         want = starts[f // 3] if f in (0, 3) else A[0] @ out[f - 1] + push[f] + noise[f]
         np.testing.assert_allclose(out[f], want, rtol=1e-14)

@@ -69,7 +69,7 @@ def _step(model: Any, belief: Loose, t: int) -> tuple[Array, Array]:
 
     m, d = model.matrices, model.states
     J, left = np.empty((d, d)), np.empty((d, d))
-    kalman.back_one(m.A, m.N, t, np.array(belief.root), J, left)
+    kalman.smoother_gain_one(m.A, m.N, t, np.array(belief.root), J, left)
     return J, left
 
 

@@ -132,7 +132,7 @@ def steady_state(model: Any, most: int = 1_000_000) -> Steady:
     nothing, y = locked(np.zeros((1, d))), locked(np.zeros((1, model.dim)))
     U, ahead = np.array(covariance_roots.root(model.initial_covariance + np.eye(d) * _size(model))), np.empty((d, d))
     while frames < most and not change <= SETTLED:
-        more, change = kalman.settle(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
+        more, change = kalman.iterate_riccati(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
         frames += more
     if change <= SETTLED:
         return Steady(_gain(model, ahead), covariance_roots.square(ahead), covariance_roots.square(U), frames)

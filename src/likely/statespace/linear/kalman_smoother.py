@@ -23,7 +23,7 @@ def smoothed(model: Any, series: Series, before: int = 0, lag_one: bool = True) 
     frames, back = (m.A, m.N, locked(series.push), locked(series.offsets), 0), (np.empty((n, d)), np.empty((n, d, d)))
     kalman.smooth_pass(*frames, kept.tied, kept.means, kept.roots, kept.same, out, cov, lag, *back)
     if n:
-        kalman.smooth_starts(*frames, kept.means, kept.tied, *kept.loose, *back, out, cov, lag)
+        kalman.smooth_diffuse_pass(*frames, kept.means, kept.tied, *kept.loose, *back, out, cov, lag)
     if lag_one:
         lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
     return kept, out, cov, lag

@@ -392,7 +392,7 @@ class LinearGaussian(ReadyMade, Distribution):
         own = [np.array(a) for a in (b.mean, b.root, b.spread, b.basis, b.point, b.rows)]
         mean, root, q = np.empty(self.states), np.empty((self.states, self.states)), len(b.point)
         to = (mean, root, np.zeros(q), np.zeros((q, q)))
-        lp, free, known, tied = kalman.loose_step(
+        lp, free, known, tied = kalman.diffuse_step(
             m.A, m.N, m.C, m.R, locked(push), locked(y), t, belief.time, *own, b.free, b.known, *to
         )
         if not lp > -np.inf:

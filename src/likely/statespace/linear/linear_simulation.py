@@ -57,7 +57,7 @@ def _drawn(model: Any, offsets: Index, u: Array | None, rng: Any) -> tuple[Array
     noise, blur = _colored(m.N, rng.standard_normal((F, model.states)), t), rng.standard_normal((F, model.dim))
     push = np.zeros((1, model.states)) if u is None or model.control is None else added(u, model.control, offsets)
     x = np.empty((F, model.states))
-    kalman.advance(m.A, locked(np.ascontiguousarray(push)), noise, locked(offsets), starts, x)
+    kalman.simulate_states(m.A, locked(np.ascontiguousarray(push)), noise, locked(offsets), starts, x)
     y = x @ m.C[0].T if len(m.C) == 1 else np.einsum("fij,fj->fi", m.C[t], x)
     y = y + _colored(m.R, blur, t)
     return x, y if u is None or model.feedthrough is None else y + added(u, model.feedthrough, offsets)

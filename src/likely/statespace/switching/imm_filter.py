@@ -130,7 +130,7 @@ def weighed(model: Any, belief: SwitchingBelief, y: Any, inputs: Any) -> tuple[S
 
     s = model.stack
     logs, which, means, roots = (np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots))
-    news = float(kalman.weigh_many(model.frame(y, inputs), s.C, s.R, logs, which, means, roots))
+    news = float(kalman.update_many(model.frame(y, inputs), s.C, s.R, logs, which, means, roots))
     if news == -np.inf:
         return belief, news
     return belief.replace(means=means, roots=roots, log_weights=logs), news
