@@ -9,7 +9,7 @@ from likely import DataError, Serial, Stop
 from likely.core.fit_loop import iterate
 from likely.numerics.covariance_roots import is_covariance
 from likely.statespace.linear.linear_structure import variance_labels
-from likely.statespace.linear.quasi_newton import learned
+from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from tests.properties.compare import arrays_of
 from tests.reliability.linear_problems import KINDS, Problem, problem
 
@@ -141,7 +141,7 @@ def test_climbing_never_falls_and_is_no_worse_than_em(kind):
         with np.errstate(all="ignore"):
             if not in_form(p):
                 p = Problem(p.start.refit(p.start.collect(p.x, p.weight)), p.x, p.weight, p.prior)
-            report = learned(p.start, p.data, p.prior, Stop(60, 1e-8))
+            report = fit_quasi_newton(p.start, p.data, p.prior, Stop(60, 1e-8))
             steps = iterate(p.start, p.data, prior=report.prior, engine=Serial())
             plain = [next(steps) for _ in range(12)][-1]
         slack = 1e-9 * max(abs(report.objective), 1.0)

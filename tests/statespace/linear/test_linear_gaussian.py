@@ -290,7 +290,7 @@ def test_partly_known_beliefs_say_what_is_open():
     found = trend.filter([1.0, 2.0, 3.0])
     assert found.covariance[0].tolist() == [[1.0, 0.0], [0.0, np.inf]]
     assert found.mean[0, 0] == pytest.approx(1.0) and np.isfinite(found.covariance[1]).all()
-    with pytest.raises(DataError, match="diffuse start must be determined"):
+    with pytest.raises(DataError, match="diffuse initial state must be determined"):
         trend.smooth([1.0])
 
 
@@ -697,7 +697,7 @@ def test_learning_names_the_frame_whose_square_is_no_number():
 
 
 def test_states_that_explode_are_refused():
-    with pytest.raises(DomainError, match=r"states must stay in the range of numbers.*eigenvalues"):
+    with pytest.raises(DomainError, match=r"states must not overflow.*eigenvalues"):
         lk.LinearGaussian(
             transition=[[1e3]],
             process_covariance=ONE,
@@ -849,7 +849,7 @@ def _symmetric(a):
         (
             {"observation": np.ones((3, 1, 2)), "process_covariance": np.ones((2, 2, 2))},
             ShapeError,
-            "each of the same frames",
+            "the same number of frames",
         ),
         ({"control": np.ones((3, 1))}, ShapeError, "control must have shape"),
         ({"diffuse": [[1.0, 2.0], [1.0, 2.0]]}, DomainError, "must be independent"),

@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from likely import LinearGaussian
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.statespace.linear.sums_of_models import components, start_of
+from likely.statespace.linear.sums_of_models import components, initial_of
 from tests.statespace.dense import smoothed
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data") / "timeseries"
@@ -160,7 +160,7 @@ def test_autoregression_is_its_autocovariance():
 
 def test_autoregression_about_an_unknown_mean():
     model = LinearGaussian.ar([0.5, 0.2], innovation_variance=1.0, observation_variance=0.1, mean=None)
-    assert start_of(model)[2].shape == (3, 1)
+    assert initial_of(model)[2].shape == (3, 1)
     y = walk(15) + 100.0
     assert_smooths(model, y)
     g = LinearGaussian.ar([0.5, 0.2], innovation_variance=1.0, observation_variance=0.1)
@@ -209,7 +209,7 @@ def test_sum_of_three():
     np.testing.assert_array_equal(model.transition, again.transition)
     np.testing.assert_array_equal(model.observation_covariance, [[1.5]])
     np.testing.assert_array_equal(model.observation, [[1, 0, 1, 0, 0, 1]])
-    _, P, D = start_of(model)
+    _, P, D = initial_of(model)
     assert np.linalg.matrix_rank(D) == 5
     np.testing.assert_allclose(P[5, 5], 0.3 / 0.75)
     y = walk(20)

@@ -81,7 +81,7 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
         - A @ L.T
         + A @ known.covariance[into - 1].sum(axis=0) @ A.T
     )
-    np.testing.assert_allclose(stats.regimes[1].noise, want, atol=1e-9)
+    np.testing.assert_allclose(stats.regimes[1].process_scatter, want, atol=1e-9)
     chance = np.log(two().initial[path[0]]) + np.log(two().transition[path[:-1], path[1:]]).sum()
     assert two().objective(stats) == pytest.approx(known.log_prob + chance, abs=1e-8)
 
@@ -107,7 +107,7 @@ def test_weights_are_copies_and_statistics_add() -> None:
         np.testing.assert_allclose(weighted.transition, other.transition, atol=1e-10)
         np.testing.assert_allclose(weighted.entropy, other.entropy, atol=1e-8)
         for a, b in zip(weighted.regimes, other.regimes, strict=True):
-            np.testing.assert_allclose(a.noise, b.noise, atol=1e-9)
+            np.testing.assert_allclose(a.process_scatter, b.process_scatter, atol=1e-9)
             np.testing.assert_allclose(a.states, b.states, atol=1e-9)
     assert weighted.total_weight == pytest.approx(60.0)
 

@@ -23,10 +23,10 @@ from likely.statespace.continuous.observation_times import clock, clocks, is_one
 from likely.statespace.continuous.sde_models import ReadyContinuous
 from likely.statespace.continuous.timed_belief import TimedBelief
 from likely.statespace.linear.forecast import StateForecast
-from likely.statespace.linear.kalman_filter import States, locked
+from likely.statespace.linear.kalman_filter import States, read_only
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.result_repr import linear_words
-from likely.statespace.linear.sums_of_models import seen_covariance, start_of
+from likely.statespace.linear.sums_of_models import initial_of, observed_covariance
 
 WHOSE = "LinearSDE"
 LONG = 2048  # frames of a series from which threads share the work
@@ -140,7 +140,7 @@ class LinearSDE(ReadyContinuous, Value):
     def _discrete(self, A: Array, Q: Array, U: Array) -> LinearGaussian:
         """The model with these transitions and noises (T, d, d), whose roots are known."""
         out = self._still.replace(transition=A, process_covariance=Q)
-        out.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
+        out.__dict__["matrices"] = self._still.matrices._replace(A=read_only(A), N=read_only(U))
         return out
 
     @cached_property
@@ -167,7 +167,7 @@ class LinearSDE(ReadyContinuous, Value):
         if known is None:
             A, Q, U = self._moves(np.array([step]))
             known = self._still.replace(transition=A[0], process_covariance=Q[0])
-            known.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
+            known.__dict__["matrices"] = self._still.matrices._replace(A=read_only(A), N=read_only(U))
             if len(self._lengths) >= KEPT:
                 self._lengths.clear()
             self._lengths[step] = known
@@ -218,7 +218,7 @@ class LinearSDE(ReadyContinuous, Value):
         return [self._ahead(mean, P) for mean, P in zip(found.mean, found.covariance, strict=True)]
 
     def _ahead(self, mean: Array, P: Array) -> StateForecast:
-        seen = seen_covariance(self.observation, P) + self.observation_covariance
+        seen = observed_covariance(self.observation, P) + self.observation_covariance
         return StateForecast.trusted(
             mean=mean @ self.observation.T, covariance=seen, states=np.array(mean), state_covariance=np.array(P)
         )
@@ -285,7 +285,7 @@ class LinearSDE(ReadyContinuous, Value):
         Off the diffuse directions D the mean stays (F m = 0), the covariance stays (F P + P Fᵀ + Q_c = 0), and nothing
         leaks in from them (F D stays in D).
         """
-        (m, P, D), F = start_of(self), self.drift
+        (m, P, D), F = initial_of(self), self.drift
         U, s, _ = np.linalg.svd(D, full_matrices=True) if D.size else (np.eye(self.states), np.empty(0), None)
         N = U[:, int((s > 1e-12 * s.max(initial=0.0)).sum()) :]
         size = np.sqrt(np.maximum(np.diagonal(P), 1e-300))

@@ -10,8 +10,8 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.numerics.lyapunov import settled_drift
-from likely.statespace.linear.structural_models import count, real, spread, variance, with_start
-from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_starts, kron
+from likely.statespace.linear.structural_models import count, covariance_of, real, variance, with_initial
+from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_initial, kron
 
 
 class ReadyContinuous:
@@ -34,9 +34,9 @@ class ReadyContinuous:
         """
         name = f"{cls.__name__}.integrated"
         n, p = count(order, name, "order"), count(dim, name, "dim")
-        Qc = kron(np.diag([0.0] * (n - 1) + [1.0]), spread(spectral_density, p, name, "spectral_density"))
+        Qc = kron(np.diag([0.0] * (n - 1) + [1.0]), covariance_of(spectral_density, p, name, "spectral_density"))
         F, C = kron(np.eye(n, k=1), np.eye(p)), kron(np.eye(1, n), np.eye(p))
-        R = spread(observation_variance, p, name, "observation_variance")
+        R = covariance_of(observation_variance, p, name, "observation_variance")
         return _made(cls, {"drift": F, "diffusion": Qc, "observation": C, "observation_covariance": R}, initial)
 
     @classmethod
@@ -93,8 +93,8 @@ class ReadyContinuous:
         name = f"{cls.__name__}.ornstein_uhlenbeck"
         r, p = _positive(rate, name, "rate"), count(dim, name, "dim")
         Qc, R = (
-            spread(spectral_density, p, name, "spectral_density"),
-            spread(observation_variance, p, name, "observation_variance"),
+            covariance_of(spectral_density, p, name, "spectral_density"),
+            covariance_of(observation_variance, p, name, "observation_variance"),
         )
         parts = {"drift": -r * np.eye(p), "diffusion": Qc, "observation": np.eye(p), "observation_covariance": R}
         return _made(cls, parts | _still(Qc / (2 * r)), initial)
@@ -128,7 +128,7 @@ class ReadyContinuous:
         rate, n = np.sqrt(2 * nu) / length, int(n)
         size = _variance(variance, name) * (2 * rate) ** (2 * n + 1) * factorial(n) ** 2 / factorial(2 * n)
         F, Qc = _cascade(n + 1, float(rate)), np.diag([0.0] * n + [float(size)])
-        R = spread(observation_variance, 1, name, "observation_variance")
+        R = covariance_of(observation_variance, 1, name, "observation_variance")
         parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, n + 1), "observation_covariance": R}
         return _made(cls, parts | _still(settled_drift(F, Qc, name)), initial)
 
@@ -154,7 +154,7 @@ class ReadyContinuous:
         w, r = 2 * np.pi / _positive(period, name, "period"), real(damping, name, "damping", 0.0)
         Qc, R = (
             variance(cycle_variance, name, "cycle_variance") * np.eye(2),
-            spread(observation_variance, 1, name, "observation_variance"),
+            covariance_of(observation_variance, 1, name, "observation_variance"),
         )
         F = np.array([[-r, w], [-w, -r]])
         parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, 2), "observation_covariance": R}
@@ -176,7 +176,7 @@ class ReadyContinuous:
 
 
 def _made(cls: Any, parts: dict[str, Array], start: Any) -> Any:
-    return cls(**with_start(parts, start, cls.__name__))
+    return cls(**with_initial(parts, start, cls.__name__))
 
 
 def _still(covariance: Array) -> dict[str, Array]:
@@ -209,5 +209,5 @@ def _added(a: Any, b: Any) -> Any:
         diffusion=blocks(a.diffusion, b.diffusion),
         observation=beside(a.observation, b.observation),
         observation_covariance=a.observation_covariance + b.observation_covariance,
-        **joined_starts(a, b),
+        **joined_initial(a, b),
     )

@@ -36,11 +36,11 @@ from likely.estimation.workload import evenly, keeper
 from likely.hmm.decoding import is_one
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of
-from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, start_unknown
+from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, initial_undetermined
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.linear_structure import Structure
 from likely.statespace.linear.predicted_observations import imputed
-from likely.statespace.linear.quasi_newton import SINGULAR, doubted, learned
+from likely.statespace.linear.quasi_newton import SINGULAR, check_converged, fit_quasi_newton
 from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
 from likely.statespace.linear.subspace_identification import first_guess, free_form
 
@@ -174,14 +174,14 @@ class LinearGaussianDensity(DensityEstimator):
     def _climb(self, learner: LinearLearner, data: Any, prior: Any, checkpoint: Any) -> FitReport:
         stop = Stop(self.max_iter, self.tol)
         if self.accelerate:
-            return learned(learner, data, prior, stop, checkpoint)
-        return doubted(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
+            return fit_quasi_newton(learner, data, prior, stop, checkpoint)
+        return check_converged(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
 
     def _with_known_start(self, learner: LinearLearner, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
         """Sequences that determine a diffuse start, once for all passes; a note tells how many do not."""
         if learner.model.diffuse is None:
             return X, weight
-        kept = ~start_unknown(learner.model, series_of(learner.model, X))
+        kept = ~initial_undetermined(learner.model, series_of(learner.model, X))
         return (X, weight) if kept.all() else (X[np.flatnonzero(kept)], None if weight is None else weight[kept])
 
     def partial_fit(

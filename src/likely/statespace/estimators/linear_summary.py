@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.estimation.density_summary import Summary, _prior
 from likely.estimation.parameter_intervals import Row
-from likely.statespace.linear.linear_structure import NAMES, SPREADS
+from likely.statespace.linear.linear_structure import COVARIANCES, NAMES
 
 
 def linear_summary(estimator: Any, level: float) -> Summary:
@@ -42,5 +42,5 @@ def _entries(model: Any, name: str) -> Iterator[Row]:
         return
     assert name in NAMES
     for at in np.ndindex(a.shape):
-        if not (name in (*SPREADS, "initial_covariance") and at[0] > at[1]):
+        if not (name in (*COVARIANCES, "initial_covariance") and at[0] > at[1]):
             yield Row("", f"{name}[{', '.join(map(str, at))}]", float(a[at]), None, None)

@@ -1,4 +1,4 @@
-"""Drawing from a linear-Gaussian model: whole sequences, and states given what was seen."""
+"""Simulation of linear-Gaussian models: sequences from the model, and the simulation smoother p(x | y)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.hmm.decoding import whole
 from likely.statespace.linear import kalman_filter as passes
-from likely.statespace.linear.kalman_filter import Series, added, locked, series_of
-from likely.statespace.linear.kalman_smoother import smoothed
+from likely.statespace.linear.kalman_filter import Series, added, read_only, series_of
+from likely.statespace.linear.kalman_smoother import smooth_part
 
 ME = "LinearGaussian"
 
 
 def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged]:
-    """States and observations of n sequences."""
+    """Draw states and observations of n sequences."""
     n = whole(n, 0, f"{ME}.sample", "n")
     u, lengths = _driven(model, n, length, inputs)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
@@ -38,11 +38,11 @@ def _driven(model: Any, n: int, length: Any, inputs: Any) -> tuple[Array | None,
         raise DomainError(sentence(f"{ME}.sample", f"this model has {model.n_inputs} inputs", "none", "give inputs="))
     length = model.length if length is None else length
     if length is None:
-        raise DomainError(sentence(f"{ME}.sample", "a length is needed: nothing says when to stop", "none"))
+        raise DomainError(sentence(f"{ME}.sample", "a length of the sequences is needed", "none"))
     a = np.broadcast_to(np.asarray(length), (n,))
     if a.dtype.kind not in "iu" or (a < 0).any() or (model.length is not None and a.max(initial=0) > model.length):
         raise DomainError(
-            sentence(f"{ME}.sample", "length must be a whole number of frames, or one each", repr(length))
+            sentence(f"{ME}.sample", "length must be a whole number of frames, or one per sequence", repr(length))
         )
     return None, a.astype(np.intp)
 
@@ -55,9 +55,9 @@ def _drawn(model: Any, offsets: Index, u: Array | None, rng: Any) -> tuple[Array
     t = np.arange(F) - np.repeat(offsets[:-1], np.diff(offsets))
     starts = model.initial_mean + rng.standard_normal((n, model.states)) @ m.U
     noise, blur = _colored(m.N, rng.standard_normal((F, model.states)), t), rng.standard_normal((F, model.dim))
-    push = np.zeros((1, model.states)) if u is None or model.control is None else added(u, model.control, offsets)
+    intercept = np.zeros((1, model.states)) if u is None or model.control is None else added(u, model.control, offsets)
     x = np.empty((F, model.states))
-    kalman.simulate_states(m.A, locked(np.ascontiguousarray(push)), noise, locked(offsets), starts, x)
+    kalman.simulate_states(m.A, read_only(np.ascontiguousarray(intercept)), noise, read_only(offsets), starts, x)
     y = x @ m.C[0].T if len(m.C) == 1 else np.einsum("fij,fj->fi", m.C[t], x)
     y = y + _colored(m.R, blur, t)
     return x, y if u is None or model.feedthrough is None else y + added(u, model.feedthrough, offsets)
@@ -68,7 +68,7 @@ def _colored(root: Array, z: Array, t: Index) -> Array:
 
 
 def drawn_states(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Array:
-    """n paths of states given a sequence (n, T, d): x⁺ + E[x | y − y⁺] for simulated (x⁺, y⁺), whose errors fit."""
+    """Simulation smoother (Durbin and Koopman 2002): x⁺ + E[x | y − y⁺] for simulated (x⁺, y⁺); shape (n, T, d)."""
     n = whole(n, 1, f"{ME}.draw_states", "n")
     series = series_of(model, y, inputs)
     if len(series.offsets) != 2:
@@ -78,8 +78,8 @@ def drawn_states(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Arr
     x, fake = _drawn(
         model.replace(control=None, feedthrough=None, initial_mean=np.zeros(model.states)), offsets, None, rng
     )
-    push = series.push if series.inputs is None else np.tile(series.push, (n, 1))
+    intercept = series.intercept if series.inputs is None else np.tile(series.intercept, (n, 1))
     inputs_ = None if series.inputs is None else np.tile(series.inputs, (n, 1))
-    apart = Series(np.tile(series.y, (n, 1)) - fake, offsets, push, inputs_)
-    found = passes.in_parts(lambda part, before: smoothed(model, part, before, lag_one=False)[1], apart)
+    apart = Series(np.tile(series.y, (n, 1)) - fake, offsets, intercept, inputs_)
+    found = passes.map_parts(lambda part, before: smooth_part(model, part, before, lag_one=False)[1], apart)
     return (x + np.concatenate(found)).reshape(n, T, model.states)

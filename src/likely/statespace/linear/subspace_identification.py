@@ -1,4 +1,4 @@
-"""A first linear-Gaussian model for sequences: its states are the leading directions of a few frames side by side."""
+"""Initial linear-Gaussian model by subspace identification: principal components of lagged frames as states."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.linear.linear_structure import solved
+from likely.statespace.linear.linear_structure import pinv_solve
 
-NOISY = 0.1  # share of a column's variance that is called noise at least: EM leaves a variance of 0 too slowly
-STABLE = 0.98  # largest modulus of the transition's eigenvalues to begin with
-FLAT = 1e-6  # of a column's size: the deviation of a column that never changes
-NONE = 1e-10  # share of the largest component's variance below which one is rounding: regressions on it would explode
-ROUNDING = 1e-14  # of a column's size: a deviation that is none
+NOISY = 0.1  # smallest initial noise variance, as a share of a column's variance: EM is slow near a variance of 0
+STABLE = 0.98  # largest initial modulus of the eigenvalues of the transition matrix
+CONSTANT = 1e-6  # standard deviation given to a constant column, relative to its size
+NONE = 1e-10  # share of the largest component's variance below which a component is rounding and is dropped
+ROUNDING = 1e-14  # standard deviation relative to a column's size below which the column is constant
 
 
 def first_guess(x: Ragged, states: int, n_inputs: int = 0, weight: Any = None) -> LinearGaussian:
-    """A model of `states` states, and one that is always 1 and carries the columns' levels.
+    """Initial model with `states` states, and a constant state 1 that carries the means of the columns.
 
-    States are the principal components of frames t, t − 1, …, as many frames as it takes; transition and emission are
-    regressions on them (a subspace method in one line). Inputs do nothing yet.
+    States are the principal components of frames t, t − 1, …, with as many lags as needed; the transition and
+    observation matrices are regressions on them (a simple subspace method). Coefficients of inputs are 0.
 
     >>> y = np.sin(np.arange(200.0) / 3) + 5.0
     >>> guess = first_guess(Ragged.of(y[:, None]), 2)
@@ -46,33 +46,33 @@ def first_guess(x: Ragged, states: int, n_inputs: int = 0, weight: Any = None) -
 
 
 def _units(y: Array, w: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column; of one that never changes a millionth of its size, wherever 0 is."""
+    """Mean and standard deviation per column; a millionth of its size for a constant column."""
     there = ~np.isnan(y)
     count = np.maximum(w @ there, 1e-300)
     level = (w[:, None] * np.where(there, y, 0.0)).sum(axis=0) / count
     off = np.where(there, y - level, 0.0)
     scale = np.sqrt((w[:, None] * off**2).sum(axis=0) / count)
     never = scale <= ROUNDING * np.abs(level)
-    return level, np.where(never, np.where(level == 0, FLAT, FLAT * np.abs(level)), scale)
+    return level, np.where(never, np.where(level == 0, CONSTANT, CONSTANT * np.abs(level)), scale)
 
 
 def _refuse_extremes(scale: Array) -> None:
-    """Deviations whose squares are no numbers."""
+    """Refuse standard deviations whose squares overflow or underflow."""
     bad = np.flatnonzero(~((scale > 1e-150) & (scale < 1e150)))
     if len(bad):
-        expected = f"column {bad[0]} must vary by something between 1e-150 and 1e150"
+        expected = f"the standard deviation of column {bad[0]} must lie between 1e-150 and 1e150"
         raise DataError(sentence("LinearGaussian", expected, float(scale[bad[0]]), "change its units"))
 
 
 def _windows(z: Array, offsets: Index, frames: int) -> Array:
-    """Each frame beside those before it; before the first of a sequence stands the first."""
+    """Lagged frames side by side; before the first frame of a sequence the first is repeated."""
     begin = np.repeat(offsets[:-1], np.diff(offsets))
     at = np.arange(len(z))
     return np.hstack([z[np.maximum(at - lag, begin)] for lag in range(frames)])
 
 
 def _factors(windows: Array, w: Array, states: int) -> Array:
-    """The leading principal components, each of variance 1; nothing where there is none."""
+    """The leading principal components, scaled to variance 1; 0 for components of no variance."""
     total = max(float(w.sum()), 1e-300)
     values, vectors = np.linalg.eigh((w[:, None] * windows).T @ windows / total)
     some = np.argsort(values)[::-1][:states]
@@ -81,7 +81,7 @@ def _factors(windows: Array, w: Array, states: int) -> Array:
 
 
 def _regressed(of: Array, on: Array, w: Array) -> Array:
-    return solved((w[:, None] * on).T @ on, (w[:, None] * on).T @ of).T
+    return pinv_solve((w[:, None] * on).T @ on, (w[:, None] * on).T @ of).T
 
 
 def _stable(A: Array) -> Array:
@@ -110,7 +110,7 @@ def _with_level(A: Array, noise: Array, C: Array, seen: Array, level: Array, n_i
 
 
 def free_form(states: int, n_inputs: int) -> dict[str, Any]:
-    """What of such a model may move: all but the state that carries the level."""
+    """Constraints of such a model: all entries are free but those of the constant state."""
     free = np.zeros((states + 1, states + 1), dtype=bool)
     free[:states, :states] = True
     forms: dict[str, Any] = {"transition": free}

@@ -26,7 +26,7 @@ def incomparable(regimes: Any) -> str:
     >>> incomparable([exact, noisy])[:59], incomparable([exact, exact]), incomparable([noisy, noisy])
     ('SwitchingLinearGaussian: regime 0 foresees some observation', '', '')
     """
-    spreads = [foreseen(m) for m in regimes]
+    spreads = [_predicted_covariance(m) for m in regimes]
     unit = np.sqrt(np.max([np.diagonal(S) for S in spreads], axis=0))
     unit = np.where(unit > 0, unit, 1.0)
     ranks = [_rank(S) for S in spreads]
@@ -35,7 +35,7 @@ def incomparable(regimes: Any) -> str:
     return TOLD.format(low[0]) if low else ""
 
 
-def foreseen(m: Any) -> Array:
+def _predicted_covariance(m: Any) -> Array:
     """The covariance (p, p) of a frame given all before, as small as d frames after a state known exactly."""
     A, Q, C, R = m.transition, m.process_covariance, m.observation, m.observation_covariance
     P = Q

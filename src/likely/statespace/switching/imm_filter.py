@@ -63,7 +63,7 @@ class IMMFilter(Value):
         n = K * K if self._both else K
         logs, which, means, roots = np.empty(n), np.empty(n, np.int64), np.empty((n, d)), np.empty((n, d, d))
         own = [np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots)]
-        kalman.interact_once(s.P, s.A, s.N, self.model.push(inputs), self._both, *own, logs, which, means, roots)
+        kalman.interact_once(s.P, s.A, s.N, self.model.intercept(inputs), self._both, *own, logs, which, means, roots)
         return belief.replace(
             means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=None, particle=None
         )
@@ -100,7 +100,7 @@ class IMMFilter(Value):
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
         """The approximate log p(y) of each sequence (n,)."""
         series = passes.switched(self.model, y, inputs)
-        parts = passes.in_parts(
+        parts = passes.map_parts(
             lambda ab: passes.forward(self.model.stack, series.cut(*ab), self._both).total, series, self.model
         )
         return np.concatenate([np.empty(0), *parts])

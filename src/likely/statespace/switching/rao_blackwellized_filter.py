@@ -103,7 +103,7 @@ class RaoBlackwellizedFilter(Value):
         means, roots = belief.means[parents], belief.roots[parents]
         nothing = np.full((self.model.n_regimes, self.model.dim), np.nan)
         kalman.step_many(
-            s.A, s.N, s.C, s.R, self.model.push(inputs), nothing, which, True, means, roots, np.empty(len(which))
+            s.A, s.N, s.C, s.R, self.model.intercept(inputs), nothing, which, True, means, roots, np.empty(len(which))
         )
         return belief.replace(
             means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=parents,

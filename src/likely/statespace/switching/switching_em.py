@@ -24,9 +24,9 @@ from likely.hmm.hmm import masks
 from likely.numerics import spd
 from likely.statespace.linear import linear_e_step, linear_em
 from likely.statespace.linear.kalman_filter import Series
-from likely.statespace.linear.linear_em import LinearPrior, beside
+from likely.statespace.linear.linear_em import LinearPrior, side_by_side
 from likely.statespace.linear.linear_stats import LinearStats
-from likely.statespace.linear.linear_structure import STARTS, Structure
+from likely.statespace.linear.linear_structure import INITIAL, Structure
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_stats import SwitchingStats
 
@@ -47,7 +47,7 @@ def collected(model: Any, y: Any, weight: Any, log_mask: Any, inputs: Any = None
     w = np.ones(n) if w is None else w
     if w.ndim != 1:
         raise ShapeError(sentence(ME, "weights must be one per sequence", w.shape))
-    found = passes.in_parts(lambda ab: _collected(model, series.cut(*ab), w[ab[0] : ab[1]], ab[0]), series, model)
+    found = passes.map_parts(lambda ab: _collected(model, series.cut(*ab), w[ab[0] : ab[1]], ab[0]), series, model)
     return reduce(add, found)
 
 
@@ -108,41 +108,49 @@ def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, 
     t = np.zeros(len(w), np.intp)
     none = np.empty((0, m.states, m.states))
     share = found.share[:, k] * w
-    seen = linear_e_step.observations(m, own, linear_e_step.Path(found.means[:, k], cov, none, share, t))
-    moved = linear_e_step.moves(m, *_moves_into(k, own, found, cov, w))
+    observation = linear_e_step.observation_moments(
+        m, own, linear_e_step.SmoothedPath(found.means[:, k], cov, none, share, t)
+    )
+    process = linear_e_step.transition_moments(m, *_moves_into(k, own, found, cov, w))
     start = share[first]
     off = found.means[first, k] - m.initial_mean
     scatter = (start[:, None] * off).T @ off + np.tensordot(start, cov[first], axes=1)
     return LinearStats.trusted(
-        n_initial=np.asarray(start.sum()), first=start @ off, first_scatter=spd.symmetric(scatter),
-        n_transitions=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
-        seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
-        mean=m.initial_mean, move=beside(m, "transition", "control"), emit=beside(m, "observation", "feedthrough"),
-        white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(share.sum()),
+        n_initial=np.asarray(start.sum()), initial_sum=start @ off, initial_scatter=spd.symmetric(scatter),
+        n_transitions=np.asarray(process.count), process_scatter=process.scatter, transition_cross=process.cross,
+        transition_gram=process.gram, n_observed=np.asarray(observation.count),
+        observation_scatter=observation.scatter, observation_cross=observation.cross,
+        observation_gram=observation.gram, initial_mean=m.initial_mean,
+        transition=side_by_side(m, "transition", "control"),
+        observation=side_by_side(m, "observation", "feedthrough"),
+        whitened_scatter=np.stack([process.whitened, observation.whitened]), entropy=np.asarray(0.0),
+        n_frames=np.asarray(share.sum()),
     )  # fmt: skip
 
 
-def _moves_into(k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array) -> tuple[Series, linear_e_step.Path]:
+def _moves_into(
+    k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array
+) -> tuple[Series, linear_e_step.SmoothedPath]:
     """Each move (f, j → k) as a sequence of two frames, which the moments of a linear model take."""
     f, j = np.nonzero(found.joint[:, :, k] > 0)
     d = cov.shape[1]
-    mean, spread, lag = np.zeros((len(f), 2, d)), np.zeros((len(f), 2, d, d)), np.zeros((len(f), 2, d, d))
+    mean, covariance, lag = np.zeros((len(f), 2, d)), np.zeros((len(f), 2, d, d)), np.zeros((len(f), 2, d, d))
     mean[:, 0], mean[:, 1] = found.left[f, j, k], found.means[f, k]
-    spread[:, 0], spread[:, 1] = found.left_cov[f, j, k], cov[f]
+    covariance[:, 0], covariance[:, 1] = found.left_cov[f, j, k], cov[f]
     lag[:, 1] = found.lag[f, j, k]
     count = np.repeat(found.joint[f, j, k] * w[f], 2)
     two = np.repeat(f, 2)
     inputs = None if own.inputs is None else own.inputs[two]
-    push = own.push if own.inputs is None else own.push[two]
-    path = linear_e_step.Path(
-        mean.reshape(-1, d), spread.reshape(-1, d, d), lag.reshape(-1, d, d), count, np.tile([0, 1], len(f))
+    intercept = own.intercept if own.inputs is None else own.intercept[two]
+    path = linear_e_step.SmoothedPath(
+        mean.reshape(-1, d), covariance.reshape(-1, d, d), lag.reshape(-1, d, d), count, np.tile([0, 1], len(f))
     )
-    return Series(own.y[two], 2 * np.arange(len(f) + 1), push, inputs), path
+    return Series(own.y[two], 2 * np.arange(len(f) + 1), intercept, inputs), path
 
 
 def expected_log(model: Any, stats: SwitchingStats) -> float:
     """Expected log-likelihood of regimes, states and observations together."""
-    each = [linear_em.expected(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True)]
+    each = [linear_em.expected_log_prob(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True)]
     return sum(each) + _cross(stats.initial, model.initial) + _cross(stats.transition, model.transition)
 
 
@@ -178,7 +186,7 @@ def _one_each(learn: Any) -> bool:
 
 def _structure(m: Any, learn: Any, form: Any) -> Structure:
     if learn is None:
-        learn = [name for name in Structure.of(m).learn if name not in STARTS]
+        learn = [name for name in Structure.of(m).learn if name not in INITIAL]
     names = [learn] if isinstance(learn, str) else list(learn)
     return Structure.of(m, names, form)
 
@@ -189,7 +197,7 @@ def refitted(
     """The M-step: each regime from its share, and moves and starts from counts."""
     priors = (None,) * model.n_regimes if prior is None else prior.regimes
     regimes = [
-        linear_em.refitted(m, s, p, w) for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
+        linear_em.m_step(m, s, p, w) for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
     ]
     parts: dict[str, Any] = {"regimes": tuple(regimes if prior is not None else _off_singular(regimes, stats, what))}
     for name in chain:
@@ -208,8 +216,8 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
     By maximum likelihood a regime with few frames explains them exactly. Under such a model its own frames would be
     possible or impossible by rounding alone, and so would the whole sequence.
     """
-    scatter = np.sum([np.diagonal(s.observed) for s in stats.regimes], axis=0)
-    floor = FLOOR * scatter / max(sum(float(s.seen) for s in stats.regimes), 1e-300)
+    scatter = np.sum([np.diagonal(s.observation_scatter) for s in stats.regimes], axis=0)
+    floor = FLOOR * scatter / max(sum(float(s.n_observed) for s in stats.regimes), 1e-300)
     unit = 1 / np.sqrt(np.where(floor > 0, floor, 1.0))
     out = []
     for k, (m, structure) in enumerate(zip(regimes, what, strict=True)):

@@ -63,7 +63,9 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
             logs = (logs[:, None] + model.log_transition[which]).ravel()
             which = np.tile(np.arange(K), len(which))
         out = np.empty(len(which))
-        kalman.step_many(s.A, s.N, s.C, s.R, _pushes(series, t), _frames(series, t), which, t > 0, means, roots, out)
+        kalman.step_many(
+            s.A, s.N, s.C, s.R, _intercepts(series, t), _frames(series, t), which, t > 0, means, roots, out
+        )
         logs = logs + out
         top = float(logs.max())
         if top == -np.inf:
@@ -79,8 +81,8 @@ def _frames(series: passes.Switched, t: int) -> Array:
     return np.stack([s.y[t] for s in series.each])
 
 
-def _pushes(series: passes.Switched, t: int) -> Array:
-    return np.stack([s.push[t if s.inputs is not None else 0] for s in series.each])
+def _intercepts(series: passes.Switched, t: int) -> Array:
+    return np.stack([s.intercept[t if s.inputs is not None else 0] for s in series.each])
 
 
 def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_prob: float) -> ExactSwitching:
@@ -90,7 +92,7 @@ def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_pro
     m, P, w = last.means, last.covariances, last.weights
     smoothed, shares = [_mixed(w, m, P)], [_by_regime(w, K)]
     for t in range(T - 2, -1, -1):
-        m, P = _stepped_back(model, levels[t], _pushes(series, t + 1), m, P)
+        m, P = _stepped_back(model, levels[t], _intercepts(series, t + 1), m, P)
         m, P, w = _gathered(w, m, P, K)
         smoothed.append(_mixed(w, m, P))
         shares.append(_by_regime(w, K))
@@ -103,7 +105,7 @@ def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_pro
     )  # fmt: skip
 
 
-def _stepped_back(model: Any, level: _Level, push: Array, m: Array, P: Array) -> tuple[Array, Array]:
+def _stepped_back(model: Any, level: _Level, intercept: Array, m: Array, P: Array) -> tuple[Array, Array]:
     """x_t of every path up to t + 1."""
     K, n = model.n_regimes, len(level.weights)
     A, Q = (
@@ -111,11 +113,11 @@ def _stepped_back(model: Any, level: _Level, push: Array, m: Array, P: Array) ->
         for name in ("transition", "process_covariance")
     )
     was, cov = np.repeat(level.means, K, axis=0), np.repeat(level.covariances, K, axis=0)
-    ahead = np.matmul(A, was[:, :, None])[:, :, 0] + np.tile(push, (n, 1))
-    spread = A @ cov @ np.swapaxes(A, 1, 2) + Q
-    J = cov @ np.swapaxes(A, 1, 2) @ np.linalg.pinv(spd.symmetric(spread), hermitian=True)
+    ahead = np.matmul(A, was[:, :, None])[:, :, 0] + np.tile(intercept, (n, 1))
+    predicted = A @ cov @ np.swapaxes(A, 1, 2) + Q
+    J = cov @ np.swapaxes(A, 1, 2) @ np.linalg.pinv(spd.symmetric(predicted), hermitian=True)
     mean = was + np.matmul(J, (m - ahead)[:, :, None])[:, :, 0]
-    return mean, cov + J @ (P - spread) @ np.swapaxes(J, 1, 2)
+    return mean, cov + J @ (P - predicted) @ np.swapaxes(J, 1, 2)
 
 
 def _gathered(w: Array, m: Array, P: Array, K: int) -> tuple[Array, Array, Array]:

@@ -12,7 +12,7 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.hmm.decoding import is_one
 from likely.numerics import spd
-from likely.statespace.linear.kalman_filter import Series, parts_of, series_of
+from likely.statespace.linear.kalman_filter import Series, series_of, split_sequences
 
 
 class Stack(NamedTuple):
@@ -35,7 +35,7 @@ class Switched(NamedTuple):
     offsets: Index
     y: Array  # (F, p), or (K F, p)
     stride: int
-    push: Array  # (1, d), or (K F, d)
+    intercept: Array  # (1, d), or (K F, d)
     step: int
     mask: Array  # (1, K), or (F, K): log of what is known of the regimes
 
@@ -45,8 +45,8 @@ class Switched(NamedTuple):
         F, driven = len(each[0].y), each[0].inputs is not None
         same = all(s.y is each[0].y or not driven for s in each)
         y = each[0].y if same else np.concatenate([s.y for s in each])
-        push = np.concatenate([s.push for s in each]) if driven else np.array(each[0].push)
-        return cls(each, each[0].offsets, _own(y), 0 if same else F, _own(push), int(driven), _own(mask))
+        intercept = np.concatenate([s.intercept for s in each]) if driven else np.array(each[0].intercept)
+        return cls(each, each[0].offsets, _own(y), 0 if same else F, _own(intercept), int(driven), _own(mask))
 
     def cut(self, a: int, b: int) -> Switched:
         """Sequences a … b − 1."""
@@ -111,7 +111,7 @@ def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
     kept = Filtered(np.full((F, K), -np.inf), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.empty(F),
                     np.empty(len(s.offsets) - 1))  # fmt: skip
     kalman.switch_pass(
-        stack.P, stack.A, stack.N, stack.C, stack.R, s.push, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
+        stack.P, stack.A, stack.N, stack.C, stack.R, s.intercept, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
         stack.log_initial, stack.m, stack.U, both, *kept,
     )  # fmt: skip
     return kept
@@ -125,7 +125,17 @@ def backward(stack: Stack, s: Switched, kept: Filtered) -> Smoothed:
     out = Smoothed(np.zeros((F, K)), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.zeros((F, K, K)),
                    np.zeros((F * K * K, d)), np.zeros((F * K * K, d, d)), np.zeros((F * K * K, d, d)))  # fmt: skip
     kalman.switch_back(
-        stack.P, stack.A, stack.N, s.push, s.step, F * s.step, s.offsets, kept.log_weights, kept.means, kept.roots, *out
+        stack.P,
+        stack.A,
+        stack.N,
+        s.intercept,
+        s.step,
+        F * s.step,
+        s.offsets,
+        kept.log_weights,
+        kept.means,
+        kept.roots,
+        *out,
     )
     pairs = (F, K, K, d)
     left_cov, lag = out.left_cov.reshape(*pairs, d), out.lag.reshape(*pairs, d)
@@ -152,7 +162,7 @@ def states(model: Any, y: Any, inputs: Any, both: bool, smooths: bool) -> Switch
         share, means, roots = found[:3] if found else (np.exp(kept.log_weights), kept.means, kept.roots)
         return share, *moments(share, means, roots), kept.total
 
-    found = in_parts(part, series, model)
+    found = map_parts(part, series, model)
     share, mean, cov, total = (np.concatenate(column) for column in zip(*found, strict=True))
     if is_one(y):
         return SwitchingStates(share, mean, cov, float(total[0]))
@@ -160,9 +170,9 @@ def states(model: Any, y: Any, inputs: Any, both: bool, smooths: bool) -> Switch
     return SwitchingStates(a, b, c, total)
 
 
-def in_parts(f: Any, series: Switched, model: Any) -> list[Any]:
+def map_parts(f: Any, series: Switched, model: Any) -> list[Any]:
     """f of sequences a … b − 1, in parts whose pairs of regimes fit into memory, in threads."""
     frames = max(2**24 // (model.n_regimes * (model.states + 1)) ** 2, 256)
-    parts = parts_of(series.offsets, frames) or [(0, 0)]
+    parts = split_sequences(series.offsets, frames) or [(0, 0)]
     with one_blas_thread():
         return list(ordered_map(f, parts, cores()))

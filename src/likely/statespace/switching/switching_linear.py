@@ -210,11 +210,11 @@ class SwitchingLinearGaussian(Distribution):
         each = [row if m.feedthrough is None else row - m._input(inputs) @ m.feedthrough.T for m in self.regimes]
         return np.concatenate(each)
 
-    def push(self, inputs: Any = None) -> Array:
+    def intercept(self, inputs: Any = None) -> Array:
         """What inputs of one frame add to the state in each regime (K, d)."""
         if all(m.control is None for m in self.regimes):
             return np.zeros((self.n_regimes, self.states))
-        return np.concatenate([m._push(inputs, 0) for m in self.regimes])
+        return np.concatenate([m._intercept(inputs, 0) for m in self.regimes])
 
     # --------------------------------------------------------------- learning
 
