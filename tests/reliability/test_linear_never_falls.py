@@ -116,7 +116,7 @@ def search(kind: str, seeds: range) -> None:
         try:
             ends.append(climbs(problem(kind, seed)))
         except DataError as error:  # a start that the sequences do not determine
-            assert kind == "diffuse" and "diffuse start" in str(error), f"{kind}, seed {seed}: {error}"
+            assert kind == "diffuse" and "diffuse initial state" in str(error), f"{kind}, seed {seed}: {error}"
         except Exception as error:
             raise AssertionError(f"{kind}, seed {seed}") from error
     assert ends.count("impossible") < len(seeds) / 2 and ends.count("climbed") > len(seeds) / 2

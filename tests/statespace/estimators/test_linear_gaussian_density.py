@@ -141,9 +141,9 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
         accelerate=accelerate,
         max_iter=100,
     )
-    with pytest.warns(lk.FitWarning, match="3 of 11 sequences do not determine the diffuse start") as told:
+    with pytest.warns(lk.FitWarning, match="3 of 11 sequences do not determine the diffuse initial state") as told:
         some = clone(est).fit(both, sample_weight=np.arange(1.0, 12.0))
-    assert sum("diffuse start" in str(w.message) for w in told) == 1
+    assert sum("diffuse initial state" in str(w.message) for w in told) == 1
     want = clone(est).fit(good, sample_weight=[2.0, 3, 4, 5, 7, 8, 9, 10])
     assert (
         np.array_equal(some.model_.process_covariance, want.model_.process_covariance)

@@ -88,7 +88,7 @@ def test_the_score_is_the_slope_of_log_p(name, learn, form):
     m = len(coordinates)
     theta = 0.1 * np.sin(np.arange(1.0, m + 1))
     here = coordinates.at(theta)
-    score = coordinates.slope(theta, gradients(here, here.collect(y)))
+    score = coordinates.gradient(theta, gradients(here, here.collect(y)))
 
     def total(x):
         return coordinates.at(x).log_prob(y).sum()
@@ -113,7 +113,7 @@ def test_the_score_of_sizes_of_what_changes():
     )
     y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
     coordinates = Coordinates(m, m.collect(y), learner.structure)
-    score = coordinates.slope(np.zeros(2), gradients(m, m.collect(y)))
+    score = coordinates.gradient(np.zeros(2), gradients(m, m.collect(y)))
     plain = approx_fprime(np.zeros(2), lambda x: coordinates.at(x).log_prob(y).sum(), 1e-6)
     np.testing.assert_allclose(score, plain, rtol=1e-4)
 
@@ -139,7 +139,7 @@ def test_inputs_that_only_observations_feel_leave_the_transition_alone():
     stats = own.model.collect(with_covariates(y, Ragged.of(u)))
     better = own.refit(stats)
     coordinates = Coordinates(better.model, stats, better.structure)
-    slope = coordinates.slope(np.zeros(len(coordinates)), gradients(better.model, stats))
+    slope = coordinates.gradient(np.zeros(len(coordinates)), gradients(better.model, stats))
     assert np.abs(slope).max() < 1e-8 * 200
 
 

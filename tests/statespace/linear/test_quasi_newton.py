@@ -29,8 +29,8 @@ def data(seed=0):
 
 
 def stopping(monkeypatch, after, error):
-    """From this look of a climb on nothing is seen any more, but an error."""
-    looks, plain = [0], quasi_newton._look
+    """Every E-step of BFGS after so many raises the error."""
+    looks, plain = [0], quasi_newton._collect
 
     def look(*args, **more):
         looks[0] += 1
@@ -38,7 +38,7 @@ def stopping(monkeypatch, after, error):
             raise error
         return plain(*args, **more)
 
-    monkeypatch.setattr(quasi_newton, "_look", look)
+    monkeypatch.setattr(quasi_newton, "_collect", look)
     return looks
 
 

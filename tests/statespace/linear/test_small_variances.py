@@ -132,7 +132,7 @@ def test_em_alone_does_not_call_it_converged():
     stuck = fit(LinearLearner.of(LEVEL(1e-9, 6.0), ["process_covariance", "observation_covariance"]), y, stop=stop)
     assert stuck.converged
     told = check_converged(stuck, y, 1e-8)
-    assert not told.converged and "begin with a greater process_covariance" in told.reason
+    assert not told.converged and "start from a larger process_covariance" in told.reason
     good = fit_quasi_newton(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), y)
     assert check_converged(good, y, 1e-8).converged
 

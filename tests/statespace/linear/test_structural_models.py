@@ -245,7 +245,7 @@ def test_sum_over_time():
     both = moving + LinearGaussian.ar([0.5])
     assert both.transition.shape == (5, 3, 3)
     assert_smooths(both, np.array([0.0, 1.0, 3.0, 2.0, 5.0]))
-    with pytest.raises(ShapeError, match="equally many frames"):
+    with pytest.raises(ShapeError, match="same number of frames"):
         moving + still + LinearGaussian.constant_velocity(dt=[1.0, 1.0])
 
 
@@ -280,7 +280,7 @@ def test_sum_shares_its_inputs():
         initial_covariance=[[1.0]],
         control=[[2.0]],
     )
-    with pytest.raises(ShapeError, match="equally many"):
+    with pytest.raises(ShapeError, match="same number of them"):
         one + other
 
 
@@ -297,7 +297,7 @@ def test_what_does_not_add():
 # --------------------------------------------------------------------- bad input
 
 BAD = [
-    (lambda L: L.constant_velocity(dim=0), DomainError, "whole number from 1"),
+    (lambda L: L.constant_velocity(dim=0), DomainError, "whole number of at least 1"),
     (lambda L: L.constant_velocity(dim=1.5), DomainError, "whole number"),
     (lambda L: L.constant_velocity(dim=2, spectral_density=[1.0, 2.0, 3.0]), ShapeError, "2 variances"),
     (lambda L: L.constant_velocity(spectral_density=-1.0), DomainError, "no variance below 0"),
@@ -308,8 +308,8 @@ BAD = [
     (lambda L: L.local_level([[1.0, 2.0], [2.0, 1.0]], dim=2), DomainError, "covariance"),
     (lambda L: L.local_level(initial=3.0), ShapeError, r"\(mean, covariance\)"),
     (lambda L: L.local_level(initial=([1.0, 2.0], 1.0)), ShapeError, r"shape \(1,\)"),
-    (lambda L: L.seasonal(4.5), DomainError, "whole number from 2"),
-    (lambda L: L.seasonal(1), DomainError, "whole number from 2"),
+    (lambda L: L.seasonal(4.5), DomainError, "whole number of at least 2"),
+    (lambda L: L.seasonal(1), DomainError, "whole number of at least 2"),
     (lambda L: L.seasonal(np.inf), DomainError, "finite"),
     (lambda L: L.seasonal(12, form="fourier"), DomainError, "'dummy' or 'trigonometric'"),
     (lambda L: L.seasonal(12, form="trigonometric", harmonics=7), DomainError, "at most 6"),

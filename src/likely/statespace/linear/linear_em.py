@@ -333,7 +333,7 @@ class LinearLearner(Value):
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None) -> LinearLearner:
-        """`learn`: names of parameters, such as ["process_covariance"]; `form`: constraints on them, see `Structure`."""
+        """`learn`: names of parameters, such as ["process_covariance"]; `form`: their constraints, see `Structure`."""
         return cls.trusted(model=model, structure=Structure.of(model, learn, form))
 
     @property

@@ -38,7 +38,7 @@ def gradients(model: Any, stats: LinearStats) -> dict[str, Array]:
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
-    >>> slopes(walk, walk.collect([[0.0, 1.0, 3.0]]))["process_covariance"].round(4)
+    >>> gradients(walk, walk.collect([[0.0, 1.0, 3.0]]))["process_covariance"].round(4)
     array([[0.2988]])
     """
     own = about_model(model, stats)

@@ -51,7 +51,8 @@ def fit_quasi_newton(
     >>> import likely as lk
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020])
     >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
-    >>> report = learned(LinearLearner.of(level, ["process_covariance", "observation_covariance"]), lk.Ragged.of(nile))
+    >>> learner = LinearLearner.of(level, ["process_covariance", "observation_covariance"])
+    >>> report = fit_quasi_newton(learner, lk.Ragged.of(nile))
     >>> report.converged, report.iterations < 60
     (True, True)
     """

@@ -56,8 +56,12 @@ def start_words(model: Any) -> str:
     """The initial state of a linear model in words: proper, diffuse, or partly diffuse."""
     unknown = 0 if model.diffuse is None else int(model.diffuse.shape[1])
     if not unknown:
-        return "known start"
-    return "diffuse start" if unknown == model.states else f"start diffuse in {unknown} of {model.states} directions"
+        return "proper initial state"
+    return (
+        "diffuse initial state"
+        if unknown == model.states
+        else f"initial state diffuse in {unknown} of {model.states} directions"
+    )
 
 
 def linear_words(model: Any, names: tuple[str, ...]) -> str:
@@ -65,7 +69,7 @@ def linear_words(model: Any, names: tuple[str, ...]) -> str:
     sizes = [counted(model.states, "state"), counted(model.dim, "column")]
     inputs, length = getattr(model, "n_inputs", 0), getattr(model, "length", None)
     sizes += [counted(inputs, "input")] * bool(inputs)
-    sizes += [] if length is None else [f"changing over {counted(length, 'frame')}"]
+    sizes += [] if length is None else [f"time-varying over {counted(length, 'frame')}"]
     there = [(name, getattr(model, name)) for name in names if getattr(model, name) is not None]
     small = all(np.size(a) <= SMALL for _, a in there)
     matrices = [f"{name}={matrix_words(a)}" for name, a in there] if small and length is None else []

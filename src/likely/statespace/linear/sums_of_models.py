@@ -53,7 +53,7 @@ def _seen(C: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
 def observed_covariance(C: Array, P: Array) -> Array:
     """C P Cᵀ for covariances (T, d, d); infinite variances, as in the diffuse phase, stay infinite.
 
-    >>> seen_covariance(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[[np.inf, 0.0], [0.0, 3.0]]])).tolist()
+    >>> observed_covariance(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[[np.inf, 0.0], [0.0, 3.0]]])).tolist()
     [[[inf, 0.0], [0.0, 12.0]]]
     """
     diffuse = np.isinf(np.diagonal(P, axis1=-2, axis2=-1))
