@@ -17,7 +17,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each, spread_factor
 from likely.numerics import small_matrices
-from likely.statespace.nonlinear.function_arguments import PROPOSAL, asked
+from likely.statespace.nonlinear.function_arguments import PROPOSAL, wrapped
 from likely.statespace.nonlinear.state_space import as_states
 from likely.statespace.particle.particle_belief import LOOK, ParticleBelief, keyed, normalized
 from likely.statespace.particle.resampling import resampled
@@ -192,7 +192,7 @@ def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
     Functions of four arguments also get the inputs u of the frame. Where it gives None, the model's own distribution is
     the proposal.
     """
-    ask = asked(propose, PROPOSAL, "ParticleFilter.proposal")
+    ask = wrapped(propose, PROPOSAL, "ParticleFilter.proposal")
 
     def place(at: Setting) -> Placed:
         b, n = at.belief, len(at.belief)
