@@ -169,7 +169,7 @@ def test_forecast():
     many = model.forecast([Y, Y[:20]], [TIMES, TIMES[:20]], at)
     np.testing.assert_allclose(many[0].mean, found.mean)
     np.testing.assert_allclose(many[1].states, model.forecast(Y[:20], TIMES[:20], at).states)
-    with pytest.raises(DataError, match="beyond the last time"):
+    with pytest.raises(DataError, match="before the last time"):
         model.forecast(Y, TIMES, [5.0])
 
 

@@ -55,7 +55,9 @@ def clocks(times: Any, series: Ragged, whose: str) -> Ragged:
         times_of = Ragged.of(times)
     if len(times_of) != len(series) or (times_of.lengths != series.lengths).any():
         expected = f"one time for each frame of {len(series)} sequences"
-        raise ShapeError(sentence(whose, expected, f"{times_of.lengths[:5].tolist()} for {series.lengths[:5].tolist()}"))
+        raise ShapeError(
+            sentence(whose, expected, f"{times_of.lengths[:5].tolist()} for {series.lengths[:5].tolist()}")
+        )
     return Ragged.from_list([clock(t, whose) for t in times_of])
 
 

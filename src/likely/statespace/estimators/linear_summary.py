@@ -1,4 +1,4 @@
-"""A linear-Gaussian model on one page: its matrices entry by entry, and how well it explains the sequences."""
+"""Summary of a linear-Gaussian model: parameters entry by entry, log-likelihood, AIC and BIC."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from likely.statespace.linear.linear_structure import COVARIANCES, NAMES
 
 
 def linear_summary(estimator: Any, level: float) -> Summary:
-    """What was learned, log-likelihood, AIC and BIC of the numbers that are free."""
+    """Summary of learned parameters, log-likelihood, AIC and BIC."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
     n, k, fit = float(stats.total_weight), estimator._learned.n_parameters, float(model.objective(stats))
     facts: dict[str, Any] = {

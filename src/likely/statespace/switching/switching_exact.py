@@ -1,4 +1,4 @@
-"""Every path of regimes of a short sequence, one by one: slow, and without any approximation."""
+"""Exact inference of switching models by enumeration of all regime paths, for short sequences."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from likely.numerics import spd
 from likely.statespace.switching import switching_filter as passes
 
 MOST = 2**20  # paths
-MOST_NUMBERS = 2**25  # of all means and covariances together
+MOST_NUMBERS = 2**25  # entries of all means and covariances together
 ME = "SwitchingLinearGaussian.exact"
 
 
 class ExactSwitching(NamedTuple):
-    """One sequence, exactly: regimes (T, K) and moments of states as known at the time, and given all frames."""
+    """Exact results for one sequence: filtered and smoothed regimes (T, K) and moments of the states."""
 
     filtered: Array  # (T, K): p(z_t | y_0 … y_t)
     regimes: Array  # (T, K): p(z_t | all frames)
@@ -25,12 +25,12 @@ class ExactSwitching(NamedTuple):
     filtered_covariance: Array  # (T, d, d)
     mean: Array  # (T, d): given all frames
     covariance: Array  # (T, d, d)
-    best: Index  # (T,): the likeliest path
+    best: Index  # (T,): the most probable path
     log_prob: float
 
 
 class _Level(NamedTuple):
-    """All paths up to a frame; path i goes on from path i // K of the frame before, in regime i % K."""
+    """All paths up to a frame; path i continues path i // K of the previous frame, in regime i % K."""
 
     means: Array
     covariances: Array
@@ -38,15 +38,15 @@ class _Level(NamedTuple):
 
 
 def enumerated(model: Any, y: Any, inputs: Any) -> ExactSwitching:
-    """Filter along all paths, then smooth back from them."""
+    """Kalman filter along all paths, then backward pass."""
     series = passes.switched(model, y, inputs)
     T, K, d = len(series.each[0].y), model.n_regimes, model.states
     if len(series.offsets) != 2 or not T:
         got = f"{len(series.offsets) - 1} of {T} frames"
         raise DataError(sentence(ME, "one sequence of at least one frame is needed", got))
     if T * np.log2(K) > np.log2(MOST) or float(K) ** T * (d + d * d) > MOST_NUMBERS:
-        remedy = "use RaoBlackwell, or filter and smooth"
-        raise DomainError(sentence(ME, f"at most {MOST} paths can be looked at one by one", f"{K}^{T}", remedy))
+        remedy = "use RaoBlackwellizedFilter, or filter and smooth"
+        raise DomainError(sentence(ME, f"at most {MOST} paths can be enumerated", f"{K}^{T}", remedy))
     levels, log_prob = _forward(model, series, T)
     return _backward(model, series, levels, log_prob)
 
@@ -69,7 +69,8 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
         logs = logs + out
         top = float(logs.max())
         if top == -np.inf:
-            raise DataError(sentence(ME, "the sequence must be possible", f"frame {t} is not, in any regime"))
+            got = f"density 0 of frame {t} in every regime"
+            raise DataError(sentence(ME, "the sequence must have positive density", got))
         rest = float(np.log(np.exp(logs - top).sum()))
         total, logs = total + top + rest, (logs - top) - rest
         levels.append(_Level(means.copy(), np.swapaxes(roots, 1, 2) @ roots, np.exp(logs)))
@@ -77,7 +78,7 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
 
 
 def _frames(series: passes.Switched, t: int) -> Array:
-    """What each regime sees of frame t (K, p)."""
+    """Frame t minus the effect of inputs, per regime (K, p)."""
     return np.stack([s.y[t] for s in series.each])
 
 
@@ -86,7 +87,7 @@ def _intercepts(series: passes.Switched, t: int) -> Array:
 
 
 def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_prob: float) -> ExactSwitching:
-    """Given a path up to t + 1, x_t is linear in x_{t+1}: so moments over all that may follow are enough."""
+    """Backward pass: given a path up to t + 1, x_t is linear in x_{t+1}, so moments over all continuations suffice."""
     K, T = model.n_regimes, len(levels)
     last = levels[-1]
     m, P, w = last.means, last.covariances, last.weights
@@ -106,7 +107,7 @@ def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_pro
 
 
 def _stepped_back(model: Any, level: _Level, intercept: Array, m: Array, P: Array) -> tuple[Array, Array]:
-    """x_t of every path up to t + 1."""
+    """Smoothed moments of x_t for every path up to t + 1."""
     K, n = model.n_regimes, len(level.weights)
     A, Q = (
         np.tile(np.stack([getattr(r, name) for r in model.regimes]), (n, 1, 1))
@@ -121,7 +122,7 @@ def _stepped_back(model: Any, level: _Level, intercept: Array, m: Array, P: Arra
 
 
 def _gathered(w: Array, m: Array, P: Array, K: int) -> tuple[Array, Array, Array]:
-    """The moments of each path, over the K ways in which it goes on."""
+    """Moments of each path, averaged over its K continuations."""
     d, by = m.shape[1], w.reshape(-1, K)
     total = by.sum(axis=1)
     share = by / np.where(total > 0, total, 1.0)[:, None]
