@@ -249,7 +249,7 @@ class SwitchingDensity(DensityEstimator):
         raise DomainError(sentence(type(self).__name__, expected, "inside another model", remedy))
 
     def summary(self, level: float = 0.95) -> Any:
-        """Summary of regimes, transition matrix and learned parameters; an approximate evidence gives no standard errors."""
+        """Summary of regimes, transition matrix and learned parameters; no standard errors (approximate evidence)."""
         from likely.statespace.estimators.switching_summary import switching_summary
 
         check_is_fitted(self)

@@ -169,9 +169,8 @@ def _of_labels(name: str, S: Array, of: Scatters, labels: Any) -> Iterator[Varia
         at = np.flatnonzero((labels == label) & (v > 0))
         part = np.zeros_like(S)
         part[at, at] = v[at]
-        yield VarianceDirection.of(
-            name, part, of.n * len(at), *of.through(lambda a, i=at: float((a[i, i] / v[i]).sum()))
-        )  # type: ignore[misc]
+        moments = of.through(lambda a, i=at: float((a[i, i] / v[i]).sum()))  # type: ignore[misc]
+        yield VarianceDirection.of(name, part, of.n * len(at), *moments)
 
 
 def _of_directions(name: str, S: Array, of: Scatters) -> Iterator[VarianceDirection]:
