@@ -836,14 +836,14 @@ def _symmetric(a):
     ("change", "error", "words"),
     [
         ({"transition": [[1.0, 0.0]]}, ShapeError, "transition must have shape"),
-        ({"process_covariance": [[1.0]]}, ShapeError, "noise must have shape"),
+        ({"process_covariance": [[1.0]]}, ShapeError, "process_covariance must have shape"),
         (
             {"process_covariance": [[1.0, 2.0], [2.0, 1.0]]},
             DomainError,
-            "noise must be symmetric, with no negative variance",
+            "process_covariance must be symmetric and positive semidefinite",
         ),
-        ({"observation_covariance": [[-1.0]]}, DomainError, "observation must be symmetric"),
-        ({"observation_covariance": [[np.nan]]}, DomainError, "observation must be finite"),
+        ({"observation_covariance": [[-1.0]]}, DomainError, "observation_covariance must be symmetric"),
+        ({"observation_covariance": [[np.nan]]}, DomainError, "observation_covariance must be finite"),
         ({"initial_mean": [0.0]}, ShapeError, "initial_mean must have shape"),
         ({"initial_covariance": [[1.0, 0.5], [0.0, 1.0]]}, DomainError, "initial_covariance must be symmetric"),
         (
@@ -852,7 +852,7 @@ def _symmetric(a):
             "the same number of frames",
         ),
         ({"control": np.ones((3, 1))}, ShapeError, "control must have shape"),
-        ({"diffuse": [[1.0, 2.0], [1.0, 2.0]]}, DomainError, "must be independent"),
+        ({"diffuse": [[1.0, 2.0], [1.0, 2.0]]}, DomainError, "must be linearly independent"),
         ({"transition": "text"}, ShapeError, "must be numbers"),
     ],
 )

@@ -83,9 +83,9 @@ def test_blocks_are_filed(tmp_path):
     "form, words",
     [
         ([("round", [0])], "must be one of fixed, full"),
-        ([("full", [0, 5])], "some of its entries 0 … 4"),
-        ([("full", [0, 1]), ("scale", [1])], "each entry once"),
-        ([("full", [])], "some of its entries"),
+        ([("full", [0, 5])], "list indices in 0 … 4"),
+        ([("full", [0, 1]), ("scale", [1])], "each index once"),
+        ([("full", [])], "list indices"),
         (np.array([[0, 0, 1, 1, 1], [1, 2, 1, 1, 1]]), "one form per block"),
     ],
 )

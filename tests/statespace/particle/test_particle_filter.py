@@ -461,7 +461,7 @@ GOOD = level().distributions()
         ({"n_particles": 0}, "whole number of at least 1"),
         ({"n_particles": 2.5}, "whole number"),
         ({"n_particles": True}, "whole number"),
-        ({"random_state": -1}, "seed"),
+        ({"random_state": -1}, "random_state"),
         ({"resample": "sytematic"}, "systematic, stratified"),
         ({"proposal": "guide"}, "bootstrap, guided, auxiliary"),
         ({"ess_threshold": 1.5}, "0 … 1"),

@@ -20,7 +20,7 @@ from likely.hmm.decoding import is_one
 from likely.numerics import covariance_roots
 from likely.numerics.sde_discretization import Motion
 from likely.statespace.continuous.observation_times import clock, clocks, is_one_clock, moments, steps_between
-from likely.statespace.continuous.sde_models import ReadyContinuous
+from likely.statespace.continuous.sde_models import SDEModels
 from likely.statespace.continuous.timed_belief import TimedBelief
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import States, read_only
@@ -34,7 +34,7 @@ KEPT = 64  # lengths of steps whose matrices an online filter caches
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class LinearSDE(ReadyContinuous, Value):
+class LinearSDE(SDEModels, Value):
     """Linear SDE dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt, observed as y_i = C x(t_i) + v_i, v ~ N(0, R).
 
     `drift` F and `diffusion` Q_c (a spectral density: variance per unit of time) give the transition matrix and process

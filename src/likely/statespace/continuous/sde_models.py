@@ -14,7 +14,7 @@ from likely.statespace.linear.structural_models import count, covariance_of, rea
 from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_initial, kron
 
 
-class ReadyContinuous:
+class SDEModels:
     """Constructors of a `LinearSDE`, and the sum `+`.
 
     Everywhere `initial=(mean, covariance)` is the distribution of the state at the first observation. Without it,

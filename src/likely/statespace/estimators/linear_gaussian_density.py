@@ -42,7 +42,7 @@ from likely.statespace.linear.linear_structure import Structure
 from likely.statespace.linear.predicted_observations import imputed
 from likely.statespace.linear.quasi_newton import SINGULAR, check_converged, fit_quasi_newton
 from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
-from likely.statespace.linear.subspace_identification import first_guess, free_form
+from likely.statespace.linear.subspace_identification import free_form, initial_model
 
 SINGULAR_BELOW = 1e-6  # smallest eigenvalue, with columns scaled to variance 1, below which a covariance is singular
 DETERMINED = 0.1  # nats per frame that a tenth of a variance must cost if the frames determine it
@@ -211,7 +211,7 @@ class LinearGaussianDensity(DensityEstimator):
         if self.model is None:
             k = _width_of_inputs(X)
             states = self.n_states or 1
-            model = first_guess(_frames(X), states, k, weight)
+            model = initial_model(_frames(X), states, k, weight)
             return LinearLearner.trusted(model=model, structure=self._structure(model, free_form(states, k)))
         if self.model.dim != self.n_features_in_:
             expected = f"a model of {self.model.dim} columns needs frames of {self.model.dim} columns"

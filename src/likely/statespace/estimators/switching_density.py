@@ -34,7 +34,7 @@ from likely.hmm.decoding import is_one
 from likely.hmm.estimators.hmm_density import _known_states
 from likely.hmm.hmm import masks
 from likely.statespace.estimators.regime_initialization import guessed_regimes
-from likely.statespace.linear.subspace_identification import first_guess, free_form
+from likely.statespace.linear.subspace_identification import free_form, initial_model
 from likely.statespace.switching.fault_alarms import Alarms, fault_alarms
 from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_em import (
@@ -182,7 +182,7 @@ class SwitchingDensity(DensityEstimator):
         model = self.n_regimes
         if not isinstance(model, SwitchingLinearGaussian):
             plain = isinstance(model, Integral)
-            regimes = (first_guess(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
+            regimes = (initial_model(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
             model = SwitchingLinearGaussian(
                 regimes, sticky(len(regimes)) if self.transition is None else self.transition
             )

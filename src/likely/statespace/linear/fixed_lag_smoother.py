@@ -12,7 +12,7 @@ from likely.statespace.linear.kalman_smoother import smooth_part
 from likely.statespace.linear.state_belief import DiffusePart, diffuse_moments
 
 
-def lagged(model: Any, series: Series, before: int, lag: int) -> tuple[FilterOutput, Array, Array]:
+def fixed_lag_part(model: Any, series: Series, before: int, lag: int) -> tuple[FilterOutput, Array, Array]:
     """Fixed-lag smoother of a part: filter output, means, covariances.
 
     Variances are infinite where the frames up to t + lag do not yet determine a diffuse initial state.

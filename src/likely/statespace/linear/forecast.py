@@ -90,8 +90,8 @@ def forecast_from(model: Any, belief: Any, steps: int, future: Any) -> StateFore
         belief = model.predict(belief, None if u is None else u[i])
         C, R = (a if a.ndim == 2 else a[belief.time] for a in (model.observation, model.observation_covariance))
         states[i], state_cov[i] = belief.mean, belief.covariance
-        seen = belief.root @ C.T
-        mean[i], cov[i] = C @ belief.mean, spd.symmetric(seen.T @ seen + R)
+        projected_root = belief.root @ C.T
+        mean[i], cov[i] = C @ belief.mean, spd.symmetric(projected_root.T @ projected_root + R)
         if model.feedthrough is not None and u is not None:
             mean[i] += (model.feedthrough if model.feedthrough.ndim == 2 else model.feedthrough[belief.time]) @ u[i]
     return StateForecast.trusted(mean=mean, covariance=cov, states=states, state_covariance=state_cov)
@@ -163,9 +163,13 @@ def _size(model: Any) -> float:
 
 
 def _gain(model: Any, root: Array) -> Array:
-    seen = root @ model.observation.T
-    innovation_covariance = seen.T @ seen + model.observation_covariance
+    projected_root = root @ model.observation.T
+    innovation_covariance = projected_root.T @ projected_root + model.observation_covariance
     s = spd.scales(innovation_covariance)
     return np.asarray(
-        root.T @ seen / s @ np.linalg.pinv(innovation_covariance / s[:, None] / s[None, :], hermitian=True) / s
+        root.T
+        @ projected_root
+        / s
+        @ np.linalg.pinv(innovation_covariance / s[:, None] / s[None, :], hermitian=True)
+        / s
     )

@@ -240,7 +240,7 @@ def passed_over(kept: FilterOutput, series: Series, before: int) -> list[PassedO
     return [PassedOver(before + int(n), (impossible[of == n] - series.offsets[n]).tolist()) for n in np.unique(of)]
 
 
-def covariances(kept: FilterOutput, series: Series) -> tuple[Array, Array]:
+def filtered_moments(kept: FilterOutput, series: Series) -> tuple[Array, Array]:
     """Filtered means and covariances, with infinite variances during the diffuse phase."""
     means, cov = kept.means, np.matmul(np.swapaxes(kept.roots, 1, 2), kept.roots)
     for n in np.flatnonzero(kept.diffuse_end > 0).tolist():

@@ -54,9 +54,9 @@ def _weights(series: Series, weight: Any) -> Array:
 
 
 def _total(collect: Any, model: Any, series: Series, w: Array) -> LinearStats:
-    def part(some: Series, before: int) -> LinearStats:
+    def part(part_series: Series, before: int) -> LinearStats:
         with np.errstate(all="ignore"):  # `fit` reports overflow
-            stats: LinearStats = collect(model, some, before, w[before : before + len(some.offsets) - 1])
+            stats: LinearStats = collect(model, part_series, before, w[before : before + len(part_series.offsets) - 1])
             return stats
 
     try:

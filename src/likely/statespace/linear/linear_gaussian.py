@@ -22,7 +22,7 @@ from likely.mixture.embedding import by_thirds, dense, embedded
 from likely.numerics import covariance_roots
 from likely.statespace.linear import kalman_filter as passes
 from likely.statespace.linear import linear_em, linear_simulation, predicted_observations
-from likely.statespace.linear.fixed_lag_smoother import lagged
+from likely.statespace.linear.fixed_lag_smoother import fixed_lag_part
 from likely.statespace.linear.forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.statespace.linear.kalman_filter import Series, Smoothed, States, read_only, series_of
 from likely.statespace.linear.kalman_smoother import smooth_part
@@ -30,7 +30,7 @@ from likely.statespace.linear.linear_em import LinearLearner
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.result_repr import linear_words
 from likely.statespace.linear.state_belief import DiffusePart, StateBelief, diffuse_moments
-from likely.statespace.linear.structural_models import ReadyMade
+from likely.statespace.linear.structural_models import StructuralModels
 from likely.statespace.nonlinear.state_space import StateSpace, as_distributions
 
 ME = "LinearGaussian"
@@ -49,7 +49,7 @@ class Matrices(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LinearGaussian(ReadyMade, Distribution):
+class LinearGaussian(StructuralModels, Distribution):
     """Linear-Gaussian state-space model: x_t = A x_{t−1} + F u_t + w_t, y_t = C x_t + G u_t + v_t.
 
     w ~ N(0, BBᵀ) is the process noise, v ~ N(0, DDᵀ) the observation noise (Durbin and Koopman; Herbst 8). One sample
@@ -230,12 +230,12 @@ class LinearGaussian(ReadyMade, Distribution):
         series = series_of(self, y, inputs)
         passed: list[PassedOver] = []
 
-        def part(some: Series, before: int) -> tuple[Array, Array, Array]:
-            kept = passes.filter_part(self, some)
-            passed.extend(passes.passed_over(kept, some, before))
-            return *passes.covariances(kept, some), kept.total
+        def one_part(series_part: Series, before: int) -> tuple[Array, Array, Array]:
+            kept = passes.filter_part(self, series_part)
+            passed.extend(passes.passed_over(kept, series_part, before))
+            return *passes.filtered_moments(kept, series_part), kept.total
 
-        found = _arranged(y, series, passes.map_parts(part, series))
+        found = _arranged(y, series, passes.map_parts(one_part, series))
         tell_of_passed(passed, f"{ME}.filter")
         return States(*found)
 
@@ -251,22 +251,22 @@ class LinearGaussian(ReadyMade, Distribution):
         if lag is not None:
             lag = whole(lag, 0, f"{ME}.smooth", "lag")
 
-        def part(some: Series, before: int) -> tuple[Any, ...]:
+        def one_part(series_part: Series, before: int) -> tuple[Any, ...]:
             if lag is not None:
-                kept, mean, cov = lagged(self, some, before, lag)
-                passed.extend(passes.passed_over(kept, some, before))
+                kept, mean, cov = fixed_lag_part(self, series_part, before, lag)
+                passed.extend(passes.passed_over(kept, series_part, before))
                 return mean, cov, kept.total
-            kept, mean, cov, lag_one = smooth_part(self, some, before)
-            passed.extend(passes.passed_over(kept, some, before))
+            kept, mean, cov, lag_one = smooth_part(self, series_part, before)
+            passed.extend(passes.passed_over(kept, series_part, before))
             return mean, cov, kept.total, lag_one
 
-        found = _arranged(y, series, passes.map_parts(part, series))
+        found = _arranged(y, series, passes.map_parts(one_part, series))
         tell_of_passed(passed, f"{ME}.smooth")
         return Smoothed(*found) if lag is None else States(*found)
 
     def draw_states(self, y: Any, n: int, rng: Generator, inputs: Any = None) -> Any:
         """Simulation smoother: n draws of the states (n, T, d) from p(x | y) of one sequence (Durbin, Koopman 2002)."""
-        return linear_simulation.drawn_states(self, y, n, rng, inputs)
+        return linear_simulation.simulation_smoother(self, y, n, rng, inputs)
 
     def observed(self, states: Any, inputs: Any = None) -> States:
         """Mean C x (+ G u) and covariance C P Cᵀ + R of the observations given states of one sequence.

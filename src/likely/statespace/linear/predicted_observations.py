@@ -18,7 +18,7 @@ from likely.statespace.linear import kalman_filter as passes
 from likely.statespace.linear import linear_e_step as moments
 from likely.statespace.linear.kalman_filter import Series, States, series_of
 from likely.statespace.linear.kalman_smoother import smooth_part
-from likely.statespace.linear.linear_simulation import drawn_states
+from likely.statespace.linear.linear_simulation import simulation_smoother
 from likely.statespace.linear.sums_of_models import observed_covariance
 
 ME = "LinearGaussian"
@@ -33,7 +33,7 @@ def observation_moments(model: Any, states: Any, inputs: Any) -> States:
         series = series_of(model, np.full((len(mean), model.dim), np.nan), inputs)
         assert series.inputs is not None
         out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
-    return States(out, spd.symmetric(_spread(C, np.asarray(states.covariance), R)), states.log_prob)
+    return States(out, spd.symmetric(_propagated(C, np.asarray(states.covariance), R)), states.log_prob)
 
 
 def one_step_predictions(model: Any, y: Any, inputs: Any) -> States:
@@ -47,11 +47,11 @@ def one_step_predictions(model: Any, y: Any, inputs: Any) -> States:
     intercept = series.intercept[1:] if series.inputs is not None else series.intercept
     moved = np.matmul(A, found.mean[:-1, :, None])[:, :, 0] + intercept
     mean = np.concatenate([first.mean[None], moved])[: len(series.y)]
-    covariance = np.concatenate([first.covariance[None], _spread(A, found.covariance[:-1], Q)])[: len(series.y)]
+    covariance = np.concatenate([first.covariance[None], _propagated(A, found.covariance[:-1], Q)])[: len(series.y)]
     return observation_moments(model, States(mean, covariance, found.log_prob), inputs)
 
 
-def _spread(A: Array, P: Array, noise: Array) -> Array:
+def _propagated(A: Array, P: Array, noise: Array) -> Array:
     """A P Aᵀ + noise; entries with infinite variance have covariance 0 with the others."""
     moved = observed_covariance(A, P)
     diffuse = np.isinf(np.diagonal(moved, axis1=1, axis2=2))
@@ -67,26 +67,30 @@ def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> An
     mean = _path(model, y, inputs, series, rng)
     t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], np.diff(series.offsets))
     C, R = model.matrices.C, model.observation_covariance.reshape(-1, model.dim, model.dim)
-    believed = np.matmul(C[np.minimum(t, len(C) - 1)], mean[:, :, None])[:, :, 0]
-    out, hidden = series.y.copy(), np.isnan(series.y)
-    for at, seen, noise in _alike(hidden, t, R):
-        lift, left = moments.missing_regression(noise, seen) if len(seen) else (np.zeros((model.dim, 0)), noise)
-        gone = np.setdiff1d(np.arange(model.dim), seen)
-        off = (series.y[at] - believed[at])[:, seen]
-        out[np.ix_(at, gone)] = (believed[at] + off @ lift.T)[:, gone]
+    predicted = np.matmul(C[np.minimum(t, len(C) - 1)], mean[:, :, None])[:, :, 0]
+    out, is_missing = series.y.copy(), np.isnan(series.y)
+    for at, observed, noise in _groups(is_missing, t, R):
+        regression, conditional_covariance = (
+            moments.missing_regression(noise, observed) if len(observed) else (np.zeros((model.dim, 0)), noise)
+        )
+        missing = np.setdiff1d(np.arange(model.dim), observed)
+        residuals = (series.y[at] - predicted[at])[:, observed]
+        out[np.ix_(at, missing)] = (predicted[at] + residuals @ regression.T)[:, missing]
         if rng is not None:
-            out[np.ix_(at, gone)] += (rng.standard_normal((len(at), model.dim)) @ covariance_roots.root(left))[:, gone]
+            out[np.ix_(at, missing)] += (
+                rng.standard_normal((len(at), model.dim)) @ covariance_roots.root(conditional_covariance)
+            )[:, missing]
     if model.feedthrough is not None and series.inputs is not None:
         out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
     return out if is_one(y) else Ragged(out, series.offsets)
 
 
-def _alike(hidden: Array, t: Index, R: Array) -> Iterator[tuple[Index, Index, Array]]:
+def _groups(is_missing: Array, t: Index, R: Array) -> Iterator[tuple[Index, Index, Array]]:
     """Groups of incomplete frames with the same observed entries and noise covariance: frames, entries, covariance."""
-    some = np.flatnonzero(hidden.any(axis=1))
-    keys = np.column_stack([hidden[some], np.minimum(t[some], len(R) - 1)])
+    incomplete = np.flatnonzero(is_missing.any(axis=1))
+    keys = np.column_stack([is_missing[incomplete], np.minimum(t[incomplete], len(R) - 1)])
     patterns, which, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    groups = np.split(some[np.argsort(which.ravel(), kind="stable")], np.cumsum(counts)[:-1])
+    groups = np.split(incomplete[np.argsort(which.ravel(), kind="stable")], np.cumsum(counts)[:-1])
     for at, key in zip(groups, patterns, strict=False):  # no patterns, and one empty group, if nothing is missing
         yield at, np.flatnonzero(key[:-1] == 0), R[key[-1]]
 
@@ -97,5 +101,5 @@ def _path(model: Any, y: Any, inputs: Any, series: Series, rng: Generator | None
         found = passes.map_parts(lambda part, a: smooth_part(model, part, a, lag_one=False)[1], series)
         return np.concatenate([np.empty((0, model.states)), *found])
     whole = Ragged.of(y) if inputs is None else with_covariates(y, inputs)
-    drawn = [drawn_states(model, one, 1, rng, None)[0] for one in whole if len(one)]
+    drawn = [simulation_smoother(model, one, 1, rng, None)[0] for one in whole if len(one)]
     return np.concatenate([np.empty((0, model.states)), *drawn])

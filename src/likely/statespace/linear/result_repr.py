@@ -48,8 +48,8 @@ def matrix_words(a: Any) -> str:
     """
     if np.size(a) > SMALL:
         return "×".join(map(str, np.shape(a)))
-    told = [", ".join(f"{x:.6g}" for x in row) for row in np.atleast_2d(a).tolist()]
-    return "[" + (", ".join(f"[{row}]" for row in told) if np.ndim(a) > 1 else told[0]) + "]"
+    rows_text = [", ".join(f"{x:.6g}" for x in row) for row in np.atleast_2d(a).tolist()]
+    return "[" + (", ".join(f"[{row}]" for row in rows_text) if np.ndim(a) > 1 else rows_text[0]) + "]"
 
 
 def start_words(model: Any) -> str:

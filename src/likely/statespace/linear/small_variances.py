@@ -65,7 +65,7 @@ class Scatters(NamedTuple):
     explained: Array
     rounded: Array
     n: float
-    whitened: Array  # (2, 2): of every and of known, where the covariance changes, as in `LinearStats`
+    whitened: Array  # (2, 2): of total and of explained, of a time-varying covariance, as in `LinearStats`
 
     def inside(self, at: Any) -> Scatters:
         """Scatters of a block."""
@@ -98,7 +98,7 @@ def _scatters(model: Any, total: LinearStats, explained: LinearStats) -> Iterato
     P, squares = (total.transition_gram - explained.transition_gram)[:d, :d], np.diagonal(explained.transition_gram)[:d]
     A = total.transition[:, :d]
     moved = np.maximum(np.diagonal(P), np.einsum("ij,jk,ik->i", A, P, A))
-    seen = np.einsum("ij,jk,ik->i", total.observation, explained.observation_gram, total.observation)
+    observed_squares = np.einsum("ij,jk,ik->i", total.observation, explained.observation_gram, total.observation)
     first = model.initial_mean**2 * total.n_initial + np.diagonal(explained.initial_scatter)
     yield (
         "process_covariance",
@@ -115,7 +115,7 @@ def _scatters(model: Any, total: LinearStats, explained: LinearStats) -> Iterato
         Scatters(
             total.observation_scatter,
             explained.observation_scatter,
-            _rounded(0.0, seen),
+            _rounded(0.0, observed_squares),
             float(total.n_observed),
             whitened[1],
         ),

@@ -14,7 +14,7 @@ from likely.numerics.spd import is_symmetric
 from likely.statespace.linear.sums_of_models import added, blocks, kron
 
 
-class ReadyMade:
+class StructuralModels:
     """Constructors of structural models as a `LinearGaussian`, and their sum `+`.
 
     Everywhere `initial=(mean, covariance)` is the distribution of the initial state: (d,) and (d, d), or a number or
