@@ -141,7 +141,7 @@ def test_the_same_bits_again():
         ({"targets": [likelihood], "ess_threshold": 2}, DomainError, "0 … 1"),
         ({"likelihood": likelihood, "temperatures": [0.5, 0.2, 1.0]}, DomainError, "rise"),
         ({"likelihood": likelihood, "temperatures": []}, DomainError, "rise"),
-        ({"targets": [likelihood], "temperatures": [1.0]}, DomainError, "temper a likelihood"),
+        ({"targets": [likelihood], "temperatures": [1.0]}, DomainError, "temperatures need a likelihood"),
         ({"likelihood": likelihood, "n_particles": 0}, DomainError, "n_particles must be"),
         ({"likelihood": likelihood, "mcmc_steps": -1}, DomainError, "mcmc_steps"),
         ({"likelihood": likelihood, "resample": "no"}, DomainError, "resample"),

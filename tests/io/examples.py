@@ -561,7 +561,7 @@ STATES: dict[str, Callable[[], Any]] = {
     "linear-gaussian with inputs": driven_states,
     "state belief": lambda: known_trend().belief_after([1.0, 2.0]),
     "state belief, start unknown": lambda: unknown_trend().belief_after([1.0]),
-    "loose": lambda: unknown_trend().initial_belief().loose,
+    "loose": lambda: unknown_trend().initial_belief().diffuse_part,
     "continuous": lambda: lk.LinearSDE.constant_velocity(dim=2, spectral_density=0.1),
     "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, (2.5, [1.0]))[0],
     "particle belief": lambda: lk.ParticleBelief(

@@ -9,7 +9,7 @@ from likely import DataError, Serial, Stop
 from likely.core.fit_loop import iterate
 from likely.numerics.covariance_roots import is_covariance
 from likely.statespace.linear.linear_structure import variance_labels
-from likely.statespace.linear.quasi_newton import learned
+from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from tests.properties.compare import arrays_of
 from tests.reliability.linear_problems import KINDS, Problem, problem
 
@@ -116,7 +116,7 @@ def search(kind: str, seeds: range) -> None:
         try:
             ends.append(climbs(problem(kind, seed)))
         except DataError as error:  # a start that the sequences do not determine
-            assert kind == "diffuse" and "diffuse start" in str(error), f"{kind}, seed {seed}: {error}"
+            assert kind == "diffuse" and "diffuse initial state" in str(error), f"{kind}, seed {seed}: {error}"
         except Exception as error:
             raise AssertionError(f"{kind}, seed {seed}") from error
     assert ends.count("impossible") < len(seeds) / 2 and ends.count("climbed") > len(seeds) / 2
@@ -141,7 +141,7 @@ def test_climbing_never_falls_and_is_no_worse_than_em(kind):
         with np.errstate(all="ignore"):
             if not in_form(p):
                 p = Problem(p.start.refit(p.start.collect(p.x, p.weight)), p.x, p.weight, p.prior)
-            report = learned(p.start, p.data, p.prior, Stop(60, 1e-8))
+            report = fit_quasi_newton(p.start, p.data, p.prior, Stop(60, 1e-8))
             steps = iterate(p.start, p.data, prior=report.prior, engine=Serial())
             plain = [next(steps) for _ in range(12)][-1]
         slack = 1e-9 * max(abs(report.objective), 1.0)

@@ -1,4 +1,4 @@
-"""Laplace's approximation: a bell over the highest peak, as wide as the peak is curved."""
+"""Laplace approximation: a Gaussian at the mode of a density, with its curvature, and the evidence."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from likely.numerics import finite_differences
 from likely.numerics.special import LOG_2PI
 
 ME = "laplace_approximation"
-CLIMBS = 200  # steps of the quasi-Newton climb in one round
-ROUNDS = 12  # new units, Newton steps
-SETTLED = 1e-6  # distance from the peak, in standard deviations
-ROUND = 0.1  # of that half, before a peak is called no parabola
-NO_PEAK = 1e-3  # a peak falls by ½ within a standard deviation; what falls by less has no top here
+BFGS_STEPS = 200  # steps of BFGS in one round
+ROUNDS = 12  # rounds of BFGS, rescaling and a Newton step
+CONVERGED = 1e-6  # distance from the mode, in standard deviations
+NOT_QUADRATIC = 0.1  # smallest decrease of log f one standard deviation from the mode; a parabola has ½
+NO_MODE = 1e-3  # with a smaller decrease there is no maximum here
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LaplaceApproximation:
-    """What a peak looks like: its place, the Gaussian about it, and the integral under that.
+    """Laplace approximation of a density: mode, Gaussian with its precision, and log-evidence.
 
     >>> import likely as lk
     >>> lk.laplace_approximation(lambda z: 3 * np.log(z[0]) - z[0] if z[0] > 0 else -np.inf, [1.0])
-    LaplaceApproximation(mode=[3.], deviation=[1.7321], log_evidence=1.7641, converged: 1e-06 deviations from the peak)
+    LaplaceApproximation(mode=[3.], deviation=[1.7321], log_evidence=1.7641, converged: 1e-06 deviations from the mode)
     """
 
     mode: Array  # (d,)
@@ -45,7 +45,7 @@ class LaplaceApproximation:
 
     @property
     def deviation(self) -> Array:
-        """The standard deviation of each coordinate (d,)."""
+        """Standard deviation per coordinate (d,)."""
         return np.sqrt(self.distribution.variance)
 
     def __repr__(self) -> str:
@@ -59,18 +59,18 @@ class LaplaceApproximation:
 
 def laplace_approximation(
     log_density: Callable[[Any], Any], x0: Any, *, gradient: Callable[[Array], Any] | None = None,
-    hessian: Callable[[Array], Any] | None = None, scale: Any = None, steps: int = CLIMBS,
+    hessian: Callable[[Array], Any] | None = None, scale: Any = None, steps: int = BFGS_STEPS,
 ) -> LaplaceApproximation:  # fmt: skip
-    """The Gaussian with the mode and the curvature of a density f that need not be normalized (Herbst 4.4).
+    """Laplace approximation of a density f that need not be normalized (Herbst 4.4; Bishop 4.4).
 
     q(z) = N(z | z₀, A⁻¹) with A = −∇∇ log f(z₀), and ∫ f ≈ f(z₀) (2π)^{d/2} / √det A. `log_density` takes one point
-    (d,) and gives a number, or rows (n, d) and gives (n,), which is faster; −inf is "impossible". `gradient` (d,) and
-    `hessian` (d, d) of log f at a point are found by differences where they are not given. `scale` (d,) says how far
-    the coordinates of the start may be off; it need not be right.
+    (d,) and gives a number, or rows (n, d) and gives (n,), which is faster; −inf is a density of 0. `gradient` (d,) and
+    `hessian` (d, d) of log f at a point are finite differences unless given. `scale` (d,) is a rough distance of x0
+    from the mode per coordinate.
 
-    A climb by BFGS, then Newton's steps in the units of the peak. Refused: a start that is impossible or NaN, a
-    stationary point that is no peak, a density that rises for ever. What did not settle says so
-    (`converged`, `reason`) and warns.
+    BFGS, then Newton steps in units of the curvature at the mode. Errors: x0 of density 0 or NaN, a stationary point
+    that is not a maximum, an unbounded density. A search that did not converge is reported (`converged`, `reason`) with
+    a warning.
 
     >>> found = laplace_approximation(lambda z: -0.5 * ((z - [1.0, 2.0]) ** 2 / [1.0, 4.0]).sum(axis=-1), [0.0, 0.0])
     >>> found.mode.round(6), found.distribution.covariance_matrix.round(6).tolist()
@@ -80,43 +80,45 @@ def laplace_approximation(
         raise DomainError(sentence(ME, "log_density must be a function of a point (d,)", type(log_density).__name__))
     z = np.atleast_1d(parameter(x0, ME, "x0"))
     if z.ndim != 1 or not z.size:
-        raise ShapeError(sentence(ME, "start must be one point (d,)", z.shape))
-    f = _Watched(log_density, z)
-    peak = _looked_at(f, _climbed(f, _Slopes(f, gradient, hessian), _first_point(f, z), _units(z, scale), int(steps)))
-    if not peak.converged:
-        tell(sentence(ME, "the climb should settle", peak.reason, "start nearer to the peak, or give gradient="))
-    return _report(f, peak)
+        raise ShapeError(sentence(ME, "x0 must be one point (d,)", z.shape))
+    f = _LogDensity(log_density, z)
+    mode = _checked_mode(
+        f, _maximized(f, _Derivatives(f, gradient, hessian), _first_point(f, z), _units(z, scale), int(steps))
+    )
+    if not mode.converged:
+        tell(sentence(ME, "the search should converge", mode.reason, "start nearer to the mode, or give gradient="))
+    return _report(f, mode)
 
 
-# ------------------------------------------------------------------ the function itself
+# ------------------------------------------------------------------ the log-density
 
 
-class _Watched:
-    """log f of rows, whether the caller's function takes rows or one point; counts how often it was asked."""
+class _LogDensity:
+    """log f of rows, for functions of rows or of one point; counts the evaluations."""
 
     def __init__(self, f: Callable[[Any], Any], z: Array) -> None:
-        self.f, self.asked = f, 0
+        self.f, self.n_evaluations = f, 0
         self.by_rows = self._takes_rows(z)
 
     def _takes_rows(self, z: Array) -> bool:
-        """d + 2 rows that give d + 2 numbers: a function of one point gives something else, or stumbles."""
+        """True if d + 2 rows give d + 2 numbers: a function of one point gives something else, or raises."""
         rows = np.repeat(z[None], len(z) + 2, axis=0)
         try:
             with np.errstate(all="ignore"):
                 found = np.asarray(self.f(rows), dtype=np.float64)
-        except Exception:  # whatever a function of one point does with a table
+        except Exception:  # a function of one point may raise anything
             return False
         return found.shape == (len(rows),) and bool(not np.isfinite(found[0]) or (found == found[0]).all())
 
     def __call__(self, points: Array) -> Array:
-        self.asked += len(points)
+        self.n_evaluations += len(points)
         with np.errstate(all="ignore"):
             if self.by_rows:
                 return self._all(points)
             return np.array([self._one(p) for p in points])
 
     def _all(self, points: Array) -> Array:
-        """Of rows at once; a function that gives a bare number for one row, as SciPy's do, is as good."""
+        """log f of all rows at once; a function may return a scalar for one row, as SciPy's do."""
         found = np.asarray(self.f(points), dtype=np.float64)
         if found.size != len(points):
             expected = "log_density must give (n,) for rows (n, d), however many"
@@ -134,20 +136,20 @@ class _Watched:
         return float(self(point[None])[0])
 
 
-class _Slopes(NamedTuple):
-    """Gradient and curvature in the units of a root: given, or by differences."""
+class _Derivatives(NamedTuple):
+    """Gradient and Hessian in the units of a root: given, or by finite differences."""
 
-    f: _Watched
+    f: _LogDensity
     gradient: Callable[[Array], Any] | None
     hessian: Callable[[Array], Any] | None
 
-    def slope(self, z: Array, root: Array, beside: float = finite_differences.BESIDE) -> Array:
+    def gradient_at(self, z: Array, root: Array, beside: float = finite_differences.BESIDE) -> Array:
         if self.gradient is not None:
             return np.asarray(self._given(self.gradient, z, (len(z),), "gradient") @ root)
         return finite_differences.gradient(self.f, z, root, beside)
 
-    def bend(self, z: Array, value: float, root: Array) -> Array:
-        """−∂²/∂u∂uᵀ log f."""
+    def negative_hessian(self, z: Array, value: float, root: Array) -> Array:
+        """Negative Hessian −∂²/∂u∂uᵀ log f."""
         d = len(z)
         if self.hessian is not None:
             return np.asarray(-(root.T @ self._given(self.hessian, z, (d, d), "hessian") @ root))
@@ -163,24 +165,24 @@ class _Slopes(NamedTuple):
         return found
 
 
-# ------------------------------------------------------------------------- the climb
+# ------------------------------------------------------------------------- optimization
 
 
-class _Peak(NamedTuple):
+class _Mode(NamedTuple):
     z: Array
     value: float
     root: Array  # (d, d): units, z = mode + root u
-    bend: Array  # (d, d): −∂² log f in these units
-    slope: Array  # (d,): in these units
+    negative_hessian: Array  # (d, d): negative Hessian −∂² log f in these units
+    slope: Array  # (d,): gradient in these units
     converged: bool
     reason: str
 
 
-def _first_point(f: _Watched, z: Array) -> tuple[Array, float]:
+def _first_point(f: _LogDensity, z: Array) -> tuple[Array, float]:
     value = f.at(z)
     if not math.isfinite(value):
         what = "NaN" if math.isnan(value) else "impossible (−inf)" if value < 0 else "infinite"
-        raise DomainError(sentence(ME, "log_density must be finite at the start", what, "start where it is"))
+        raise DomainError(sentence(ME, "log_density must be finite at x0", what, "choose another x0"))
     return z, value
 
 
@@ -193,51 +195,51 @@ def _units(z: Array, scale: Any) -> Array:
     return np.diag(s)
 
 
-def _climbed(f: _Watched, slopes_of: _Slopes, first: tuple[Array, float], root: Array, steps: int) -> _Peak:
-    """Rounds: climb in the present units, take the curvature as the new unit, until a Newton step is tiny."""
-    (z, value), reason = first, f"no peak within {ROUNDS} rounds"
-    for turn in range(ROUNDS):
-        z, value, root = _bfgs(f, slopes_of, z, value, root, steps if turn == 0 else 25)
-        root, bend = _bent(f, slopes_of, z, value, root)
-        slope = slopes_of.slope(z, root)
-        step = _newton(bend, slope)
-        z, value, moved = _line(f, z, value, root @ step, float(slope @ step))
-        if np.linalg.norm(step) < SETTLED or (not moved and np.linalg.norm(step) < 1e-3):
-            near = max(SETTLED, float(np.linalg.norm(step)))
-            return _Peak(z, value, root, bend, slope, True, f"{near:.0e} deviations from the peak")
-    return _Peak(z, value, root, bend, slope, False, reason)
+def _maximized(f: _LogDensity, derivatives: _Derivatives, first: tuple[Array, float], root: Array, steps: int) -> _Mode:
+    """Rounds of BFGS in the present units and rescaling by the curvature, until a Newton step is tiny."""
+    (z, value), reason = first, f"no maximum within {ROUNDS} rounds"
+    for round_ in range(ROUNDS):
+        z, value, root = _bfgs(f, derivatives, z, value, root, steps if round_ == 0 else 25)
+        root, negative_hessian = _rescaled(f, derivatives, z, value, root)
+        slope = derivatives.gradient_at(z, root)
+        step = _newton(negative_hessian, slope)
+        z, value, accepted = _line(f, z, value, root @ step, float(slope @ step))
+        if np.linalg.norm(step) < CONVERGED or (not accepted and np.linalg.norm(step) < 1e-3):
+            near = max(CONVERGED, float(np.linalg.norm(step)))
+            return _Mode(z, value, root, negative_hessian, slope, True, f"{near:.0e} deviations from the mode")
+    return _Mode(z, value, root, negative_hessian, slope, False, reason)
 
 
-def _bent(f: _Watched, slopes_of: _Slopes, z: Array, value: float, root: Array) -> tuple[Array, Array]:
-    """Units in which the peak is round, as far as it is a peak, and the curvature seen in them."""
+def _rescaled(f: _LogDensity, derivatives: _Derivatives, z: Array, value: float, root: Array) -> tuple[Array, Array]:
+    """Units in which the negative Hessian is near the identity, where it is positive, and the Hessian in them."""
     for _ in range(6):
-        bend = slopes_of.bend(z, value, root)
-        if not np.isfinite(bend).all():
-            root = 0.1 * root  # the ring went over an edge
+        negative_hessian = derivatives.negative_hessian(z, value, root)
+        if not np.isfinite(negative_hessian).all():
+            root = 0.1 * root  # some points had density 0
             continue
-        values, vectors = np.linalg.eigh(0.5 * (bend + bend.T))
+        values, vectors = np.linalg.eigh(0.5 * (negative_hessian + negative_hessian.T))
         if ((values > 0.3) & (values < 3.0)).all():
-            return root, bend
+            return root, negative_hessian
         size = np.clip(np.abs(values), 1e-6 * max(np.abs(values).max(), 1e-12), None)
         root = root @ (vectors / np.sqrt(size))
-    bend = slopes_of.bend(z, value, root)
-    if not np.isfinite(bend).all():
-        expected = "log_density must be finite about its peak"
+    negative_hessian = derivatives.negative_hessian(z, value, root)
+    if not np.isfinite(negative_hessian).all():
+        expected = "log_density must be finite about its mode"
         raise DomainError(
-            sentence(ME, expected, f"NaN or −inf beside {_shown(z)}", "is the peak at the edge of what is possible?")
+            sentence(ME, expected, f"NaN or −inf near {_shown(z)}", "is the mode at the boundary of the support?")
         )
-    return root, bend
+    return root, negative_hessian
 
 
-def _newton(bend: Array, slope: Array) -> Array:
-    """The step to the top of the parabola; where it opens upwards, along the slope. At most five units."""
-    values, vectors = np.linalg.eigh(0.5 * (bend + bend.T))
+def _newton(negative_hessian: Array, slope: Array) -> Array:
+    """Newton step with absolute eigenvalues (uphill along directions of wrong curvature), at most five units long."""
+    values, vectors = np.linalg.eigh(0.5 * (negative_hessian + negative_hessian.T))
     step = vectors @ ((vectors.T @ slope) / np.maximum(np.abs(values), 1e-3))
     return np.asarray(step * min(1.0, 5.0 / max(float(np.linalg.norm(step)), 1e-300)))
 
 
-def _line(f: _Watched, z: Array, value: float, step: Array, rise: float) -> tuple[Array, float, bool]:
-    """The step, halved until it goes up."""
+def _line(f: _LogDensity, z: Array, value: float, step: Array, rise: float) -> tuple[Array, float, bool]:
+    """Backtracking line search: the step, halved until log f increases sufficiently."""
     for half in range(40):
         ahead = z + step * 0.5**half
         found = f.at(ahead)
@@ -247,105 +249,109 @@ def _line(f: _Watched, z: Array, value: float, step: Array, rise: float) -> tupl
 
 
 def _bfgs(
-    f: _Watched, slopes_of: _Slopes, z: Array, value: float, root: Array, steps: int
+    f: _LogDensity, derivatives: _Derivatives, z: Array, value: float, root: Array, steps: int
 ) -> tuple[Array, float, Array]:
-    """Broyden, Fletcher, Goldfarb and Shanno's climb in the units of root; the units follow the curvature."""
-    inverse, slope = np.eye(len(z)), _finite_slope(slopes_of, z, root)
+    """Maximization by BFGS in the units of root."""
+    inverse, slope = np.eye(len(z)), _finite_gradient(derivatives, z, root)
     for _ in range(steps):
         step = inverse @ slope
         rise = float(slope @ step)
         if rise < 1e-8:
             break
         step *= min(1.0, 10.0 / max(float(np.linalg.norm(step)), 1e-300))
-        ahead, found, moved = _line(f, z, value, root @ step, float(slope @ step))
-        if not moved:
+        ahead, found, accepted = _line(f, z, value, root @ step, float(slope @ step))
+        if not accepted:
             break
-        went = np.asarray(np.linalg.solve(root, ahead - z), dtype=np.float64)
-        after = _finite_slope(slopes_of, ahead, root)
-        inverse = _updated(inverse, went, slope - after)
+        step_taken = np.asarray(np.linalg.solve(root, ahead - z), dtype=np.float64)
+        after = _finite_gradient(derivatives, ahead, root)
+        inverse = _updated(inverse, step_taken, slope - after)
         z, value, slope = ahead, found, after
         if not np.abs(z).max() < 1e100:
-            _refuse_endless(z)
+            _refuse_unbounded(z)
     return z, value, root
 
 
-def _finite_slope(slopes_of: _Slopes, z: Array, root: Array) -> Array:
+def _finite_gradient(derivatives: _Derivatives, z: Array, root: Array) -> Array:
     for beside in (finite_differences.BESIDE, 1e-6, 1e-8):
-        found = slopes_of.slope(z, root, beside)
+        found = derivatives.gradient_at(z, root, beside)
         if np.isfinite(found).all():
             return found
-    remedy = "is the start at the edge of what is possible?"
-    raise DomainError(sentence(ME, "log_density must have a slope", f"NaN or −inf beside {_shown(z)}", remedy))
+    remedy = "is x0 at the boundary of the support?"
+    raise DomainError(sentence(ME, "log_density must have a gradient", f"NaN or −inf near {_shown(z)}", remedy))
 
 
-def _updated(inverse: Array, went: Array, fell: Array) -> Array:
-    """The inverse curvature after a step: unchanged where the function did not bend downwards along it."""
-    bend = float(went @ fell)
-    if bend <= 1e-12 * float(np.linalg.norm(went) * np.linalg.norm(fell)) or bend < 1e-300:
+def _updated(inverse: Array, step_taken: Array, gradient_decrease: Array) -> Array:
+    """BFGS update of the inverse Hessian; longer steps if log f is not concave along the step."""
+    negative_hessian = float(step_taken @ gradient_decrease)
+    if (
+        negative_hessian <= 1e-12 * float(np.linalg.norm(step_taken) * np.linalg.norm(gradient_decrease))
+        or negative_hessian < 1e-300
+    ):
         return 4.0 * inverse if np.abs(inverse).max() < 1e60 else inverse
-    left = np.eye(len(went)) - np.outer(went, fell) / bend
-    return np.asarray(left @ inverse @ left.T + np.outer(went, went) / bend)
+    left = np.eye(len(step_taken)) - np.outer(step_taken, gradient_decrease) / negative_hessian
+    return np.asarray(left @ inverse @ left.T + np.outer(step_taken, step_taken) / negative_hessian)
 
 
-# ------------------------------------------------------------------- what was found
+# ------------------------------------------------------------------- checks and result
 
 
-def _looked_at(f: _Watched, peak: _Peak) -> _Peak:
-    """A peak curves down in all directions; a deviation away it is lower, by a half if it is a parabola."""
-    values, vectors = np.linalg.eigh(0.5 * (peak.bend + peak.bend.T))
-    noise = 1e-12 * abs(peak.value)
+def _checked_mode(f: _LogDensity, mode: _Mode) -> _Mode:
+    """Check of the mode: negative curvature in all directions, and a decrease of about ½ one deviation away."""
+    values, vectors = np.linalg.eigh(0.5 * (mode.negative_hessian + mode.negative_hessian.T))
+    noise = 1e-12 * abs(mode.value)
     if not (values > max(1e-4, noise / finite_differences.AROUND[1] ** 2)).all():
-        _refuse_direction(f, peak, peak.root @ vectors[:, 0], float(values[0]))
-    away = (peak.root @ (vectors / np.sqrt(values))).T
-    falls = peak.value - f(np.concatenate([peak.z + away, peak.z - away]))
-    if (falls < NO_PEAK).any():
-        _refuse_endless(peak.z)
+        _refuse_direction(f, mode, mode.root @ vectors[:, 0], float(values[0]))
+    away = (mode.root @ (vectors / np.sqrt(values))).T
+    falls = mode.value - f(np.concatenate([mode.z + away, mode.z - away]))
+    if (falls < NO_MODE).any():
+        _refuse_unbounded(mode.z)
     least = float(0.5 * (falls[: len(away)] + falls[len(away) :]).min())
-    if least < ROUND:
-        reason = f"the peak is no parabola: a deviation away log f falls by {least:.2g}, not by 0.5"
-        return peak._replace(converged=False, reason=reason)
-    return peak
+    if least < NOT_QUADRATIC:
+        reason = f"log f is not quadratic: one deviation from the mode it decreases by {least:.2g}, not by 0.5"
+        return mode._replace(converged=False, reason=reason)
+    return mode
 
 
-def _refuse_noise(peak: _Peak, bend: float) -> None:
-    """A curvature that rounding alone could have made says nothing of valleys."""
-    rounding = 1e-12 * abs(peak.value) / finite_differences.AROUND[1] ** 2
-    if rounding > 1e-2 and abs(bend) <= rounding:
-        expected = "log f must be near 0 at its peak, so that its curvature can be told from rounding"
-        raise DomainError(sentence(ME, expected, f"{peak.value:.3g}", "subtract a constant from log_density"))
+def _refuse_noise(mode: _Mode, negative_hessian: float) -> None:
+    """Refuse a curvature that may be rounding alone."""
+    rounding = 1e-12 * abs(mode.value) / finite_differences.AROUND[1] ** 2
+    if rounding > 1e-2 and abs(negative_hessian) <= rounding:
+        expected = "log f must be near 0 at its mode, so that its curvature exceeds rounding"
+        raise DomainError(sentence(ME, expected, f"{mode.value:.3g}", "subtract a constant from log_density"))
 
 
-def _refuse_direction(f: _Watched, peak: _Peak, way: Array, bend: float) -> None:
-    ahead = f(np.stack([peak.z + 1e3 * way, peak.z - 1e3 * way]))
-    if (ahead > peak.value + 1e-12 * (1 + abs(peak.value))).any():
-        _refuse_endless(peak.z)
-    _refuse_noise(peak, bend)
-    seen = f"{'no curvature' if abs(bend) < 0.1 else 'a valley'} along {_shown(way / np.linalg.norm(way))}"
+def _refuse_direction(f: _LogDensity, mode: _Mode, direction: Array, negative_hessian: float) -> None:
+    ahead = f(np.stack([mode.z + 1e3 * direction, mode.z - 1e3 * direction]))
+    if (ahead > mode.value + 1e-12 * (1 + abs(mode.value))).any():
+        _refuse_unbounded(mode.z)
+    _refuse_noise(mode, negative_hessian)
+    kind = "no curvature" if abs(negative_hessian) < 0.1 else "a valley"
+    got = f"{kind} along {_shown(direction / np.linalg.norm(direction))}"
     expected, remedy = (
-        "−∇∇ log f must be positive definite at a peak",
-        "start elsewhere, or take out what it does not tell",
+        "−∇∇ log f must be positive definite at a mode",
+        "choose another x0, or remove parameters that f does not determine",
     )
-    raise DomainError(sentence(ME, expected, f"{seen} at {_shown(peak.z)}", remedy))
+    raise DomainError(sentence(ME, expected, f"{got} at {_shown(mode.z)}", remedy))
 
 
-def _refuse_endless(z: Array) -> None:
-    expected = "log_density must have a highest point"
-    raise DomainError(sentence(ME, expected, f"one that does not fall beyond {_shown(z)}", "add a prior, or bound it"))
+def _refuse_unbounded(z: Array) -> None:
+    expected, got = "log_density must have a maximum", f"one that does not decrease beyond {_shown(z)}"
+    raise DomainError(sentence(ME, expected, got, "add a prior, or bound it"))
 
 
-def _report(f: _Watched, peak: _Peak) -> LaplaceApproximation:
-    inverse = np.linalg.inv(peak.root)
-    precision = inverse.T @ (0.5 * (peak.bend + peak.bend.T)) @ inverse
-    values, vectors = np.linalg.eigh(0.5 * (peak.bend + peak.bend.T))
-    half = peak.root @ (vectors / np.sqrt(values))
+def _report(f: _LogDensity, mode: _Mode) -> LaplaceApproximation:
+    inverse = np.linalg.inv(mode.root)
+    precision = inverse.T @ (0.5 * (mode.negative_hessian + mode.negative_hessian.T)) @ inverse
+    values, vectors = np.linalg.eigh(0.5 * (mode.negative_hessian + mode.negative_hessian.T))
+    half = mode.root @ (vectors / np.sqrt(values))
     covariance = half @ half.T
-    log_det = float(np.log(values).sum() - 2 * np.linalg.slogdet(peak.root)[1])
-    evidence = peak.value + 0.5 * (len(peak.z) * LOG_2PI - log_det)
+    log_det = float(np.log(values).sum() - 2 * np.linalg.slogdet(mode.root)[1])
+    evidence = mode.value + 0.5 * (len(mode.z) * LOG_2PI - log_det)
     return LaplaceApproximation(
-        mode=peak.z, distribution=Gaussian(peak.z, 0.5 * (covariance + covariance.T)),
+        mode=mode.z, distribution=Gaussian(mode.z, 0.5 * (covariance + covariance.T)),
         precision=0.5 * (precision + precision.T),
-        log_evidence=float(evidence), log_density=peak.value, gradient=peak.slope @ inverse, converged=peak.converged,
-        reason=peak.reason, evaluations=f.asked,
+        log_evidence=float(evidence), log_density=mode.value, gradient=mode.slope @ inverse, converged=mode.converged,
+        reason=mode.reason, evaluations=f.n_evaluations,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Robbins and Monro: a step along each observation's own slope, smaller every time, ends where the slopes cancel."""
+"""Stochastic approximation (Robbins and Monro): online maximum likelihood by stochastic (natural) gradient steps."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ ME = "RobbinsMonro"
 FIRST_DRAWS, DRAWS = (
     512,
     128,
-)  # of the distribution itself, for its Fisher information: at first, and when it is looked at again
-LONGEST = 1.0  # a step, in deviations of what one observation tells: outliers and bad starts cannot throw it away
-FAR_OFF = 30.0  # deviations of one observation from which a start is no start, and the first rows make another
-BLOCK = 512  # rows that make it, or that tell at the end whether the estimate has settled
-UNSETTLED = 0.5, 10.0  # mean slope of the last rows, in deviations of one observation, and of their mean
-FIRST_LOOK = 256  # steps of a stream after which, and whenever they have doubled, it is told if it has not settled
-ENDS = ("Triangular", "Uniform")  # distributions whose likelihood has no slope at the ends that it learns
-RIDGE = 1e-6  # of the information: directions that rows do not tell of have none
+)  # draws of the distribution for its Fisher information: at first, and when it is estimated again
+LONGEST = 1.0  # longest step, in standard deviations of one observation's estimate: bounds the effect of outliers
+FAR_OFF = 30.0  # mean score of the first rows, in such deviations, from which they give another initial value
+BLOCK = 512  # rows for that initial value, and for the convergence check at the end
+NOT_CONVERGED = 0.5, 10.0  # mean score of the last rows, in deviations of one observation, and of their mean
+FIRST_LOOK = 256  # steps of a stream after which, and at each doubling, convergence is checked
+ENDS = ("Triangular", "Uniform")  # distributions whose likelihood has no gradient at the bounds it learns
+RIDGE = 1e-6  # of the information: regularizes directions without information
 MOST = 10**8  # visits that weights may ask for: an hour, and some gigabytes
-LEG = 4096  # steps of a table between two averages of its path
+LEG = 4096  # steps of a table between two updates of the averaged path
 Slopes = Callable[[Array, int, int, int], Array]
 
 
 @dataclass(frozen=True, eq=False)
 class RunningEstimate(Value):
-    """What stochastic approximation believes after `count` steps; `distribution` is the answer.
+    """State of a stochastic approximation after `count` steps; `distribution` is the estimate.
 
     >>> import likely as lk
     >>> lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run([[1.0], [2.0]]).count
@@ -44,57 +44,57 @@ class RunningEstimate(Value):
     """
 
     rule: Any  # the RobbinsMonro that made it
-    theta: Array  # (P,): the last parameters, free of fences
-    # (P,): of all so far; θ_n counts n times: starts are forgotten as 1/N², for a third more variance than equal shares
+    theta: Array  # (P,): the last unconstrained parameters
+    # (P,): weighted mean of all so far, θ_n with weight n: initial values decay as 1/N², for a third more variance
     average: Array
-    fisher: Array  # (P, P): the information of one observation
+    fisher: Array  # (P, P): Fisher information of one observation
     count: int
-    drift: Array = field(default_factory=lambda: np.zeros(0))  # (P,): mean slope of the last 512 steps or so
+    drift: Array = field(default_factory=lambda: np.zeros(0))  # (P,): mean score of about the last 512 steps
 
     @cached_property
     def distribution(self) -> Any:
-        """The distribution at the averaged parameters, or at the last ones where averages were not asked for."""
+        """The distribution at the averaged parameters, or at the last ones without averaging."""
         return self.rule.distribution if self.count == 0 else self.rule._free.distribution(self.answer)
 
     @property
     def answer(self) -> Array:
-        """The parameters of that distribution, free of fences (P,)."""
+        """The unconstrained parameters of that distribution (P,)."""
         return self.average if self.rule.average else self.theta
 
     @cached_property
     def _solver(self) -> Array:
-        """(G + a little)⁻¹: found once for all steps that share G."""
+        """Regularized inverse of G, computed once for all steps that share G."""
         return _inverted(self.fisher)
 
 
 @dataclass(frozen=True, eq=False)
 class RobbinsMonro(Value):
-    """Maximum likelihood from a stream, for any distribution whose parameters can be freed (Herbst 2.3.4).
+    """Online maximum likelihood by stochastic approximation, for distributions with unconstrained parameters.
 
     > θ_N = θ_{N−1} + a_{N−1} G⁻¹ ∂ log p(x_N | θ_{N−1}) / ∂θ,   a_{N−1} = step / (N + delay)^power
 
     θ holds logarithms of positive parameters, log-odds of probabilities, factors of covariances (`declare_free` adds
     distributions). G is the Fisher information (`natural=True`, Amari's natural gradient), estimated from draws of the
     distribution itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average of
-    the path (Polyak and Ruppert), whose variance is near that of maximum likelihood. `learn` names parameters; others
-    stay.
+    the path (Polyak–Ruppert averaging), whose variance is near that of maximum likelihood. `learn` names the learned
+    parameters; the others stay fixed (Robbins and Monro 1951; Herbst 2.3.4).
 
-    natural=False is the rule as Robbins and Monro wrote it: the slope itself times a. Then `step` has units, about
-    one over the information of one row in each parameter: a step ten times too long jumps about or leaves all
-    bounds (which is told, or an error where no number is left), one ten times too short creeps. Nothing is bounded or
-    begun anew; that it has not settled is told all the same. With average=False, power=1 and step=σ² the mean of a
-    Gaussian is the running mean.
+    natural=False is the original rule: the gradient itself times a. Then `step` has units, about one over the
+    information of one row per parameter: a step ten times too long oscillates or diverges (with a warning, or an error
+    if it overflows), one ten times too short is slow. Steps are not bounded and the initial value is not replaced;
+    missing convergence is reported all the same. With average=False, power=1 and step=σ² the mean of a Gaussian is the
+    running mean.
 
-    With natural=True a step is never longer than one deviation, and `run` looks at its first rows (512 at most): where
-    they lie 30 deviations or more from the start, maximum likelihood on them makes another. At the end it looks at the
-    last rows and tells if their slopes do not cancel, so that the estimate has not settled. Rows that the distribution
-    rules out are refused, and so are distributions that are learned by their ends, which have no slope there.
+    With natural=True a step is never longer than one standard deviation, and `run` checks its first rows (512 at most):
+    if they lie 30 deviations or more from the initial value, maximum likelihood on them gives another. At the end it
+    warns if the mean score of the last rows is not near 0, so that the estimate has not converged. Rows of density 0
+    are refused, and so are distributions that are learned by their bounds, where the likelihood has no gradient.
 
-    It is followed like any learner (`lk.follow`, `lk.step`): a row is scored by the distribution before it, then
-    learned from. A stream has no end to look at: whether slopes cancel is told after 256 steps, 512, 1024, ….
+    It can be used online (`lk.follow`, `lk.step`): each row is first scored by the current distribution, then learned.
+    In a stream convergence is checked after 256 steps, 512, 1024, ….
 
-    Built-in distributions have formulas for slopes: some 30 µs a row, and 250 µs for a full Gaussian of 10 columns,
-    which has 65 parameters. Rows with gaps and other distributions take differences (some milliseconds).
+    Built-in distributions have analytic scores: some 30 µs per row, and 250 µs for a full Gaussian of 10 columns, which
+    has 65 parameters. Rows with missing values and other distributions use finite differences (some milliseconds).
 
     >>> import likely as lk
     >>> plain = {"natural": False, "average": False, "learn": ("mean",)}
@@ -120,12 +120,12 @@ class RobbinsMonro(Value):
             expected = "power must lie in (½, 1]: steps must add up to infinity, their squares must not"
             raise DomainError(sentence(ME, expected, self.power))
         if type(self.distribution).__name__ in ENDS:
-            expected = "the likelihood must have a slope in every parameter"
+            expected = "the likelihood must have a gradient in every parameter"
             raise DomainError(
-                sentence(ME, expected, f"{type(self.distribution).__name__}, learned by its ends", "use its fit")
+                sentence(ME, expected, f"{type(self.distribution).__name__}, learned by its bounds", "use its fit")
             )
         self._set(learn=learn, step=float(self.step), delay=float(self.delay), power=float(self.power))
-        self._free  # noqa: B018  # what cannot be freed is refused now
+        self._free  # noqa: B018  # refuses distributions without unconstrained parameters
 
     @cached_property
     def _free(self) -> FreeParameters:
@@ -138,52 +138,52 @@ class RobbinsMonro(Value):
     # --------------------------------------------------------------- as a filter
 
     def initial_belief(self) -> RunningEstimate:
-        """The distribution as it was given."""
+        """The initial estimate: the given distribution."""
         theta = self._free.start
         fisher = self._information(theta, FIRST_DRAWS, 0) if self.natural else np.eye(len(theta))
-        still = np.zeros(len(theta))
-        return RunningEstimate.trusted(rule=self, theta=theta, average=theta, fisher=fisher, count=0, drift=still)
+        zero = np.zeros(len(theta))
+        return RunningEstimate.trusted(rule=self, theta=theta, average=theta, fisher=fisher, count=0, drift=zero)
 
     def predict(self, belief: RunningEstimate) -> RunningEstimate:
-        """Parameters do not move by themselves."""
+        """Prediction step: parameters are constant."""
         return belief
 
     def update(self, belief: RunningEstimate, y: Any, weight: float = 1.0) -> tuple[RunningEstimate, float]:
-        """The estimate once a row, or a block of rows as one step, is seen; and the block's log p before."""
+        """Update step with a row, or a block of rows as one step; returns the estimate and the block's log p before."""
         x = self._rows(y)
-        each, logs = self._scores_and_logs(belief.theta, x, belief.answer)
-        after = self._after(belief, _mean(each, weight))
-        if self._ran_away(after):
-            self._tell_runaway(belief, after)
+        scores, logs = self._scores_and_logs(belief.theta, x, belief.answer)
+        after = self._after(belief, _mean(scores, weight))
+        if self._has_diverged(after):
+            self._warn_diverged(belief, after)
         elif after.count >= FIRST_LOOK and after.count & (after.count - 1) == 0:
-            self._tell_drift(after)
+            self._warn_drift(after)
         return after, float(logs.sum())
 
-    def _after(self, belief: RunningEstimate, slope: Array) -> RunningEstimate:
-        """One step along a slope (P,)."""
+    def _after(self, belief: RunningEstimate, score: Array) -> RunningEstimate:
+        """One gradient step with the mean score (P,)."""
         count = belief.count + 1
-        theta = self._step(belief.theta, belief._solver, slope, count)
-        _refuse_endless(float(theta.dot(theta)), count)
-        drift = belief.drift if belief.drift.shape == slope.shape else np.zeros(len(slope))
-        drift = drift + (slope - drift) * (1 / min(count, BLOCK))
+        theta = self._step(belief.theta, belief._solver, score, count)
+        _refuse_infinite(float(theta.dot(theta)), count)
+        drift = belief.drift if belief.drift.shape == score.shape else np.zeros(len(score))
+        drift = drift + (score - drift) * (1 / min(count, BLOCK))
         average = belief.average + (theta - belief.average) * (2 / (count + 1))
-        return self._further(belief, theta, average, drift, count)
+        return self._next_estimate(belief, theta, average, drift, count)
 
-    def _step(self, theta: Array, solver: Array, slope: Array, count: int) -> Array:
-        """θ after one step; a table is thousands of them, and each NumPy call counts."""
+    def _step(self, theta: Array, solver: Array, score: Array, count: int) -> Array:
+        """θ after one step; tables take thousands of steps, so NumPy calls are few."""
         a = self.step / (count + self.delay) ** self.power
         if not self.natural:
-            return np.asarray(theta + a * slope)
-        step = solver.dot(slope)
-        length = a * math.sqrt(max(slope.dot(step), 0.0))
+            return np.asarray(theta + a * score)
+        step = solver.dot(score)
+        length = a * math.sqrt(max(score.dot(step), 0.0))
         step *= a if length <= LONGEST else a * LONGEST / length
         step += theta
         return np.asarray(step)
 
-    def _further(
+    def _next_estimate(
         self, belief: RunningEstimate, theta: Array, average: Array, drift: Array, count: int
     ) -> RunningEstimate:
-        """The estimate at a later θ; at times its information is looked at again."""
+        """The estimate at a later θ; at some steps the Fisher information is estimated again."""
         parts = {"rule": self, "theta": theta, "average": average, "drift": drift, "count": count}
         if count != self._next_look(count - 1):
             return RunningEstimate.trusted(fisher=belief.fisher, _solver=belief._solver, **parts)
@@ -191,13 +191,13 @@ class RobbinsMonro(Value):
         return RunningEstimate.trusted(fisher=belief.fisher + (fresh - belief.fisher) / 8, **parts)
 
     def _next_look(self, count: int) -> int:
-        """The step after `count` that looks at the information: sixteen while a stream doubles; 0 for none."""
+        """The next step that estimates the Fisher information: sixteen per doubling of the count; 0 for none."""
         if not self.natural:
             return 0
         return count + 1 if count < 16 else math.ceil(2 ** ((math.floor(16 * math.log2(count) + 1e-9) + 1) / 16) - 1e-9)
 
     def run(self, x: Any, weight: Any = None, batch: int = 1, belief: RunningEstimate | None = None) -> RunningEstimate:
-        """The estimate after a whole table, `batch` rows per step, in their order.
+        """Estimate from a whole table, `batch` rows per step, in their order.
 
         A whole weight of k visits a row k times; a fraction of a visit is a shorter step; 0 is absence.
         """
@@ -205,76 +205,76 @@ class RobbinsMonro(Value):
             raise DomainError(sentence(ME, "batch must be a whole number above 0", batch))
         x = _plain(x)
         at, share = _visits(x, weight)
-        belief = before = self._started(x, at) if belief is None else belief
-        starts, slopes_of, done = range(0, len(at), int(batch)), self._slopes_of(x, at), 0
+        belief = before = self._initial_estimate(x, at) if belief is None else belief
+        starts, scores_of, done = range(0, len(at), int(batch)), self._scores_of(x, at), 0
         while done < len(starts):
             leg = slice(done, done + min(max(self._next_look(belief.count) - belief.count, 1), LEG))
             edges = [(start, start + int(batch)) for start in starts[leg]]
-            each = share[leg].tolist() if batch == 1 else [float(share[a:b].mean()) for a, b in edges]
-            belief = self._walked(belief, slopes_of, edges, each)
+            fractions = share[leg].tolist() if batch == 1 else [float(share[a:b].mean()) for a, b in edges]
+            belief = self._run_steps(belief, scores_of, edges, fractions)
             done = leg.stop
-        if self._ran_away(belief):
-            self._tell_runaway(before, belief)
+        if self._has_diverged(belief):
+            self._warn_diverged(before, belief)
         else:
-            self._tell_unsettled(belief, x, at)
+            self._warn_unless_converged(belief, x, at)
         return belief
 
-    def _walked(
-        self, belief: RunningEstimate, slopes_of: Slopes, edges: list[tuple[int, int]], shares: list[float]
+    def _run_steps(
+        self, belief: RunningEstimate, scores_of: Slopes, edges: list[tuple[int, int]], shares: list[float]
     ) -> RunningEstimate:
-        """Some steps that share one information; averages of the path are taken of all of them together."""
-        theta, solver, count, path, slopes = belief.theta, belief._solver, belief.count, [], []
+        """Steps that share one Fisher information; the averaged path is updated once for all of them."""
+        theta, solver, count, path, scores = belief.theta, belief._solver, belief.count, [], []
         for (start, stop), share in zip(edges, shares, strict=True):
             count += 1
-            slope = _mean(slopes_of(theta, start, stop, count), share)
-            theta = self._step(theta, solver, slope, count)
+            score = _mean(scores_of(theta, start, stop, count), share)
+            theta = self._step(theta, solver, score, count)
             path.append(theta)
-            slopes.append(slope)
-        _refuse_endless(float(theta.dot(theta)), count)
+            scores.append(score)
+        _refuse_infinite(float(theta.dot(theta)), count)
         n = np.arange(belief.count + 1.0, count + 1.0)
         before = belief.count * (belief.count + 1.0)
         average = (before * belief.average + 2 * (n @ np.array(path))) / (count * (count + 1.0))
-        recent = np.array(slopes[-BLOCK:])
+        recent = np.array(scores[-BLOCK:])
         old = min(belief.count, BLOCK) - max(len(recent) - max(BLOCK - belief.count, 0), 0)
         drift = recent.sum(axis=0) / (len(recent) + max(old, 0))
         if old > 0 and belief.drift.shape == drift.shape:
             drift = drift + belief.drift * (old / (len(recent) + old))
-        return self._further(belief, theta, average, drift, count)
+        return self._next_estimate(belief, theta, average, drift, count)
 
-    def _slopes_of(self, x: Any, at: Index) -> Slopes:
-        """(θ, start, stop, count) ↦ slopes of these visits: by formula if there is one and the rows allow it."""
+    def _scores_of(self, x: Any, at: Index) -> Slopes:
+        """(θ, start, stop, count) ↦ scores of these visits: analytic if available for these rows."""
         formulas = self._formulas
         found = formulas.table(x) if formulas is not None else None
 
         def differences(theta: Array, start: int, stop: int, count: int) -> Array:
-            _refuse_endless(float(theta.dot(theta)), count)
+            _refuse_infinite(float(theta.dot(theta)), count)
             rows = self._rows(_taken(x, at[start:stop]))
-            each, logs = self._free.scores_and_logs(theta, rows, theta)
+            scores, logs = self._free.scores_and_logs(theta, rows, theta)
             _refuse_impossible(logs, rows)
-            return each
+            return scores
 
         if found is None or formulas is None:
             return differences
         z, fine = found[0][at], found[1][at]
-        whole, scores, near = bool(fine.all()), formulas.scores, formulas.near
+        whole, analytic, near = bool(fine.all()), formulas.scores, formulas.near
 
-        def slopes(theta: Array, start: int, stop: int, count: int) -> Array:
+        def scores(theta: Array, start: int, stop: int, count: int) -> Array:
             if near(theta) and (whole or fine[start:stop].all()):
-                return scores(theta, z[start:stop])
+                return analytic(theta, z[start:stop])
             return differences(theta, start, stop, count)
 
-        return slopes
+        return scores
 
-    # ------------------------------------------------------------ starts and ends
+    # ------------------------------------------------------------ initial value and convergence
 
-    def _started(self, x: Any, at: Index) -> RunningEstimate:
-        """The distribution as it was given, or what the first rows make of one that is far off."""
+    def _initial_estimate(self, x: Any, at: Index) -> RunningEstimate:
+        """The given distribution, or the maximum-likelihood estimate of the first rows if it is far off."""
         start = self.initial_belief()
         if not self.natural or not len(at):
             return start
         first = self._rows(_taken(x, at[:BLOCK]))
-        slope = self._scores(start.theta, first).mean(axis=0)
-        if self._deviations(slope, start.fisher) < FAR_OFF:
+        score = self._scores(start.theta, first).mean(axis=0)
+        if self._deviations(score, start.fisher) < FAR_OFF:
             return start
         theta = self._refitted(start.theta, first)
         return start.replace(theta=theta, average=theta, fisher=self._information(theta, FIRST_DRAWS, 0))
@@ -290,38 +290,38 @@ class RobbinsMonro(Value):
             return theta
         return found if found.shape == theta.shape and np.isfinite(found).all() else theta
 
-    def _tell_unsettled(self, belief: RunningEstimate, x: Any, at: Index) -> None:
+    def _warn_unless_converged(self, belief: RunningEstimate, x: Any, at: Index) -> None:
         last = at[-BLOCK:]
         if len(last) >= 32:
-            slope = self._scores(belief.answer, self._rows(_taken(x, last))).mean(axis=0)
-            self._tell_slope(slope, belief, len(last))
+            score = self._scores(belief.answer, self._rows(_taken(x, last))).mean(axis=0)
+            self._warn_score(score, belief, len(last))
 
-    def _ran_away(self, belief: RunningEstimate) -> bool:
-        """Whether a parameter is beyond its bound, where distributions no longer change and slopes seem to cancel."""
+    def _has_diverged(self, belief: RunningEstimate) -> bool:
+        """Whether a parameter is beyond its bound, where distributions no longer change and scores vanish."""
         fences = self._free.fences
         return bool((np.abs(belief.theta) >= fences).any() or (np.abs(belief.answer) >= fences).any())
 
-    def _tell_runaway(self, before: RunningEstimate, belief: RunningEstimate) -> None:
-        if not self._ran_away(before):
-            expected = "parameters must stay within the range of numbers, so the run has diverged"
-            remedy = "begin nearer, or take a smaller step" if self.natural else "take a smaller step, or natural=True"
+    def _warn_diverged(self, before: RunningEstimate, belief: RunningEstimate) -> None:
+        if not self._has_diverged(before):
+            expected = "parameters must stay finite, but the run has diverged"
+            remedy = "use a smaller step, or " + ("a better initial value" if self.natural else "natural=True")
             tell(sentence(ME, expected, f"one beyond it by step {belief.count}", remedy))
 
-    def _tell_drift(self, belief: RunningEstimate) -> None:
-        """The same for a stream, whose last rows are gone: their mean slope was kept."""
-        self._tell_slope(belief.drift, belief, min(belief.count, BLOCK))
+    def _warn_drift(self, belief: RunningEstimate) -> None:
+        """The same for a stream, from the running mean of the scores."""
+        self._warn_score(belief.drift, belief, min(belief.count, BLOCK))
 
-    def _tell_slope(self, slope: Array, belief: RunningEstimate, rows: int) -> None:
-        away = self._deviations(slope, self._information(belief.answer, FIRST_DRAWS, belief.count))
-        if away > UNSETTLED[0] and away * math.sqrt(rows / len(slope)) > UNSETTLED[1]:
-            expected = "slopes of the last rows should cancel, so the estimate has not settled"
-            remedy = "begin nearer, or see more rows" if self.natural else "change step, or take natural=True"
+    def _warn_score(self, score: Array, belief: RunningEstimate, rows: int) -> None:
+        away = self._deviations(score, self._information(belief.answer, FIRST_DRAWS, belief.count))
+        if away > NOT_CONVERGED[0] and away * math.sqrt(rows / len(score)) > NOT_CONVERGED[1]:
+            expected = "the mean score of the last rows should be near 0, so the estimate has not converged"
+            remedy = "use a better initial value, or more rows" if self.natural else "change step, or use natural=True"
             tell(sentence(ME, expected, f"{away:.2g} deviations", remedy))
 
     @staticmethod
-    def _deviations(slope: Array, fisher: Array) -> float:
-        """A mean slope in deviations of what one observation tells."""
-        return math.sqrt(max(float(slope @ _inverted(fisher) @ slope), 0.0))
+    def _deviations(score: Array, fisher: Array) -> float:
+        """Length of a mean score in standard deviations of one observation's estimate."""
+        return math.sqrt(max(float(score @ _inverted(fisher) @ score), 0.0))
 
     # -------------------------------------------------------------------- inside
 
@@ -336,27 +336,27 @@ class RobbinsMonro(Value):
         return a[None] if a.ndim == 1 and dim == len(a) and dim != 1 else a
 
     def _information(self, theta: Array, draws: int, count: int) -> Array:
-        """The mean of g gᵀ over draws of the distribution at θ; keyed by the step, so that updates are pure."""
+        """Fisher information: the mean of g gᵀ over draws at θ; keyed by the step, so that updates are pure."""
         x = self._free.distribution(theta).sample(draws, np.random.default_rng([self.random_state, count]))
         g = self._scores(theta, x)
         return np.asarray(g.T @ g / len(g))
 
     def _scores(self, theta: Array, x: Any) -> Array:
-        """∂ log p(x_i | θ) / ∂θ (n, P), by formula where there is one."""
-        z = self._clean(x, theta)
+        """Scores ∂ log p(x_i | θ) / ∂θ (n, P), analytic if available."""
+        z = self._analytic_rows(x, theta)
         return self._free.scores(theta, x) if z is None else self._formulas.scores(theta, z)  # type: ignore[union-attr]
 
     def _scores_and_logs(self, theta: Array, x: Any, point: Array) -> tuple[Array, Array]:
-        """The same, and log p(x_i | point); rows that the distribution rules out are refused."""
-        z = self._clean(x, theta, point)
+        """The same, and log p(x_i | point); rows of density 0 are refused."""
+        z = self._analytic_rows(x, theta, point)
         if z is not None and self._formulas is not None:
             return self._formulas.scores(theta, z), self._formulas.logs(point, z)
-        each, logs = self._free.scores_and_logs(theta, x, point)
+        scores, logs = self._free.scores_and_logs(theta, x, point)
         _refuse_impossible(logs, x)
-        return each, logs
+        return scores, logs
 
-    def _clean(self, x: Any, *points: Array) -> Array | None:
-        """Rows as the formulas want them; None where there are none, or a row has a gap or cannot be."""
+    def _analytic_rows(self, x: Any, *points: Array) -> Array | None:
+        """Rows in the form of the analytic scores; None if not available, or a row has missing values or density 0."""
         formulas = self._formulas
         found = formulas.table(x) if formulas is not None else None
         if found is None or formulas is None or not found[1].all() or not all(map(formulas.near, points)):
@@ -364,37 +364,37 @@ class RobbinsMonro(Value):
         return found[0]
 
 
-def _refuse_endless(size: float, count: int) -> None:
+def _refuse_infinite(size: float, count: int) -> None:
     if not size < math.inf:
-        raise DomainError(sentence(ME, "the path must stay finite", f"infinity at step {count}", "take a smaller step"))
+        raise DomainError(sentence(ME, "the path must stay finite", f"infinity at step {count}", "use a smaller step"))
 
 
-def _mean(slopes: Array, weight: float) -> Array:
-    """The mean of slopes (n, P), times a weight."""
-    mean = slopes[0] if len(slopes) == 1 else slopes.mean(axis=0)
+def _mean(scores: Array, weight: float) -> Array:
+    """Mean of scores (n, P), times a weight."""
+    mean = scores[0] if len(scores) == 1 else scores.mean(axis=0)
     return mean if weight == 1 else mean * weight
 
 
 def _inverted(fisher: Array) -> Array:
-    """(G + a little)⁻¹: a millionth of what is known of each parameter, for parameters have unlike units."""
-    known = np.sqrt(np.diagonal(fisher))
-    unit = np.where(known > 0, known, 1.0)
-    alike = fisher / unit / unit[:, None]
-    np.fill_diagonal(alike, 1 + RIDGE)  # also of a parameter that no draw told of: its step is the slope itself
-    return np.asarray(np.linalg.inv(alike) / unit / unit[:, None])
+    """Regularized inverse (G + ridge)⁻¹, the ridge a millionth of the diagonal: independent of units."""
+    deviation = np.sqrt(np.diagonal(fisher))
+    unit = np.where(deviation > 0, deviation, 1.0)
+    scaled = fisher / unit / unit[:, None]
+    np.fill_diagonal(scaled, 1 + RIDGE)  # also for a parameter without information: its step is the score itself
+    return np.asarray(np.linalg.inv(scaled) / unit / unit[:, None])
 
 
 def _refuse_impossible(logs: Array, x: Any) -> None:
     if np.isneginf(logs).any():
         i = int(np.argmax(np.isneginf(logs)))
-        expected = "rows must be possible under the distribution"
+        expected = "rows must have positive density under the distribution"
         raise DataError(
-            sentence(ME, expected, f"{np.asarray(x)[i].tolist()}", "drop it, or take a distribution that allows it")
+            sentence(ME, expected, f"{np.asarray(x)[i].tolist()}", "drop it, or use a distribution with larger support")
         )
 
 
 def _visits(x: Any, weight: Any) -> tuple[Index, Array]:
-    """Which row each visit takes, and what share of a visit it is."""
+    """Row index of each visit, and its fraction of a visit."""
     n = n_rows(x)
     w = weights(weight, n, ME)
     if w is None:
@@ -410,7 +410,7 @@ def _visits(x: Any, weight: Any) -> tuple[Index, Array]:
 
 
 def _plain(x: Any) -> Any:
-    """Lists, and data frames of numbers, as arrays; other things that have rows as they are."""
+    """Lists, and data frames of numbers, as arrays; other tables unchanged."""
     if isinstance(x, list | tuple):
         return np.asarray(x)
     if not hasattr(x, "iloc"):
@@ -420,7 +420,7 @@ def _plain(x: Any) -> Any:
 
 
 def _taken(x: Any, at: Index) -> Any:
-    """Some rows, by their numbers: a data frame would look for their names."""
+    """Rows by position, also of a data frame."""
     if hasattr(x, "iloc"):
         return x.iloc[at]
     return x[at] if hasattr(x, "shape") else np.asarray(x)[at]

@@ -1,10 +1,10 @@
-"""Sequential Monte Carlo: from a distribution that is easy to draw from, by small steps, to one that is not.
+"""Sequential Monte Carlo sampler: tempering, sequences of targets, data added in pieces, and growing spaces.
 
-Targets γ_0 = initial, γ_1, …, γ_K are densities up to a constant. At each step particles are weighted by
-γ_k / γ_{k−1}; when few of them count they are drawn anew and moved by Markov steps that leave γ_k alone. The mean
-weights multiply to an estimate of ∫γ_K: the evidence   (Del Moral, Doucet, Jasra 2006; Chopin 2002). Targets may live
-on spaces that grow, γ_k(x₁ … x_k): each step then draws x_k from a proposal, and the weights divide by its density
-(sequential importance sampling with resampling; Doucet, de Freitas and Gordon 2001).
+Targets γ_0 = initial, γ_1, …, γ_K are unnormalized densities. At each step particles are weighted by γ_k / γ_{k−1};
+when the effective sample size is small they are resampled and moved by MCMC steps that leave γ_k invariant. The product
+of the mean weights estimates ∫γ_K: the evidence (Del Moral, Doucet, Jasra 2006; Chopin 2002). Targets may be on growing
+spaces, γ_k(x₁ … x_k): each step then draws x_k from a proposal, and the weights are divided by its density (sequential
+importance sampling with resampling; Doucet, de Freitas and Gordon 2001).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from likely.statespace.particle.proposals import is_poor
 from likely.statespace.particle.resampling import resampled, scheme
 
 Log = Callable[[Array], Array]  # log-densities (N,) of states (N, d)
-GOOD = 0.3  # share of accepted steps that a random walk aims at: between the best for one dimension and for many
+GOOD = 0.3  # target acceptance rate of the random walk: between the optimum for one dimension and for many
 WHOSE = "smc_sampler"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SMCResult:
-    """What K steps came to: particles of the last target, and what each step did.
+    """Result of an SMC sampler: particles of the last target, and diagnostics per step.
 
     >>> import likely as lk, numpy as np
     >>> def likelihood(x):
@@ -45,24 +45,24 @@ class SMCResult:
 
     belief: ParticleBelief  # of the last target: mean, covariance, quantile, expect, sample
     log_evidences: Array  # (K,): estimates of log ∫γ_k − log ∫γ_{k−1}
-    ess: Array  # (K,): effective number of particles, before they were drawn anew
-    accepted: Array  # (K,): share of Markov steps that were accepted; NaN where none were made
-    temperatures: Array | None  # (K,): exponents of the likelihood, where that was tempered
-    paths: Array | None = None  # (N, K, d): x₁ … x_K of each particle, where the space grew; weights: belief.weights
+    ess: Array  # (K,): effective sample size before resampling
+    accepted: Array  # (K,): acceptance rate of the MCMC steps; NaN without any
+    temperatures: Array | None  # (K,): exponents of the likelihood, if it was tempered
+    paths: Array | None = None  # (N, K, d): x₁ … x_K per particle, on growing spaces; weights: belief.weights
 
     @property
     def log_evidence(self) -> float:
-        """The estimate of log ∫γ_K, the initial distribution integrating to one."""
+        """Estimate of log ∫γ_K, with a normalized initial distribution."""
         return float(self.log_evidences.sum())
 
     @property
     def mean(self) -> Array:
-        """E[x] under the last target (d,)."""
+        """Mean E[x] under the last target (d,)."""
         return self.belief.mean
 
     @property
     def covariance(self) -> Array:
-        """Cov[x] under the last target (d, d)."""
+        """Covariance Cov[x] under the last target (d, d)."""
         return self.belief.covariance
 
     def __repr__(self) -> str:
@@ -74,21 +74,23 @@ def smc_sampler(
     pieces: Iterable[Log] | None = None, temperatures: Any = None, mcmc_steps: Any = None, resample: str = "systematic",
     ess_threshold: float = 0.5, random_state: int = 0, proposal: Callable[[Array], Any] | None = None,
 ) -> SMCResult:  # fmt: skip
-    """Particles of the last of some targets, and its evidence. What they are is said in one of three ways:
+    """Sequential Monte Carlo sampler: weighted particles of the last of a sequence of targets, and its evidence.
 
-    - **targets**: functions x (N, d) → log γ_k(x) (N,), one after another; the last is wanted.
-    - **likelihood**: a function x → log p(y | x). Targets are initial · likelihood^β, with β rising to 1 as fast as
+    - **targets**: functions x (N, d) → log γ_k(x) (N,), in order; the last is the one of interest.
+    - **likelihood**: a function x → log p(y | x). Targets are initial · likelihood^β, with β increasing to 1 as fast as
       `ess_threshold` allows, or by given **temperatures**.
-    - **pieces**: functions x → log p(y_k | x, y before): one more observation a step.
+    - **pieces**: functions x → log p(y_k | x, earlier y): one more observation per step.
+
+    Exactly one of these three is given.
 
     With a **proposal** the space grows: target k is a function of paths x (N, k, d) → log γ_k(x₁ … x_k) (N,). `initial`
-    is the density from which x₁ is drawn, and `proposal` a function of paths (N, k − 1, d) that gives the density of
-    x_k: a stack of N, one per path, or one for all. The paths are `found.paths`, and `found.belief` is of x_k alone.
+    is the density of x₁, and `proposal` a function of paths (N, k − 1, d) that returns the density of x_k: a stack of
+    N, one per path, or one for all. The paths are `found.paths`, and `found.belief` is that of x_k alone.
 
-    `initial` is a density. `mcmc_steps` is the number of random-walk Metropolis steps after particles were drawn anew
-    (None: 10, and 0 where the space grows), with 2.38² / d times their own covariance, scaled to accept about 30 %; or
-    a function (x, log_target, rng) → x that leaves the target alone (of paths, x is (N, k d), end to end).
-    With a kernel that learns from the particles the evidence is consistent, not unbiased.
+    `initial` is a density. `mcmc_steps` is the number of random-walk Metropolis steps after resampling (None: 10, and 0
+    on growing spaces), with 2.38² / d times the covariance of the particles, scaled to an acceptance rate of about 30
+    %; or a function (x, log_target, rng) → x that leaves the target invariant (of paths, x is (N, k d), concatenated).
+    With a kernel that adapts to the particles the evidence is consistent, not unbiased.
 
     >>> import likely as lk, numpy as np
     >>> seen = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2 - 0.5 * np.log(2 * np.pi)
@@ -96,7 +98,7 @@ def smc_sampler(
     >>> round(found.log_evidence, 1), found.mean.round(1).tolist()  # N(1 | 0, 2) and the posterior's mean
     (-1.5, [0.5])
 
-    Walks on a square grid that never return to a place, 12 of two steps and 36 of three:
+    Self-avoiding walks on a square grid, 12 of two steps and 36 of three:
 
     >>> way = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
     >>> def new_places(x):  # (N, k, 1) directions; −inf where a place comes twice
@@ -111,9 +113,9 @@ def smc_sampler(
     if sum(given is not None for given in (targets, likelihood, pieces)) != 1:
         raise DomainError(sentence(WHOSE, "one of targets, likelihood, pieces must be given", "none or several"))
     if temperatures is not None and likelihood is None:
-        raise DomainError(sentence(WHOSE, "temperatures temper a likelihood", "none", "pass likelihood="))
+        raise DomainError(sentence(WHOSE, "temperatures need a likelihood", "none", "pass likelihood="))
     if proposal is not None and targets is None:
-        raise DomainError(sentence(WHOSE, "proposal= goes with targets=", "likelihood= or pieces="))
+        raise DomainError(sentence(WHOSE, "a proposal needs targets=", "likelihood= or pieces="))
     if proposal is not None and not callable(proposal):
         raise DomainError(sentence(WHOSE, "proposal must be a function of paths", type(proposal).__name__))
     scheme(resample, WHOSE)
@@ -140,7 +142,7 @@ class _Rule:
 
 
 class _Cloud:
-    """Particles on their way: states, log-weights that add up to one, and the step that they have reached."""
+    """Particles of an SMC sampler: states, normalized log-weights, and the index of the current target."""
 
     def __init__(self, initial: Any, states: Array, seed: int) -> None:
         self.initial, self.states, self.seed, self.time, self.scale = initial, states, seed, 0, 1.0
@@ -153,19 +155,19 @@ class _Cloud:
         return cls(initial, as_states(initial.sample(n, keyed(seed, 0)), n, f"{WHOSE}: initial"), seed)
 
     def step(self, increments: Array, target: Log, rule: _Rule, always: bool = False) -> tuple[float, float, float]:
-        """Take in log γ_k − log γ_{k−1} (N,); move if few particles count. Increment of evidence, ESS, acceptance."""
+        """Reweight by log γ_k − log γ_{k−1} (N,), resample and move; returns evidence increment, ESS, acceptance."""
         self.time += 1
         self.logs, weights, news = normalized(self.logs + increments)
         if np.isneginf(news):
-            expected = f"some particle must be possible under target {self.time}"
-            raise DataError(sentence(WHOSE, expected, "none", "take more particles, or more targets between"))
+            expected = f"at least one particle must have positive density under target {self.time}"
+            raise DataError(sentence(WHOSE, expected, "none", "use more particles, or more intermediate targets"))
         ess = 1.0 / float(np.add.reduce(weights * weights))
         if not (always or is_poor(ess, len(self.logs), rule.threshold)):
             return news, ess, np.nan
         return news, ess, self._renewed(weights, target, rule)
 
     def _renewed(self, weights: Array, target: Log, rule: _Rule) -> float:
-        """Draw particles anew and move them; the share of steps that were accepted."""
+        """Resample and move the particles; returns the acceptance rate."""
         rng, n = keyed(self.seed, self.time, MOVE), len(weights)
         about = ParticleBelief.trusted(states=self.states, log_weights=self.logs)
         self.states = self.states[resampled(rule.resample, weights, n, rng)]
@@ -178,7 +180,7 @@ class _Cloud:
         return self._walk(rule.mcmc_steps, about, target, rng)
 
     def _walk(self, moves: int, about: ParticleBelief, target: Log, rng: Generator) -> float:
-        """Random-walk Metropolis; the scale of the next step follows how many were accepted."""
+        """Random-walk Metropolis steps; the scale adapts to the acceptance rate."""
         (n, d), taken = self.states.shape, 0
         if not moves:
             return np.nan
@@ -195,7 +197,7 @@ class _Cloud:
         return taken / (n * moves)
 
     def belief(self, last: int | None = None) -> ParticleBelief:
-        """What the particles say now; of paths, about the last place, of `last` entries."""
+        """The particles as a belief; of paths, that of the last `last` entries."""
         states = self.states if last is None else np.ascontiguousarray(self.states[:, -last:])
         return ParticleBelief.trusted(
             states=states, log_weights=self.logs, time=self.time, seed=self.seed, seen=True, before=None,
@@ -207,7 +209,7 @@ class _Cloud:
 
 
 def _given(cloud: _Cloud, targets: Iterable[Log]) -> Iterator[tuple[Array, Log]]:
-    """Targets as they come."""
+    """Increments and targets of a given sequence."""
     before = _checked(cloud.initial.log_prob, "initial")
     for k, target in enumerate(targets, 1):
         log = _checked(target, f"target {k}")
@@ -216,7 +218,7 @@ def _given(cloud: _Cloud, targets: Iterable[Log]) -> Iterator[tuple[Array, Log]]
 
 
 def _added(cloud: _Cloud, pieces: Iterable[Log]) -> Iterator[tuple[Array, Log]]:
-    """One more observation a step."""
+    """Increments and targets with one more observation per step."""
     prior, taken = _checked(cloud.initial.log_prob, "initial"), []
     for k, piece in enumerate(pieces, 1):
         taken.append(_checked(piece, f"piece {k}"))
@@ -224,9 +226,9 @@ def _added(cloud: _Cloud, pieces: Iterable[Log]) -> Iterator[tuple[Array, Log]]:
 
 
 def _grown(cloud: _Cloud, targets: Iterable[Log], proposal: Callable[[Array], Any]) -> Iterator[tuple[Array, Log]]:
-    """Each target has one more variable, which is drawn from the proposal; states are whole paths, end to end."""
+    """Growing spaces: each target has one more variable, drawn from the proposal; states are concatenated paths."""
     n, d = cloud.states.shape
-    before: Log = lambda x: np.zeros(len(x))  # noqa: E731  nothing is known of no variable
+    before: Log = lambda x: np.zeros(len(x))  # noqa: E731  the empty path has density 1
     drawn, old = _checked(cloud.initial.log_prob, "initial")(cloud.states), np.zeros(n)
     for k, target in enumerate(targets, 1):
         if k > 1:
@@ -244,7 +246,7 @@ def _of_paths(target: Any, k: int, d: int) -> Log:
 
 
 def _proposed(distribution: Any, n: int, d: int, k: int, rng: Generator) -> tuple[Array, Array]:
-    """x_k (N, d) drawn from the proposal's density, and its log-density (N,)."""
+    """Draws x_k (N, d) from the proposal, and their log-densities (N,)."""
     whose = f"{WHOSE}: proposal at step {k}"
     if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
         raise DomainError(sentence(whose, "a density of x must be given", type(distribution).__name__))
@@ -262,7 +264,7 @@ def _summed(parts: list[Log]) -> Log:
 
 
 def _tempered(cloud: _Cloud, likelihood: Log, rule: _Rule, temperatures: Any) -> SMCResult:
-    """initial · likelihood^β for rising β."""
+    """Tempering: targets initial · likelihood^β for increasing β."""
     log, prior = _checked(likelihood, "likelihood"), _checked(cloud.initial.log_prob, "initial")
     given = None if temperatures is None else _checked_temperatures(temperatures)
     betas: list[float] = []
@@ -288,7 +290,7 @@ def _warm(prior: Log, likelihood: Log, beta: float) -> Log:
 
 
 def _next_temperature(weights: Array, logs: Array, beta: float, threshold: float) -> float:
-    """The largest β up to 1 at which a share `threshold` of the particles that can count still does."""
+    """The largest β ≤ 1 with an effective sample size of `threshold` times that of the possible particles."""
     possible = np.isfinite(logs)
     weights, logs = weights[possible], logs[possible]
     wanted = threshold * len(logs)
@@ -311,7 +313,7 @@ def _next_temperature(weights: Array, logs: Array, beta: float, threshold: float
 
 
 def _checked(f: Any, name: str) -> Log:
-    """The same function, which must give one number below infinity for each of the states."""
+    """The function with a check: one number below infinity per state."""
     if not callable(f):
         raise DomainError(sentence(WHOSE, f"{name} must be a function of states (N, d)", type(f).__name__))
 
@@ -325,26 +327,27 @@ def _checked(f: Any, name: str) -> Log:
             raise DataError(sentence(WHOSE, expected, got, "try it on an array of that shape")) from error
         out = out.reshape(1) if out.ndim == 0 and len(x) == 1 else out
         if out.shape != (len(x),):
-            expected = f"{name} must give one log-density for each of the {len(x)} states"
+            expected = f"{name} must give one log-density per state ({len(x)})"
             raise DataError(sentence(WHOSE, expected, out.shape))
         if not (out < np.inf).all():
             at = int(np.flatnonzero(~(out < np.inf))[0])
             expected = f"{name} must give numbers below infinity"
-            raise DataError(sentence(WHOSE, expected, f"{out[at]} at {x[at].tolist()}", "−inf is for what cannot be"))
+            raise DataError(sentence(WHOSE, expected, f"{out[at]} at {x[at].tolist()}", "use −inf for density 0"))
         return out
 
     return log
 
 
 def _difference(new: Array, old: Array) -> Array:
-    """log γ_k − log γ_{k−1}; what was impossible has no weight left to change."""
+    """log γ_k − log γ_{k−1}; particles of density 0 keep weight 0."""
     with np.errstate(invalid="ignore"):
         return np.where(np.isneginf(old), -np.inf, new - old)
 
 
 def _refuse_nowhere(logs: Array) -> None:
     if np.isneginf(logs).all():
-        raise DataError(sentence(WHOSE, "likelihood must be positive at some particle", "0 at all", "take more"))
+        expected = "likelihood must be positive at some particle"
+        raise DataError(sentence(WHOSE, expected, "0 at all", "use more particles"))
 
 
 def _checked_moves(moves: Any) -> Any:
@@ -355,14 +358,14 @@ def _checked_threshold(threshold: Any, likelihood: Any, temperatures: Any) -> fl
     adaptive = likelihood is not None and temperatures is None
     wanted = share(threshold, WHOSE, "threshold")
     if adaptive and not 0 < wanted < 1:
-        raise DomainError(sentence(WHOSE, "threshold must lie between 0 and 1", threshold))
+        raise DomainError(sentence(WHOSE, "ess_threshold must lie between 0 and 1", threshold))
     return wanted
 
 
 def _checked_temperatures(temperatures: Any) -> list[float]:
     betas = [float(b) for b in temperatures]
     if not betas or betas[-1] != 1.0 or betas[0] <= 0 or any(b <= a for a, b in pairwise(betas)):
-        raise DomainError(sentence(WHOSE, "temperatures must rise from above 0 to 1", betas))
+        raise DomainError(sentence(WHOSE, "temperatures must increase from above 0 to 1", betas))
     return betas
 
 

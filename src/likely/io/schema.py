@@ -262,19 +262,20 @@ def honest_scatter(parts: Mapping[str, Any]) -> str:
     return "" if _symmetric(scatter.reshape(-1, d, d), unit.reshape(-1, d)) else "scatter must be symmetric"
 
 
-def loose_enough(parts: Mapping[str, Any]) -> str:
-    """Check the diffuse part of an initial state with q diffuse directions: q + 1 rows, at most q of them free."""
-    q = len(parts["point"])
-    if len(parts["rows"]) != q + 1:
-        return f"rows must have shape {(q + 1, q + 1)}"
-    return "" if 0 <= parts["free"] <= q else f"free must lie in 0 … {q}"
+def of_diffuse_directions(parts: Mapping[str, Any]) -> str:
+    """Shapes of a diffuse part of q directions: q + 1 information rows, and at most q free coordinates."""
+    q = len(parts["offset"])
+    if len(parts["information_root"]) != q + 1:
+        return f"information_root must have shape {(q + 1, q + 1)}"
+    return "" if 0 <= parts["n_free"] <= q else f"n_free must lie in 0 … {q}"
 
 
 def of_states_and_inputs(parts: Mapping[str, Any]) -> str:
-    """Check moments of states and of inputs."""
-    if parts["white"].shape != (2, 2):
-        return "white must have shape (2, 2)"
-    return "" if len(parts["before"]) >= len(parts["mean"]) else "before must have room for every state"
+    """Shapes of the moments of states and inputs agree."""
+    if parts["whitened_scatter"].shape != (2, 2):
+        return "whitened_scatter must have shape (2, 2)"
+    enough = len(parts["transition_gram"]) >= len(parts["initial_mean"])
+    return "" if enough else "transition_gram must have a row for every state"
 
 
 def no_negative_variance(parts: Mapping[str, Any]) -> str:
@@ -684,16 +685,16 @@ TABLE: dict[str, Entry] = {
         initial_mean=numbers("d"), initial_covariance=numbers("d d"), control=maybe(numbers("d k | T d k")),
         feedthrough=maybe(numbers("p k | T p k")), diffuse=maybe(numbers("d q")),
     ),
-    "Loose": entry(
-        lambda: import_module("likely.statespace.linear.state_belief").Loose,
-        loose_enough, mean=numbers("d"), root=numbers("d d"),
-        spread=numbers("d q"), basis=numbers("q q"), point=numbers("q"), rows=numbers("r r"), free=whole,
-        known=number(),
+    "DiffusePart": entry(
+        lambda: import_module("likely.statespace.linear.state_belief").DiffusePart,
+        of_diffuse_directions, mean=numbers("d"), root=numbers("d d"),
+        loadings=numbers("d q"), basis=numbers("q q"), offset=numbers("q"), information_root=numbers("r r"),
+        n_free=whole, log_prob=number(),
     ),
     "StateBelief": entry(
         lambda: import_module("likely.statespace.linear.state_belief").StateBelief,
         mean=numbers("d"), root=numbers("d d"),
-        loose=maybe(of_class("Loose")),
+        diffuse_part=maybe(of_class("DiffusePart")),
     ),
     "LinearSDE": entry(
         lambda: import_module("likely.statespace.continuous.linear_sde").LinearSDE, drift=numbers("d d"),
@@ -772,11 +773,12 @@ TABLE: dict[str, Entry] = {
     ),
     "LinearStats": entry(
         lambda: import_module("likely.statespace.linear.linear_stats").LinearStats,
-        of_states_and_inputs, n_initial=numbers("", 0),
-        first=numbers("d"), first_scatter=numbers("d d"), n_transitions=numbers("", 0), noise=numbers("d d"),
-        noise_by=numbers("d h"), before=numbers("h h"), seen=numbers("", 0), observed=numbers("p p"),
-        observed_by=numbers("p h"), states=numbers("h h"), mean=numbers("d"), move=numbers("d h"), emit=numbers("p h"),
-        white=numbers("w w"), entropy=numbers(""), frames=numbers("", 0),
+        of_states_and_inputs, n_initial=numbers("", 0), initial_sum=numbers("d"), initial_scatter=numbers("d d"),
+        n_transitions=numbers("", 0), process_scatter=numbers("d d"), transition_cross=numbers("d h"),
+        transition_gram=numbers("h h"), n_observed=numbers("", 0), observation_scatter=numbers("p p"),
+        observation_cross=numbers("p h"), observation_gram=numbers("h h"), initial_mean=numbers("d"),
+        transition=numbers("d h"), observation=numbers("p h"), whitened_scatter=numbers("w w"), entropy=numbers(""),
+        n_frames=numbers("", 0),
     ),
     "LinearPrior": entry(
         lambda: import_module("likely.statespace.linear.linear_em").LinearPrior, stats=of_class("LinearStats")

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, themed
-from likely.statespace.linear.sums_of_models import seen_covariance
+from likely.statespace.linear.sums_of_models import observed_covariance
 
 STRIPS = 6  # columns that get a strip of their own
 DOTS = 3000  # frames beyond which dots are drawn small and pale
@@ -87,7 +87,7 @@ def _signal(model: Any, found: Any, p: int, inputs: Any) -> tuple[Array, Array]:
     middle = np.einsum("tij,tj->ti", C, found.mean)
     if inputs is not None and getattr(model, "feedthrough", None) is not None:
         middle = model.observed(found, inputs).mean
-    spread = np.diagonal(seen_covariance(C, found.covariance), axis1=1, axis2=2)
+    spread = np.diagonal(observed_covariance(C, found.covariance), axis1=1, axis2=2)
     return middle, np.sqrt(np.maximum(spread, 0.0))
 
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import likely as lk
 from likely.statespace.estimators.linear_gaussian_density import LinearGaussianDensity
-from likely.statespace.linear.subspace_identification import first_guess
+from likely.statespace.linear.subspace_identification import initial_model
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data") / "timeseries"
 L = lk.LinearGaussian
@@ -141,9 +141,9 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
         accelerate=accelerate,
         max_iter=100,
     )
-    with pytest.warns(lk.FitWarning, match="3 of 11 sequences do not determine the diffuse start") as told:
+    with pytest.warns(lk.FitWarning, match="3 of 11 sequences do not determine the diffuse initial state") as told:
         some = clone(est).fit(both, sample_weight=np.arange(1.0, 12.0))
-    assert sum("diffuse start" in str(w.message) for w in told) == 1
+    assert sum("diffuse initial state" in str(w.message) for w in told) == 1
     want = clone(est).fit(good, sample_weight=[2.0, 3, 4, 5, 7, 8, 9, 10])
     assert (
         np.array_equal(some.model_.process_covariance, want.model_.process_covariance)
@@ -256,8 +256,8 @@ def test_without_a_model_one_is_found():
 
 def test_a_first_guess_does_not_depend_on_units():
     y = tracks(4)
-    a = first_guess(y, 3)
-    b = first_guess(lk.Ragged(y.values * [1e-6, 1e6] + [0.0, 1e3], y.offsets), 3)
+    a = initial_model(y, 3)
+    b = initial_model(lk.Ragged(y.values * [1e-6, 1e6] + [0.0, 1e3], y.offsets), 3)
     np.testing.assert_allclose(a.transition, b.transition, atol=1e-6)
     np.testing.assert_allclose(a.observation[:, :3] * [[1e-6], [1e6]], b.observation[:, :3], rtol=1e-5, atol=1e-12)
 
@@ -399,7 +399,7 @@ def test_gaps_are_filled_and_what_was_seen_stays():
         (np.zeros((0, 2)), "at least one frame is needed"),
         (np.full((5, 2), np.nan), "at least one entry"),
         ([[[1.0, np.inf]], [[0.0, 0.0]]], "sequence 0, frame 0"),
-        (np.zeros((5, 3)), "needs frames of as many"),
+        (np.zeros((5, 3)), "needs frames of 2 columns"),
         (np.array([["a", "b"]]), "must be numbers"),
     ],
 )

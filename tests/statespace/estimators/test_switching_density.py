@@ -196,15 +196,15 @@ def test_what_is_wrong_is_said() -> None:
         SwitchingDensity(easy()).fit(None)
     with pytest.raises(DomainError, match="diffuse"):
         SwitchingDensity([LinearGaussian.local_level(1.0, 1.0)] * 2).fit(y)
-    with pytest.raises(DomainError, match=r"SwitchingDensity: given regimes must lie in 0 … 1.*got 5"):
+    with pytest.raises(DomainError, match=r"SwitchingDensity: regimes must lie in 0 … 1.*got 5"):
         SwitchingDensity(easy()).fit(y, regimes=[[5] * 20] * 2)
-    with pytest.raises(ShapeError, match="SwitchingDensity: given must have the regime of every frame"):
+    with pytest.raises(ShapeError, match="SwitchingDensity: regimes must be given for every frame"):
         SwitchingDensity(easy()).fit(y, regimes=[[0] * 3] * 2)
     with pytest.raises(ValueError, match="at least one non-zero"):
         SwitchingDensity(easy()).fit(y, sample_weight=[0.0, 0.0])
     with pytest.raises(NotFittedError):
         SwitchingDensity(easy()).summary()
-    with pytest.raises(DomainError, match="not filled"):
+    with pytest.raises(DomainError, match="does not impute"):
         SwitchingDensity(easy()).impute(y)
     with pytest.raises(ValueError, match="max_iter"):
         SwitchingDensity(easy(), max_iter=0).fit(y)

@@ -69,7 +69,7 @@ def test_a_forecast_is_a_row_of_distributions():
 
 def test_what_cannot_be_foretold():
     level = lk.LinearGaussian.local_level(1.0, 1.0)
-    with pytest.raises(DataError, match="start must be determined"):
+    with pytest.raises(DataError, match="initial state must be determined"):
         level.forecast([np.nan], 1)
     with pytest.raises(DomainError, match="level must lie between 0 and 1"):
         level.forecast([1.0], 1).interval(1.0)
@@ -93,7 +93,7 @@ def test_what_cannot_be_foretold():
     )
     with pytest.raises(DataError, match="matrices for 3 frames"):
         short.forecast([1.0, 2.0, 3.0], 1)
-    with pytest.raises(DomainError, match="does not change"):
+    with pytest.raises(DomainError, match="time-invariant"):
         short.steady_state()
 
 

@@ -9,12 +9,12 @@ import pytest
 from likely import LinearGaussian, LinearSDE, Ragged, follow
 from likely.io import model_files
 from likely.statespace.linear import _loops as kalman
-from likely.statespace.linear.kalman_filter import locked
+from likely.statespace.linear.kalman_filter import read_only
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [
-    kalman.filter_pass, kalman.smooth_pass, kalman.lag_pass, kalman.predict_one, kalman.update_one, kalman.loose_step,
-    kalman.advance, kalman.back_one, kalman.settle,
+    kalman.filter_pass, kalman.smooth_pass, kalman.lag_pass, kalman.predict_one, kalman.update_one, kalman.diffuse_step,
+    kalman.simulate_states, kalman.smoother_gain_one, kalman.iterate_riccati,
 ]  # fmt: skip
 
 
@@ -95,7 +95,7 @@ def test_options_of_the_one_decorator():
 
 def turned(w, least=kalman.ROUNDING):
     made, pivots = w.copy(), np.zeros(w.shape[1], np.int64)
-    rank = kalman._turn(made, *w.shape, pivots, np.zeros(w.shape[1]), least)
+    rank = kalman._triangularize(made, *w.shape, pivots, np.zeros(w.shape[1]), least)
     return made, pivots, rank
 
 
@@ -124,7 +124,7 @@ def test_a_second_turn_tells_small_rows_from_rounding():
     thin = np.array([[1.0, 0.0, 1.0], [1e20, 1e20, 0.0], [0.0, 0.0, 0.0]])  # the second pivot is 1, beside 1e20
     for w, want in ((dependent, [0, 1, -1, 2]), (thin, [0, 1, -1])):
         made, pivots = w.copy(), np.zeros(w.shape[1], np.int64)
-        rank = kalman._turn_again(made, *w.shape, pivots, kalman.ROUNDING)
+        rank = kalman._triangularize_rank_revealing(made, *w.shape, pivots, kalman.ROUNDING)
         assert rank == max(want) + 1 and pivots.tolist() == want
         np.testing.assert_allclose(made.T @ made, w.T @ w, rtol=1e-13, atol=1e-13)
     assert made[1, 1] == pytest.approx(1.0) and turned(thin)[1][1] == -2
@@ -143,23 +143,28 @@ def test_a_large_row_does_not_drown_small_ones(size):
 def random_step(seed):
     rng = np.random.default_rng(seed)
     d, p = int(rng.integers(1, 6)), int(rng.integers(1, 5))
-    A, C, m, push = rng.normal(size=(1, d, d)), rng.normal(size=(1, p, d)), rng.normal(size=d), rng.normal(size=(1, d))
+    A, C, m, intercept = (
+        rng.normal(size=(1, d, d)),
+        rng.normal(size=(1, p, d)),
+        rng.normal(size=d),
+        rng.normal(size=(1, d)),
+    )
     U, N, R = (np.triu(rng.normal(size=(n, n))) for n in (d, d, p))
     y = rng.normal(size=(1, p))
     y[0, rng.random(p) < 0.3] = np.nan
-    return [locked(a) for a in (A, C, m, push, U, N[None], R[None], y)]
+    return [read_only(a) for a in (A, C, m, intercept, U, N[None], R[None], y)]
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_one_step_is_the_textbooks(seed):
-    A, C, m, push, U, N, R, y = random_step(seed)
+    A, C, m, intercept, U, N, R, y = random_step(seed)
     to_m, to_U = np.empty_like(m), np.empty_like(U)
-    kalman.predict_one(A, N, push, 5, m, U, to_m, to_U)
-    mean, P = A[0] @ m + push[0], A[0] @ U.T @ U @ A[0].T + N[0].T @ N[0]
+    kalman.predict_one(A, N, intercept, 5, m, U, to_m, to_U)
+    mean, P = A[0] @ m + intercept[0], A[0] @ U.T @ U @ A[0].T + N[0].T @ N[0]
     np.testing.assert_allclose(to_m, mean, atol=1e-12)
     np.testing.assert_allclose(to_U.T @ to_U, P, atol=1e-12)
     after, root = np.empty_like(m), np.empty_like(U)
-    found = kalman.update_one(y, C, R, 5, locked(to_m), locked(to_U), after, root)
+    found = kalman.update_one(y, C, R, 5, read_only(to_m), read_only(to_U), after, root)
     seen = ~np.isnan(y[0])
     C, R, e = C[0][seen], (R[0].T @ R[0])[np.ix_(seen, seen)], y[0, seen] - C[0][seen] @ mean
     S = C @ P @ C.T + R
@@ -173,28 +178,28 @@ def test_one_step_is_the_textbooks(seed):
 def test_many_beliefs_step_as_each_by_itself():
     rng = np.random.default_rng(4)
     K, n, d, p = 3, 7, 2, 2
-    A, C, push, y = (rng.normal(size=s) for s in ((K, d, d), (K, p, d), (K, d), (K, p)))
+    A, C, intercept, y = (rng.normal(size=s) for s in ((K, d, d), (K, p, d), (K, d), (K, p)))
     y[1, 0] = np.nan
     N, R = np.triu(rng.normal(size=(K, d, d))), np.triu(rng.normal(size=(K, p, p)))
     m, U, which = rng.normal(size=(n, d)), np.triu(rng.normal(size=(n, d, d))), rng.integers(0, K, n)
     for moves in (True, False):
         got_m, got_U, out = m.copy(), U.copy(), np.empty(n)
-        kalman.step_many(A, N, C, R, push, y, which, moves, got_m, got_U, out)
+        kalman.step_many(A, N, C, R, intercept, y, which, moves, got_m, got_U, out)
         for i, k in enumerate(which):
             at_m, at_U = m[i].copy(), U[i].copy()
-            one = [locked(np.ascontiguousarray(a[k : k + 1])) for a in (A, N, C, R, push, y)]
+            one = [read_only(np.ascontiguousarray(a[k : k + 1])) for a in (A, N, C, R, intercept, y)]
             if moves:
-                kalman.predict_one(one[0], one[1], one[4], 1, locked(m[i]), locked(U[i]), at_m, at_U)
+                kalman.predict_one(one[0], one[1], one[4], 1, read_only(m[i]), read_only(U[i]), at_m, at_U)
             to_m, to_U = np.empty(d), np.empty((d, d))
-            news = kalman.update_one(one[5], one[2], one[3], 1, locked(at_m), locked(at_U), to_m, to_U)
+            news = kalman.update_one(one[5], one[2], one[3], 1, read_only(at_m), read_only(at_U), to_m, to_U)
             assert out[i] == news and got_m[i].tobytes() == to_m.tobytes() and got_U[i].tobytes() == to_U.tobytes()
 
 
 def test_simulated_states_follow_the_recursion():
     rng = np.random.default_rng(5)
-    A, push = rng.normal(size=(1, 2, 2)), rng.normal(size=(5, 2))
+    A, intercept = rng.normal(size=(1, 2, 2)), rng.normal(size=(5, 2))
     noise, starts, out = rng.normal(size=(5, 2)), rng.normal(size=(2, 2)), np.empty((5, 2))
-    kalman.advance(locked(A), locked(push), noise, locked(np.array([0, 3, 5])), starts, out)
+    kalman.simulate_states(read_only(A), read_only(intercept), noise, read_only(np.array([0, 3, 5])), starts, out)
     for f in range(5):
-        want = starts[f // 3] if f in (0, 3) else A[0] @ out[f - 1] + push[f] + noise[f]
+        want = starts[f // 3] if f in (0, 3) else A[0] @ out[f - 1] + intercept[f] + noise[f]
         np.testing.assert_allclose(out[f], want, rtol=1e-14)

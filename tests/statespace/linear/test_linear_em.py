@@ -12,10 +12,10 @@ from scipy.optimize import approx_fprime, minimize
 from likely import DomainError, LinearGaussian, LinearLearner, LinearPrior, Ragged, ShapeError, Stop, fit
 from likely.core.covariates import with_covariates
 from likely.core.fit_loop import iterate
-from likely.statespace.linear.linear_em import expected
-from likely.statespace.linear.linear_score import Coordinates, slopes
+from likely.statespace.linear.linear_em import expected_log_prob
+from likely.statespace.linear.linear_score import Coordinates, gradients
 from likely.statespace.linear.predicted_observations import imputed
-from likely.statespace.linear.quasi_newton import learned
+from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from tests.reference.make_linear_em import START, series
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "reference" / "linear_em.json").read_text())
@@ -68,15 +68,15 @@ def test_one_step_is_the_maximum_of_what_is_expected(name, learn, form):
     coordinates = Coordinates(start.model, stats, start.structure)
 
     def minus(theta):
-        return -expected(coordinates.at(theta), stats)
+        return -expected_log_prob(coordinates.at(theta), stats)
 
     found = min(
         (minimize(minus, x0, method="BFGS", options={"gtol": 1e-9}) for x0 in 0.1 * np.eye(len(coordinates))[:2]),
         key=lambda r: r.fun,
     )
-    assert expected(best.model, stats) == pytest.approx(-found.fun, rel=1e-9, abs=1e-7)
-    assert expected(best.model, stats) >= -found.fun - 1e-9
-    assert expected(start.refit(stats).model, stats) > expected(start.model, stats)
+    assert expected_log_prob(best.model, stats) == pytest.approx(-found.fun, rel=1e-9, abs=1e-7)
+    assert expected_log_prob(best.model, stats) >= -found.fun - 1e-9
+    assert expected_log_prob(start.refit(stats).model, stats) > expected_log_prob(start.model, stats)
 
 
 @pytest.mark.parametrize("name, learn, form", FORMS, ids=[f[0] for f in FORMS])
@@ -88,7 +88,7 @@ def test_the_score_is_the_slope_of_log_p(name, learn, form):
     m = len(coordinates)
     theta = 0.1 * np.sin(np.arange(1.0, m + 1))
     here = coordinates.at(theta)
-    score = coordinates.slope(theta, slopes(here, here.collect(y)))
+    score = coordinates.gradient(theta, gradients(here, here.collect(y)))
 
     def total(x):
         return coordinates.at(x).log_prob(y).sum()
@@ -113,7 +113,7 @@ def test_the_score_of_sizes_of_what_changes():
     )
     y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
     coordinates = Coordinates(m, m.collect(y), learner.structure)
-    score = coordinates.slope(np.zeros(2), slopes(m, m.collect(y)))
+    score = coordinates.gradient(np.zeros(2), gradients(m, m.collect(y)))
     plain = approx_fprime(np.zeros(2), lambda x: coordinates.at(x).log_prob(y).sum(), 1e-6)
     np.testing.assert_allclose(score, plain, rtol=1e-4)
 
@@ -139,7 +139,7 @@ def test_inputs_that_only_observations_feel_leave_the_transition_alone():
     stats = own.model.collect(with_covariates(y, Ragged.of(u)))
     better = own.refit(stats)
     coordinates = Coordinates(better.model, stats, better.structure)
-    slope = coordinates.slope(np.zeros(len(coordinates)), slopes(better.model, stats))
+    slope = coordinates.gradient(np.zeros(len(coordinates)), gradients(better.model, stats))
     assert np.abs(slope).max() < 1e-8 * 200
 
 
@@ -155,19 +155,19 @@ def test_parts_add_up_to_the_whole(offset):
     for name in (
         "n_initial",
         "n_transitions",
-        "seen",
-        "noise",
-        "observed",
-        "first_scatter",
-        "noise_by",
+        "n_observed",
+        "process_scatter",
+        "observation_scatter",
+        "initial_scatter",
+        "transition_cross",
         "entropy",
-        "frames",
+        "n_frames",
     ):
         a, b = getattr(whole, name), getattr(parts, name)
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12 * np.abs(a).max(initial=1.0), err_msg=name)
     one, other = m.refit(whole), m.refit(parts)
     np.testing.assert_allclose(one.process_covariance, other.process_covariance, rtol=1e-9)
-    assert (m.collect(y[:0]) + whole).frames == whole.frames
+    assert (m.collect(y[:0]) + whole).n_frames == whole.n_frames
 
 
 def test_statistics_about_other_models_add():
@@ -176,8 +176,10 @@ def test_statistics_about_other_models_add():
     b = a.refit(a.collect(y))
     both, other = a.collect(y) + b.collect(y), b.collect(y) + a.collect(y)
     for m in (a, b):
-        assert expected(m, both) == pytest.approx(expected(m, other), rel=1e-12)
-        assert expected(m, both) == pytest.approx(expected(m, a.collect(y)) + expected(m, b.collect(y)), rel=1e-12)
+        assert expected_log_prob(m, both) == pytest.approx(expected_log_prob(m, other), rel=1e-12)
+        assert expected_log_prob(m, both) == pytest.approx(
+            expected_log_prob(m, a.collect(y)) + expected_log_prob(m, b.collect(y)), rel=1e-12
+        )
 
 
 def test_a_weight_is_so_many_copies():
@@ -238,7 +240,7 @@ def test_sizes_of_what_changes_with_time_reach_the_maximum():
     m = LinearGaussian.constant_velocity(dim=1, dt=dt, spectral_density=3.0, observation_variance=1.0)
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     learner = LinearLearner.of(m, ["process_covariance", "observation_covariance"], {"process_covariance": "scale"})
-    report = learned(learner, y)
+    report = fit_quasi_newton(learner, y)
 
     def minus(x):
         size, seen = np.exp(x)
@@ -265,15 +267,15 @@ def test_what_cannot_be_learned_is_refused_in_words():
     m = model()
     for learn, form, words in [
         (["speed"], None, "learn must be names"),
-        (["control"], None, "control can be learned where the model has one"),
-        (["process_covariance"], {"observation": "full"}, "a form is for what is learned"),
+        (["control"], None, "control can be learned if the model has one"),
+        (["process_covariance"], {"observation": "full"}, "a form is for learned parameters"),
         (["process_covariance"], {"process_covariance": "round"}, "must be one of"),
     ]:
         with pytest.raises(DomainError, match=words):
             LinearLearner.of(m, learn, form)
     with pytest.raises(ShapeError, match="whole numbers in shape"):
         LinearLearner.of(m, ["transition"], {"transition": np.ones((3, 3), dtype=bool)})
-    with pytest.raises(DomainError, match="the start is known"):
+    with pytest.raises(DomainError, match="initial state is not diffuse"):
         LinearLearner.of(LinearGaussian.local_level(), ["initial_mean"])
     with pytest.raises(DomainError, match="scale"):
         LinearLearner.of(
@@ -292,7 +294,7 @@ def test_a_prior_leads_to_the_mode_of_the_penalized_objective(prior):
     m = model()
     earlier = prior if prior == "weak" else LinearPrior(m.collect(gappy(9)) * 0.5)
     learner = LinearLearner.of(m, ["transition", "process_covariance", "observation_covariance", "initial"])
-    report = learned(learner, y, earlier, Stop(500, 1e-12))
+    report = fit_quasi_newton(learner, y, earlier, Stop(500, 1e-12))
     found, distribution = report.model.model, report.prior
     coordinates = Coordinates(found, report.stats, learner.structure)
 
@@ -327,19 +329,19 @@ def test_climbing_reaches_what_em_creeps_toward():
     y = gappy(n=20)
     start = LinearLearner.of(model(), ["process_covariance", "observation_covariance"])
     slow = list(zip(range(300), iterate(start, y), strict=False))[-1][1]
-    fast = learned(start, y, stop=Stop(500, 1e-10))
+    fast = fit_quasi_newton(start, y, stop=Stop(500, 1e-10))
     assert fast.converged and fast.iterations < 400
     assert fast.objective >= slow.objective - 1e-6
     assert (np.diff(fast.trace) >= -1e-9).all()
 
 
 def test_climbing_that_is_cut_off_says_so():
-    report = learned(LinearLearner.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
+    report = fit_quasi_newton(LinearLearner.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
     assert not report.converged and "15 passes made" in report.reason and report.iterations <= 17
 
 
 def test_nothing_to_learn_is_one_look():
-    report = learned(LinearLearner.of(model(), []), gappy())
+    report = fit_quasi_newton(LinearLearner.of(model(), []), gappy())
     assert report.converged and report.objective == pytest.approx(model().log_prob(gappy()).sum())
 
 

@@ -51,7 +51,7 @@ def test_nothing_missing_is_left_as_it_was():
 
 def test_frames_with_the_same_gaps_are_filled_together(monkeypatch):
     model, y = made(False, 2000)
-    asked, lift = [], linear_e_step.lift
-    monkeypatch.setattr(linear_e_step, "lift", lambda R, seen: asked.append(tuple(seen)) or lift(R, seen))
+    asked, lift = [], linear_e_step.missing_regression
+    monkeypatch.setattr(linear_e_step, "missing_regression", lambda R, seen: asked.append(tuple(seen)) or lift(R, seen))
     model.impute(y)
     assert 0 < len(asked) == len(set(asked)) <= 6

@@ -7,8 +7,8 @@ import pytest
 
 from likely import DomainError, LinearGaussian, LinearLearner, Ragged, ShapeError, load, save
 from likely.statespace.linear.linear_score import Coordinates
-from likely.statespace.linear.linear_structure import spread_from
-from likely.statespace.linear.quasi_newton import learned
+from likely.statespace.linear.linear_structure import covariance_from
+from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from likely.statespace.linear.standard_errors import standard_errors
 
 L = LinearGaussian
@@ -22,13 +22,13 @@ def moving_with_season(noise=1.0, season=0.1):
 @pytest.mark.parametrize("form", ["diagonal", "spherical", np.array([1, 1]), np.array([3, 3])])
 def test_a_variance_of_0_stays_0_and_has_no_share(form):
     old = np.diag([0.0, 1.0])
-    new = spread_from(old, np.diag([3.0, 8.0]), 2.0, np.zeros(2), form)
+    new = covariance_from(old, np.diag([3.0, 8.0]), 2.0, np.zeros(2), form)
     assert np.array_equal(new, np.diag([0.0, 4.0]))
 
 
 @pytest.mark.parametrize("form", ["full", "diagonal", "spherical", "scale"])
 def test_a_scatter_below_rounding_takes_no_variance_away_for_good(form):
-    assert spread_from(np.array([[1e-20]]), np.array([[-1e-14]]), 10.0, np.zeros(2), form).item() == 1e-20
+    assert covariance_from(np.array([[1e-20]]), np.array([[-1e-14]]), 10.0, np.zeros(2), form).item() == 1e-20
 
 
 def test_blocks_are_learned_each_by_itself():
@@ -39,7 +39,7 @@ def test_blocks_are_learned_each_by_itself():
     learner = LinearLearner.of(
         start, ["process_covariance"], {"process_covariance": [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]}
     )
-    report = learned(learner, y)
+    report = fit_quasi_newton(learner, y)
     found = report.model.model.process_covariance
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
     np.testing.assert_allclose(
@@ -61,10 +61,10 @@ def test_a_step_in_blocks_is_that_of_each_block():
         ["process_covariance"],
         {"process_covariance": BLOCKS},
     )
-    new = spread_from(old, scatter, 3.0, np.zeros(2), learner.structure.form["process_covariance"])
+    new = covariance_from(old, scatter, 3.0, np.zeros(2), learner.structure.form["process_covariance"])
     for kind, at in BLOCKS[:2]:
         inside = np.ix_(at, at)
-        assert np.array_equal(new[inside], spread_from(old[inside], scatter[inside], 3.0, np.zeros(2), kind))
+        assert np.array_equal(new[inside], covariance_from(old[inside], scatter[inside], 3.0, np.zeros(2), kind))
     assert np.array_equal(new[3:, 3:], old[3:, 3:]) and not new[:2, 2:].any() and not new[2, 3:].any()
 
 
@@ -83,9 +83,9 @@ def test_blocks_are_filed(tmp_path):
     "form, words",
     [
         ([("round", [0])], "must be one of fixed, full"),
-        ([("full", [0, 5])], "some of its entries 0 … 4"),
-        ([("full", [0, 1]), ("scale", [1])], "each entry once"),
-        ([("full", [])], "some of its entries"),
+        ([("full", [0, 5])], "list indices in 0 … 4"),
+        ([("full", [0, 1]), ("scale", [1])], "each index once"),
+        ([("full", [])], "list indices"),
         (np.array([[0, 0, 1, 1, 1], [1, 2, 1, 1, 1]]), "one form per block"),
     ],
 )

@@ -35,10 +35,10 @@ def test_states_of_several_sequences_in_a_line():
 
 
 def test_models_in_a_line():
-    assert repr(LEVEL) == ("LinearGaussian(1 state, 1 column, diffuse start, transition=[[1]], "
+    assert repr(LEVEL) == ("LinearGaussian(1 state, 1 column, diffuse initial state, transition=[[1]], "
                            "process_covariance=[[1469]], observation=[[1]], "
                            "observation_covariance=[[15099]])")  # fmt: skip
-    assert repr(TRACK) == "LinearGaussian(4 states, 2 columns, diffuse start)"
+    assert repr(TRACK) == "LinearGaussian(4 states, 2 columns, diffuse initial state)"
     known = lk.LinearGaussian(
         transition=np.eye(3),
         process_covariance=np.eye(3),
@@ -48,7 +48,9 @@ def test_models_in_a_line():
         initial_covariance=np.eye(3),
         control=np.ones((3, 2)),
     )
-    assert repr(known) == "LinearGaussian(3 states, 1 column, 2 inputs, changing over 5 frames, known start)"
+    assert (
+        repr(known) == "LinearGaussian(3 states, 1 column, 2 inputs, time-varying over 5 frames, proper initial state)"
+    )
     half = lk.LinearGaussian(
         transition=np.eye(2),
         process_covariance=np.eye(2),
@@ -58,9 +60,9 @@ def test_models_in_a_line():
         initial_covariance=np.eye(2),
         diffuse=[[1.0], [0.0]],
     )
-    assert "start diffuse in 1 of 2 directions" in repr(half)
+    assert "initial state diffuse in 1 of 2 directions" in repr(half)
     timed = lk.LinearSDE.matern(0.5, length_scale=2.0, variance=1.0, observation_variance=0.01)
-    assert repr(timed) == ("LinearSDE(1 state, 1 column, known start, drift=[[-0.5]], diffusion=[[1]], "
+    assert repr(timed) == ("LinearSDE(1 state, 1 column, proper initial state, drift=[[-0.5]], diffusion=[[1]], "
                            "observation=[[1]], observation_covariance=[[0.01]])")  # fmt: skip
 
 

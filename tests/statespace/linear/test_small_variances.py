@@ -7,18 +7,18 @@ import pytest
 
 from likely import LinearGaussian, LinearLearner, LinearPrior, Ragged, Stop
 from likely.statespace.linear.kalman_filter import series_of
-from likely.statespace.linear.linear_em import collected, explained
-from likely.statespace.linear.quasi_newton import doubted, learned
-from likely.statespace.linear.small_variances import doubt, lifts, raised
+from likely.statespace.linear.linear_em import e_step, e_step_of_means
+from likely.statespace.linear.quasi_newton import check_converged, fit_quasi_newton
+from likely.statespace.linear.small_variances import check_boundary, variance_directions, with_raised
 from tests.reference.make_linear_em import START
 
 LEVEL = LinearGaussian.local_level
 
 
-def looks(y):
+def collector(y):
     def look(m):
         series = series_of(m, y)
-        return collected(m, series, None), explained(m, series, None)
+        return e_step(m, series, None), e_step_of_means(m, series, None)
 
     return look
 
@@ -51,17 +51,21 @@ def test_slopes_are_those_of_log_p(form, prior):
     learner = learner.refit(learner.collect(y))
     m = learner.model
     distribution = LinearPrior(m.collect(gappy(m, 3)) * 0.3) if prior else None
-    found = lifts(m, looks(y)(m), distribution, learner.structure)
-    assert {lift.name for lift in found} == {"process_covariance", "observation_covariance", "initial_covariance"}
+    found = variance_directions(m, collector(y)(m), distribution, learner.structure)
+    assert {direction.name for direction in found} == {
+        "process_covariance",
+        "observation_covariance",
+        "initial_covariance",
+    }
 
     def total(at):
         return float(at.log_prob(y).sum()) + (distribution.log_density(at) if distribution else 0.0)
 
-    for lift in found:
+    for direction in found:
         h = 1e-5
-        plain = (total(raised(m, [lift], [h])) - total(raised(m, [lift], [-h]))) / (2 * h)
-        assert lift.slope == pytest.approx(plain, rel=1e-5, abs=1e-5)
-        assert -1e-9 < lift.share <= 1.0 + 1e-9 and lift.rounding < 1e-10
+        plain = (total(with_raised(m, [direction], [h])) - total(with_raised(m, [direction], [-h]))) / (2 * h)
+        assert direction.gradient == pytest.approx(plain, rel=1e-5, abs=1e-5)
+        assert -1e-9 < direction.share <= 1.0 + 1e-9 and direction.rounding < 1e-10
 
 
 def test_sizes_of_what_changes_with_time_too():
@@ -70,11 +74,11 @@ def test_sizes_of_what_changes_with_time_too():
     m = LinearGaussian(**{**START, "process_covariance": np.array(START["process_covariance"]) * sizes})
     learner = LinearLearner.of(m, ["process_covariance"], {"process_covariance": "scale"})
     y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
-    (lift,) = lifts(m, looks(y)(m), None, learner.structure)
+    (direction,) = variance_directions(m, collector(y)(m), None, learner.structure)
     h = 1e-5
-    ahead, behind = (float(raised(m, [lift], [by]).log_prob(y).sum()) for by in (h, -h))
-    assert lift.slope == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
-    assert 0 < lift.share < 1
+    ahead, behind = (float(with_raised(m, [direction], [by]).log_prob(y).sum()) for by in (h, -h))
+    assert direction.gradient == pytest.approx((ahead - behind) / (2 * h), rel=1e-5)
+    assert 0 < direction.share < 1
 
 
 def test_the_share_falls_with_the_variance():
@@ -84,8 +88,8 @@ def test_the_share_falls_with_the_variance():
     scales = []
     for noise in (1e-3, 1e-4, 1e-5):
         m = LEVEL(noise, 4.0)
-        (lift,) = lifts(m, looks(y)(m), None, learner.structure)
-        scales.append(noise / lift.share)
+        (direction,) = variance_directions(m, collector(y)(m), None, learner.structure)
+        scales.append(noise / direction.share)
     assert max(scales) / min(scales) < 1.5 and 0.01 < scales[-1] < 10
 
 
@@ -93,12 +97,14 @@ def test_the_share_falls_with_the_variance():
 @pytest.mark.parametrize("which", ["process_covariance", "observation_covariance"])
 def test_a_variance_that_is_lost_is_found_again(tiny, which):
     y = walk()
-    want = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), Ragged.of(y))
+    want = fit_quasi_newton(
+        LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)
+    )
     start = LEVEL(tiny, 6.0) if which == "process_covariance" else LEVEL(9.0, tiny)
     learner = LinearLearner.of(start, ["process_covariance", "observation_covariance"])
-    found = doubt(start, looks(y), None, learner.structure, 1e-3)
-    assert which in [lift.name for lift in found.lifts]
-    report = learned(learner, Ragged.of(y))
+    found = check_boundary(start, collector(y), None, learner.structure, 1e-3)
+    assert which in [direction.name for direction in found.variance_directions]
+    report = fit_quasi_newton(learner, Ragged.of(y))
     assert report.converged and report.objective == pytest.approx(want.objective, abs=1e-4)
     assert (np.diff(report.trace) >= -1e-9).all()
 
@@ -107,13 +113,15 @@ def test_a_variance_that_belongs_at_0_is_left_there():
     """Differences of white noise: a level that moves would explain them worse, however little."""
     y = np.diff(np.random.default_rng(1).normal(size=301))
     reports = [
-        learned(LinearLearner.of(LEVEL(q, 1.0), ["process_covariance", "observation_covariance"]), Ragged.of(y))
+        fit_quasi_newton(
+            LinearLearner.of(LEVEL(q, 1.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)
+        )
         for q in (1e-9, 1.0)
     ]
     assert all(r.converged and r.model.model.process_covariance.item() < 1e-5 for r in reports)
     assert reports[0].objective == pytest.approx(reports[1].objective, abs=1e-3)
-    found = doubt(reports[0].model.model, looks(y), None, reports[0].model.structure, 1e-3)
-    assert not found.lifts and not found.cut
+    found = check_boundary(reports[0].model.model, collector(y), None, reports[0].model.structure, 1e-3)
+    assert not found.variance_directions and not found.cut
 
 
 def test_em_alone_does_not_call_it_converged():
@@ -123,10 +131,10 @@ def test_em_alone_does_not_call_it_converged():
     stop = Stop(200, 1e-8)
     stuck = fit(LinearLearner.of(LEVEL(1e-9, 6.0), ["process_covariance", "observation_covariance"]), y, stop=stop)
     assert stuck.converged
-    told = doubted(stuck, y, 1e-8)
-    assert not told.converged and "begin with a greater process_covariance" in told.reason
-    good = learned(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), y)
-    assert doubted(good, y, 1e-8).converged
+    told = check_converged(stuck, y, 1e-8)
+    assert not told.converged and "start from a larger process_covariance" in told.reason
+    good = fit_quasi_newton(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), y)
+    assert check_converged(good, y, 1e-8).converged
 
 
 @pytest.mark.slow
@@ -139,7 +147,9 @@ def test_trend_and_season_end_at_one_place():
         m = LinearGaussian.local_trend(size, size * 1e-2, size) + LinearGaussian.seasonal(6, size * 1e-2)
         form = {"process_covariance": np.array([1, 2, 3, 0, 0, 0, 0])}
         reached.append(
-            learned(LinearLearner.of(m, ["process_covariance", "observation_covariance"], form), Ragged.of(y)).objective
+            fit_quasi_newton(
+                LinearLearner.of(m, ["process_covariance", "observation_covariance"], form), Ragged.of(y)
+            ).objective
         )
     assert reached[0] == pytest.approx(reached[1], abs=1e-2)
 
@@ -158,11 +168,11 @@ def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     )
     y = m.sample(1, np.random.default_rng(seed), 40)
     m = m.replace(initial_mean=y[0][0])
-    top = learned(
+    top = fit_quasi_newton(
         LinearLearner.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)
     ).model.model
     every = LinearLearner.of(top, ["process_covariance", "observation_covariance", "initial_covariance"]).structure
-    first = lifts(top, looks(y)(top), None, every)
-    assert [lift.name for lift in first if lift.lost] == ["initial_covariance"]
-    found = doubt(top, looks(y), None, every, 1e-13)
-    assert found.looks > 1 and not found.cut and not found.lifts
+    first = variance_directions(top, collector(y)(top), None, every)
+    assert [direction.name for direction in first if direction.below_rounding] == ["initial_covariance"]
+    found = check_boundary(top, collector(y), None, every, 1e-13)
+    assert found.n_looks > 1 and not found.cut and not found.variance_directions

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.statespace.linear.state_belief import Loose, StateBelief, loose_moments
+from likely.statespace.linear.state_belief import DiffusePart, StateBelief, diffuse_moments
 
 ROOT = np.array([[2.0, 0.5], [0.0, 1.0]])
 
@@ -43,8 +43,8 @@ def test_beliefs_that_cannot_be():
     two = lk.LinearGaussian(
         transition=np.eye(2), process_covariance=np.eye(2), observation=np.eye(2), observation_covariance=np.eye(2)
     )
-    with pytest.raises(ShapeError, match="same state"):
-        StateBelief([0.0], [[1.0]], 0, two.initial_belief().loose)
+    with pytest.raises(ShapeError, match="dimension of the state"):
+        StateBelief([0.0], [[1.0]], 0, two.initial_belief().diffuse_part)
     for verb in (two.predict, lambda belief: two.update(belief, [0.0, 0.0])):
         with pytest.raises(ShapeError, match="a belief of 2 entries"):
             verb(StateBelief([0.0], [[1.0]]))
@@ -52,27 +52,27 @@ def test_beliefs_that_cannot_be():
         StateBelief([np.nan, 0.0], ROOT)
 
 
-def test_what_is_not_known_has_no_density():
+def test_a_diffuse_belief_has_no_density():
     belief = lk.LinearGaussian.local_level(1.0, 1.0).initial_belief()
     assert belief.variance.tolist() == [np.inf]
-    with pytest.raises(DomainError, match="see more observations first"):
+    with pytest.raises(DomainError, match="filter more observations first"):
         belief.log_prob([[0.0]])
 
 
-def loose(spread, rows):
-    q = spread.shape[1]
-    return Loose.trusted(
-        mean=np.zeros(len(spread)), root=np.zeros((len(spread),) * 2), spread=spread, basis=np.eye(q),
-        point=np.zeros(q), rows=rows, free=q, known=0.0,
+def diffuse_part(loadings, rows):
+    (d, q) = loadings.shape
+    return DiffusePart.trusted(
+        mean=np.zeros(d), root=np.zeros((d, d)), loadings=loadings, basis=np.eye(q), offset=np.zeros(q),
+        information_root=rows, n_free=q, log_prob=0.0,
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("unit", [1e-14, 1.0, 1e14])
-def test_moments_of_what_is_partly_known_in_any_units(unit):
+def test_moments_of_a_partly_diffuse_state_in_any_units(unit):
     """η₁ is known to ±½, unit·η₂ to ±1: two states that each show one of them, and one that shows a third."""
     rows = np.zeros((4, 4))
     rows[0, 0], rows[1, 1], rows[0, 3], rows[1, 3] = 2.0, unit, 4.0, 3.0
-    mean, cov = loose_moments(loose(np.eye(3), rows))
+    mean, cov = diffuse_moments(diffuse_part(np.eye(3), rows))
     np.testing.assert_allclose(mean[:2] * [1, unit], [2.0, 3.0], rtol=1e-12)
     np.testing.assert_allclose(np.diagonal(cov)[:2] * [1, unit**2], [0.25, 1.0], rtol=1e-12)
     assert cov[2, 2] == np.inf and not cov[2, :2].any()

@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from likely import LinearGaussian
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.statespace.linear.sums_of_models import components, start_of
+from likely.statespace.linear.sums_of_models import components, initial_of
 from tests.statespace.dense import smoothed
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data") / "timeseries"
@@ -160,7 +160,7 @@ def test_autoregression_is_its_autocovariance():
 
 def test_autoregression_about_an_unknown_mean():
     model = LinearGaussian.ar([0.5, 0.2], innovation_variance=1.0, observation_variance=0.1, mean=None)
-    assert start_of(model)[2].shape == (3, 1)
+    assert initial_of(model)[2].shape == (3, 1)
     y = walk(15) + 100.0
     assert_smooths(model, y)
     g = LinearGaussian.ar([0.5, 0.2], innovation_variance=1.0, observation_variance=0.1)
@@ -209,7 +209,7 @@ def test_sum_of_three():
     np.testing.assert_array_equal(model.transition, again.transition)
     np.testing.assert_array_equal(model.observation_covariance, [[1.5]])
     np.testing.assert_array_equal(model.observation, [[1, 0, 1, 0, 0, 1]])
-    _, P, D = start_of(model)
+    _, P, D = initial_of(model)
     assert np.linalg.matrix_rank(D) == 5
     np.testing.assert_allclose(P[5, 5], 0.3 / 0.75)
     y = walk(20)
@@ -245,7 +245,7 @@ def test_sum_over_time():
     both = moving + LinearGaussian.ar([0.5])
     assert both.transition.shape == (5, 3, 3)
     assert_smooths(both, np.array([0.0, 1.0, 3.0, 2.0, 5.0]))
-    with pytest.raises(ShapeError, match="equally many frames"):
+    with pytest.raises(ShapeError, match="same number of frames"):
         moving + still + LinearGaussian.constant_velocity(dt=[1.0, 1.0])
 
 
@@ -280,7 +280,7 @@ def test_sum_shares_its_inputs():
         initial_covariance=[[1.0]],
         control=[[2.0]],
     )
-    with pytest.raises(ShapeError, match="equally many"):
+    with pytest.raises(ShapeError, match="same number of them"):
         one + other
 
 
@@ -297,10 +297,10 @@ def test_what_does_not_add():
 # --------------------------------------------------------------------- bad input
 
 BAD = [
-    (lambda L: L.constant_velocity(dim=0), DomainError, "whole number from 1"),
+    (lambda L: L.constant_velocity(dim=0), DomainError, "whole number of at least 1"),
     (lambda L: L.constant_velocity(dim=1.5), DomainError, "whole number"),
     (lambda L: L.constant_velocity(dim=2, spectral_density=[1.0, 2.0, 3.0]), ShapeError, "2 variances"),
-    (lambda L: L.constant_velocity(spectral_density=-1.0), DomainError, "no variance below 0"),
+    (lambda L: L.constant_velocity(spectral_density=-1.0), DomainError, "positive semidefinite"),
     (lambda L: L.constant_velocity(dt=[1.0, -1.0]), DomainError, "negative"),
     (lambda L: L.constant_velocity(dt=[[1.0]]), ShapeError, "T − 1"),
     (lambda L: L.constant_velocity(dt=np.nan), DomainError, "finite"),
@@ -308,13 +308,13 @@ BAD = [
     (lambda L: L.local_level([[1.0, 2.0], [2.0, 1.0]], dim=2), DomainError, "covariance"),
     (lambda L: L.local_level(initial=3.0), ShapeError, r"\(mean, covariance\)"),
     (lambda L: L.local_level(initial=([1.0, 2.0], 1.0)), ShapeError, r"shape \(1,\)"),
-    (lambda L: L.seasonal(4.5), DomainError, "whole number from 2"),
-    (lambda L: L.seasonal(1), DomainError, "whole number from 2"),
+    (lambda L: L.seasonal(4.5), DomainError, "whole number of at least 2"),
+    (lambda L: L.seasonal(1), DomainError, "whole number of at least 2"),
     (lambda L: L.seasonal(np.inf), DomainError, "finite"),
     (lambda L: L.seasonal(12, form="fourier"), DomainError, "'dummy' or 'trigonometric'"),
     (lambda L: L.seasonal(12, form="trigonometric", harmonics=7), DomainError, "at most 6"),
     (lambda L: L.seasonal(12, harmonics=2), DomainError, "trigonometric"),
-    (lambda L: L.cycle(1.5), DomainError, "from 2 on"),
+    (lambda L: L.cycle(1.5), DomainError, "at least 2"),
     (lambda L: L.cycle(5, 1.1), DomainError, "0 … 1"),
     (lambda L: L.ar([]), ShapeError, r"\(K,\)"),
     (lambda L: L.ar([[0.5, 0.1]]), ShapeError, r"\(K, p, p\)"),

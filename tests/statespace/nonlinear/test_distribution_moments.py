@@ -95,7 +95,7 @@ def test_what_is_no_stack_of_moments():
         distribution_moments(lk.Gaussian(MEAN[0], 1.0), 3, "test", "transition", 1)
     with pytest.raises(DomainError, match="dof above 2"):
         distribution_moments(lk.StudentT(MEAN, 1.0, 2.0), 3, "test", "transition", 1)
-    with pytest.raises(DomainError, match="no mean"):
+    with pytest.raises(DomainError, match="no numeric mean"):
         distribution_moments("no distribution", 3, "test", "transition", 1)
 
     class Mine:

@@ -82,7 +82,7 @@ def test_covariances_of_any_kind_are_those_of_matrices(V, stacked, iterations):
         iterations=iterations,
     )  # fmt: skip
     found, live = f.filter(y), list(lk.follow(f, y))
-    assert found.log_prob == pytest.approx(sum(news for _, news in live), abs=1e-12)
+    assert found.log_prob == pytest.approx(sum(increment for _, increment in live), abs=1e-12)
     for t, (belief, _) in enumerate(live):
         np.testing.assert_allclose(found.mean[t], belief.mean, atol=1e-14)
         np.testing.assert_allclose(found.covariance[t], belief.covariance, atol=1e-14)
@@ -163,10 +163,10 @@ def test_counts_reach_the_mode_of_their_own_distribution():
 def test_the_iterated_update_skips_what_is_missing():
     f = ExtendedFilter(model([0.5, 0.01]), iterations=50)
     only = ExtendedFilter(model(0.5, lambda x: polar(x)[:, :1]), iterations=50)
-    here, news = f.update(f.initial_belief(), [7.0, np.nan])
+    here, increment = f.update(f.initial_belief(), [7.0, np.nan])
     there, same = only.update(only.initial_belief(), [7.0])
     np.testing.assert_allclose(here.mean, there.mean, atol=1e-9)
-    assert news == pytest.approx(same, abs=1e-8)
+    assert increment == pytest.approx(same, abs=1e-8)
 
 
 def test_slopes_that_cannot_be_used():

@@ -11,7 +11,7 @@ import pytest
 import likely as lk
 from likely.core.errors import DataError, DomainError
 from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
-from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, PROPOSAL, asked
+from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, PROPOSAL, wrapped
 from likely.statespace.nonlinear.state_space import StateSpace
 from likely.statespace.particle.particle_filter import ParticleFilter
 
@@ -32,16 +32,16 @@ GIVEN = [
 
 @pytest.mark.parametrize("function, expected", GIVEN)
 def test_functions_get_what_they_take(function, expected):
-    assert asked(function, DISTRIBUTION, "test")("X", 2, 3) == expected
+    assert wrapped(function, DISTRIBUTION, "test")("X", 2, 3) == expected
 
 
 def test_proposals_may_take_the_observation_and_inputs():
-    assert asked(lambda x, y, t: (y, t), PROPOSAL, "test")("X", "Y", 2, 3) == ("Y", 2)
-    assert asked(lambda x, y, t, u: u, PROPOSAL, "test")("X", "Y", 2, 3) == 3
+    assert wrapped(lambda x, y, t: (y, t), PROPOSAL, "test")("X", "Y", 2, 3) == ("Y", 2)
+    assert wrapped(lambda x, y, t, u: u, PROPOSAL, "test")("X", "Y", 2, 3) == 3
 
 
 def test_builtins_without_a_signature_get_states():
-    assert asked(np.exp, DISTRIBUTION, "test")(0.0, 2, 3) == 1.0
+    assert wrapped(np.exp, DISTRIBUTION, "test")(0.0, 2, 3) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_builtins_without_a_signature_get_states():
 )
 def test_what_cannot_be_filled(function, words):
     with pytest.raises(DomainError, match=words):
-        asked(function, DISTRIBUTION, "test")
+        wrapped(function, DISTRIBUTION, "test")
     with pytest.raises(DomainError, match=words):
         StateSpace(lk.Gaussian([0.0], 1.0), function, lambda x: lk.Gaussian(x, 1.0))
 
@@ -75,9 +75,9 @@ def test_distributions_that_need_inputs_say_so(make):
 
 def test_other_mistakes_are_the_users_own():
     with pytest.raises(TypeError, match="unsupported"):
-        asked(lambda x, t, u: x + "1", DISTRIBUTION, "test")(1, 2, np.ones(1))
+        wrapped(lambda x, t, u: x + "1", DISTRIBUTION, "test")(1, 2, np.ones(1))
     with pytest.raises(TypeError, match="unsupported"):
-        asked(lambda x: x + "1", DISTRIBUTION, "test")(1, 2, None)
+        wrapped(lambda x: x + "1", DISTRIBUTION, "test")(1, 2, None)
 
 
 def still(x):

@@ -130,7 +130,7 @@ def test_followed_live_it_is_the_same(make):
     live = list(follow(f, y))
     np.testing.assert_array_equal([belief.mean for belief, _ in live], track.mean)
     np.testing.assert_array_equal([belief.covariance for belief, _ in live], track.covariance)
-    assert sum(news for _, news in live) == track.log_prob == f.log_prob(y)[0]
+    assert sum(increment for _, increment in live) == track.log_prob == f.log_prob(y)[0]
     assert [belief.time for belief, _ in live] == list(range(30))
     assert dict(enumerate(live))[4][1] == 0.0
 

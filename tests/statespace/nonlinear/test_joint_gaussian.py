@@ -12,10 +12,10 @@ from likely.statespace.nonlinear.joint_gaussian import (
     Linear,
     Sizes,
     backward_gain,
+    condition,
     grain_of,
     joint,
     root_of,
-    seen,
     triangular,
 )
 
@@ -37,7 +37,7 @@ def test_conditioning(rng):
     m, z = rng.standard_normal(4), rng.standard_normal(3)
     S = near.slope.T @ near.slope + near.noise.T @ near.noise
     cross = root.T @ near.slope
-    found = seen(m, root, near, z - near.mean)
+    found = condition(m, root, near, z - near.mean)
     np.testing.assert_allclose(found.mean, m + cross @ np.linalg.solve(S, z - near.mean))
     np.testing.assert_allclose(found.mean, m + found.white @ root)
     np.testing.assert_allclose(
@@ -55,12 +55,12 @@ def test_on_a_flat(rng):
     both = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
     flat = Linear(near.mean @ both, near.slope @ both, near.noise @ both, sizes_of(np.ones(3)))
     m, e = np.zeros(4), np.array([0.3, -0.2])
-    two, three = seen(m, root, near, e), seen(m, root, flat, e @ both)
+    two, three = condition(m, root, near, e), condition(m, root, flat, e @ both)
     np.testing.assert_allclose(three.mean, two.mean, atol=1e-9)
     np.testing.assert_allclose(three.root.T @ three.root, two.root.T @ two.root, atol=1e-9)
     S = flat.root.T @ flat.root
     assert three.log_prob == pytest.approx(multivariate_normal(np.zeros(3), S, allow_singular=True).logpdf(e @ both))
-    assert seen(m, root, flat, e @ both + [0.0, 0.0, 0.1]).log_prob == -np.inf
+    assert condition(m, root, flat, e @ both + [0.0, 0.0, 0.1]).log_prob == -np.inf
     assert np.isfinite(backward_gain(*joint(flat, root)[:2])).all()
 
 
@@ -72,7 +72,7 @@ def test_independent_noise_is_a_diagonal_factor(rng, at, deviations):
     long = near._replace(noise=np.diag(deviations), slope=near.slope * np.sign(deviations)).columns(at)
     np.testing.assert_allclose(short.root, long.root, atol=1e-14)
     e = 0.1 * np.ones(len(short.mean)) * np.sign(short.noise)
-    a, b = seen(np.zeros(4), root, short, e), seen(np.zeros(4), root, long, e)
+    a, b = condition(np.zeros(4), root, short, e), condition(np.zeros(4), root, long, e)
     assert a.log_prob == pytest.approx(b.log_prob, abs=1e-12)
     np.testing.assert_allclose(a.mean, b.mean, atol=1e-12)
     np.testing.assert_allclose(covariance_roots.square(a.root), covariance_roots.square(b.root), atol=1e-12)
@@ -91,10 +91,10 @@ def test_noise_of_a_distribution_is_no_rounding():
     one = np.ones((1, 1))
     near = Linear(np.array([1e9]), np.zeros((1, 1)), 1e-9 * one, sizes_of(np.array([1e9])))
     size = near.sizes().size
-    asked = near._replace(sizes=lambda: Sizes(size, grain_of(size, 1e-18 * one)))
-    assert seen(np.zeros(1), one, near, np.zeros(1)).log_prob == 0.0
+    wrapped = near._replace(sizes=lambda: Sizes(size, grain_of(size, 1e-18 * one)))
+    assert condition(np.zeros(1), one, near, np.zeros(1)).log_prob == 0.0
     expected = -np.log(1e-9) - 0.5 * np.log(2 * np.pi)
-    assert seen(np.zeros(1), one, asked, np.zeros(1)).log_prob == pytest.approx(expected)
+    assert condition(np.zeros(1), one, wrapped, np.zeros(1)).log_prob == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("far", [1e200, 1e308])
@@ -102,5 +102,5 @@ def test_noise_of_a_distribution_is_no_rounding():
 def test_what_is_too_far_for_numbers_teaches_nothing(far, singular, recwarn):
     noise = np.array([[1e-3, 1e-3]]) if singular else 1e-3 * np.eye(2)
     near = Linear(np.zeros(2), np.zeros((1, 2)), noise, sizes_of(np.ones(2)))
-    found = seen(np.zeros(1), np.ones((1, 1)), near, np.array([far, far]))
+    found = condition(np.zeros(1), np.ones((1, 1)), near, np.array([far, far]))
     assert found.log_prob == -np.inf and found.mean == 0 and found.root == 1 and not recwarn.list

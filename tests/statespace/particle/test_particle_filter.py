@@ -458,7 +458,7 @@ GOOD = level().distributions()
 @pytest.mark.parametrize(
     "how, words",
     [
-        ({"n_particles": 0}, "whole number from 1"),
+        ({"n_particles": 0}, "whole number of at least 1"),
         ({"n_particles": 2.5}, "whole number"),
         ({"n_particles": True}, "whole number"),
         ({"random_state": -1}, "random_state"),
@@ -705,8 +705,8 @@ def all_but_constant(noise: float) -> StateSpace:
 
 
 TOLD = (
-    r"the particles no longer tell state 1 apart: over \d+ frames resampling leaves at most 10 ancestors of all 300 "
-    r"particles, and the noise of this state is too small"
+    r"sample impoverishment in state 1: over \d+ frames resampling leaves at most 10 ancestors of all 300 "
+    r"particles, and the process noise of this state is too small"
 )
 
 
@@ -729,7 +729,7 @@ def test_a_live_stream_that_runs_dry_is_told_of_once(kept, tmp_path):
         warnings.simplefilter("always")
         for _ in lk.follow(pf, y, keep=tmp_path / "belief" if kept else None, every=100):
             frames += not said
-        assert len(said) == 1 and "no longer tell state 1 apart" in str(said[0].message)
+        assert len(said) == 1 and "sample impoverishment in state 1" in str(said[0].message)
         assert said[0].filename == __file__
         assert 10 < frames < 390
         said.clear()
@@ -773,7 +773,7 @@ def test_a_robot_whose_beacons_have_scales_of_their_own(data_dir):
         return lk.Gaussian(d * (1 + x[:, 3:]), 0.25)
 
     start = lk.Gaussian([0.0, 0.0, truth[0, 3], 0, 0, 0, 0], np.array([0.01, 0.01, 0.01, *[0.0056] * 4]))
-    with pytest.warns(FitWarning, match="no longer tell"):
+    with pytest.warns(FitWarning, match="sample impoverishment"):
         run = ParticleFilter(StateSpace(start, transition, observation), 500, random_state=1).run(
             ranges[:T], inputs[:T], keep=False
         )

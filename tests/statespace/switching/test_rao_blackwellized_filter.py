@@ -118,7 +118,7 @@ def test_a_frame_no_path_can_explain() -> None:
         initial_covariance=[[0.0]],
     )
     f = RaoBlackwellizedFilter(SwitchingLinearGaussian((still, still), [[0.5, 0.5], [0.5, 0.5]]), 5)
-    with pytest.warns(UserWarning, match="no path can explain frame 1"):
+    with pytest.warns(UserWarning, match="all paths have likelihood 0 at frame 1"):
         run = f.run([0.0, 1.0, 0.0])
     assert run.log_evidence == -np.inf and np.isfinite(run.mean).all() and run.log_evidences[2] == 0.0
 

@@ -12,7 +12,7 @@ from likely.core.fit_loop import Stop, fit
 from likely.core.ragged import Ragged
 from likely.statespace.linear.linear_em import LinearLearner
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.switching.switching_em import SwitchingLearner, learned
+from likely.statespace.switching.switching_em import SwitchingLearner, fit_switching
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.statespace.switching.switching_models import P2, driven, regime, two
 
@@ -36,7 +36,7 @@ def test_labeled_stretches_are_separate_fits() -> None:
     start = SwitchingLinearGaussian((regime(0.5, 0.5, 0.5), regime(0.1, 0.5, 0.5, 2.0)), P2)
     stop = Stop(12, 0.0)
     data = Blocks.of(y, None, log_mask=lk_masks(given, y))
-    together = learned(SwitchingLearner.of(start, learn), data, stop=stop).model
+    together = fit_switching(SwitchingLearner.of(start, learn), data, stop=stop).model
     for k in (0, 1):
         alone = fit(LinearLearner.of(start.regimes[k], learn), Ragged.of(apart[k]), stop=stop).model.model
         for name in learn:
@@ -69,7 +69,7 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
     known = chain.smooth(np.array(y[0]))
     there = path == 1
     want = np.einsum("ti,tj->ij", known.mean[there], known.mean[there]) + known.covariance[there].sum(axis=0)
-    np.testing.assert_allclose(stats.regimes[1].states, want, atol=1e-9)
+    np.testing.assert_allclose(stats.regimes[1].observation_gram, want, atol=1e-9)
     into = np.flatnonzero(there[1:]) + 1
     A = two().regimes[1].transition
     r = known.mean[into] - known.mean[into - 1] @ A.T
@@ -81,7 +81,7 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
         - A @ L.T
         + A @ known.covariance[into - 1].sum(axis=0) @ A.T
     )
-    np.testing.assert_allclose(stats.regimes[1].noise, want, atol=1e-9)
+    np.testing.assert_allclose(stats.regimes[1].process_scatter, want, atol=1e-9)
     chance = np.log(two().initial[path[0]]) + np.log(two().transition[path[:-1], path[1:]]).sum()
     assert two().objective(stats) == pytest.approx(known.log_prob + chance, abs=1e-8)
 
@@ -89,7 +89,7 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
 def test_exact_learning_with_labels_never_falls() -> None:
     z, y = simulated()
     learner = SwitchingLearner.of(SwitchingLinearGaussian((regime(), regime(0.0, 0.5)), P2))
-    report = learned(learner, Blocks.of(y, None, log_mask=lk_masks(list(z), y)), stop=Stop(15, 0.0))
+    report = fit_switching(learner, Blocks.of(y, None, log_mask=lk_masks(list(z), y)), stop=Stop(15, 0.0))
     assert len(report.trace) == 16 and (np.diff(report.trace) > -1e-8).all()
 
 
@@ -107,8 +107,8 @@ def test_weights_are_copies_and_statistics_add() -> None:
         np.testing.assert_allclose(weighted.transition, other.transition, atol=1e-10)
         np.testing.assert_allclose(weighted.entropy, other.entropy, atol=1e-8)
         for a, b in zip(weighted.regimes, other.regimes, strict=True):
-            np.testing.assert_allclose(a.noise, b.noise, atol=1e-9)
-            np.testing.assert_allclose(a.states, b.states, atol=1e-9)
+            np.testing.assert_allclose(a.process_scatter, b.process_scatter, atol=1e-9)
+            np.testing.assert_allclose(a.observation_gram, b.observation_gram, atol=1e-9)
     assert weighted.total_weight == pytest.approx(60.0)
 
 
@@ -116,7 +116,7 @@ def test_one_regime_learns_as_kalman_does() -> None:
     _, y = simulated(3, 40)
     y = Ragged.of([np.where(np.arange(len(s))[:, None] % 7 == 3, np.nan, s) for s in y])
     learn, stop = ["transition", "process_covariance", "observation_covariance"], Stop(8, 0.0)
-    one = learned(SwitchingLearner.of(SwitchingLinearGaussian((regime(),), [[1.0]]), learn), y, stop=stop)
+    one = fit_switching(SwitchingLearner.of(SwitchingLinearGaussian((regime(),), [[1.0]]), learn), y, stop=stop)
     alone = fit(LinearLearner.of(regime(), learn), y, stop=stop)
     np.testing.assert_allclose(one.trace, alone.trace, rtol=1e-9)
     np.testing.assert_allclose(one.model.regimes[0].process_covariance, alone.model.model.process_covariance, rtol=1e-7)
@@ -131,7 +131,7 @@ def test_inputs_are_learned() -> None:
     blank = tuple(m.replace(control=m.control * 0.3) for m in driven().regimes)
     start = SwitchingLinearGaussian(blank, P2)
     known = lk_masks(list(z), y)
-    report = learned(
+    report = fit_switching(
         SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, log_mask=known), stop=Stop(300, 0.0)
     )
     assert report.trace[-1] > driven().objective(driven().collect(both, log_mask=known))  # the maximum beats the truth
@@ -155,7 +155,7 @@ def test_hidden_regimes_are_found() -> None:
     true = SwitchingLinearGaussian((scalar(0.95, 0.05), scalar(-0.7, 0.5)), [[0.97, 0.03], [0.05, 0.95]])
     z, _, y = true.simulate(3, np.random.default_rng(4), 300)
     start = SwitchingLinearGaussian((scalar(0.5, 0.2), scalar(-0.2, 0.2)), [[0.9, 0.1], [0.1, 0.9]])
-    report = learned(
+    report = fit_switching(
         SwitchingLearner.of(start, ["transition", "process_covariance"]), y, prior="weak", stop=Stop(60, 1e-5)
     )
     found = report.model
@@ -186,7 +186,7 @@ def test_moves_that_cannot_be_stay_impossible() -> None:
 
 def test_what_is_wrong_is_said() -> None:
     _, y = simulated(2, 5)
-    with pytest.raises(DomainError, match="one for each of 2"):
+    with pytest.raises(DomainError, match="one entry per regime"):
         SwitchingLearner.of(two(), [["process_covariance"]] * 3)
     with pytest.raises(DomainError, match="chain must be"):
         SwitchingLearner.of(two(), chain="process_covariance")
@@ -194,5 +194,5 @@ def test_what_is_wrong_is_said() -> None:
         two().collect(y, np.ones((2, 2)))
     with pytest.raises((DataError, ShapeError), match="given"):
         two().collect(y, log_mask=[[0, 1]])
-    with pytest.raises(DomainError, match=r"SwitchingLinearGaussian: given regimes must lie in 0 … 1.*got 2"):
+    with pytest.raises(DomainError, match=r"SwitchingLinearGaussian: regimes must lie in 0 … 1.*got 2"):
         two().collect(y, log_mask=[[0] * 5, [2] * 5])

@@ -245,7 +245,7 @@ def test_a_frame_that_cannot_be_is_impossible() -> None:
     assert model.log_prob([[0.0, 1.0]])[0] == -np.inf
     belief, news = model.update(model.predict(model.initial_belief()), 1.0)
     assert news == -np.inf and belief.mean == 0.0
-    with pytest.raises(DataError, match="sequence 1 is not"):
+    with pytest.raises(DataError, match="density 0 of sequence 1"):
         model.collect([[0.0], [0.0, 1.0]])
 
 
@@ -296,7 +296,7 @@ def test_regimes_of_which_one_has_no_noise_are_told_of() -> None:
     )
     y, uneven = np.r_[np.full(5, 0.3), 0.5, np.full(5, 0.7), 1.2], SwitchingLinearGaussian((walk, still), P2)
     for use in (uneven.exact, uneven.smooth, lambda y: lk.RaoBlackwellizedFilter(uneven, 9).run(y)):
-        with pytest.warns(lk.FitWarning, match=r"regime 1 foresees some observation without any error.*noise"):
+        with pytest.warns(lk.FitWarning, match=r"regime 1 predicts some observation without any error.*noise"):
             use(y)
     # noise that reaches what is seen a frame later is noise, and regimes that are all exact agree
     glide = LinearGaussian(
@@ -354,13 +354,13 @@ def test_starts_settle_or_are_all_alike() -> None:
 
 
 def test_what_is_wrong_is_said() -> None:
-    with pytest.raises(DomainError, match=r"diffuse start.*started"):
+    with pytest.raises(DomainError, match=r"proper initial distribution.*started"):
         SwitchingLinearGaussian((LinearGaussian.local_level(1.0, 1.0),), [[1.0]])
     with pytest.raises(DomainError, match="add up to one"):
         SwitchingLinearGaussian((regime(), regime()), [[0.9, 0.2], [0.5, 0.5]])
-    with pytest.raises(ShapeError, match=r"moves must have shape \(2, 2\)"):
+    with pytest.raises(ShapeError, match=r"transition must have shape \(2, 2\)"):
         SwitchingLinearGaussian((regime(), regime()), [[1.0]])
-    with pytest.raises(ShapeError, match="as many states"):
+    with pytest.raises(ShapeError, match="same numbers of states"):
         SwitchingLinearGaussian(
             (
                 regime(),
@@ -395,7 +395,7 @@ def test_what_is_wrong_is_said() -> None:
         SwitchingLinearGaussian(("a",), [[1.0]])
     with pytest.raises(DataError, match="2 inputs"):
         driven().update(driven().initial_belief(), 0.0)
-    with pytest.raises(DataError, match=r"sequence 0 is not at frame 1: replace an entry.* NaN"):
+    with pytest.raises(DataError, match=r"density 0 of sequence 0 at frame 1: replace the outlier.* NaN"):
         two().collect([[0.0, 1e300, 0.0]])
     with pytest.raises(DomainError, match="method must be one of"):
         two().filter([0.0], method="best")

@@ -369,7 +369,7 @@ class DataAssociation(Value):
             return 0.0, np.full(len(z), -np.inf), [self._first] * len(z)
         found = [self._begin.update(self._begin.initial_belief().replace(time=time), one) for one in z]
         states = [state for state, _ in found]
-        if self._begin.initial_belief().loose is not None:  # diffuse: all measurements are equally probable
+        if self._begin.initial_belief().diffuse_part is not None:  # anywhere: one measurement is as good as another
             odds = np.array([1.0, *np.full(len(z), self.birth_odds)])
             logs = np.log(odds / odds.sum())
             return float(logs[0]), logs[1:], states

@@ -1,4 +1,4 @@
-"""A linear system in continuous time: observations may come at any moment."""
+"""Linear stochastic differential equations: continuous-time state-space models with irregular observation times."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from likely.hmm.decoding import is_one
 from likely.numerics import covariance_roots
 from likely.numerics.sde_discretization import Motion
 from likely.statespace.continuous.observation_times import clock, clocks, is_one_clock, moments, steps_between
-from likely.statespace.continuous.sde_models import ReadyContinuous
+from likely.statespace.continuous.sde_models import SDEModels
 from likely.statespace.continuous.timed_belief import TimedBelief
 from likely.statespace.linear.forecast import StateForecast
-from likely.statespace.linear.kalman_filter import States, locked
+from likely.statespace.linear.kalman_filter import States, read_only
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.result_repr import linear_words
-from likely.statespace.linear.sums_of_models import seen_covariance, start_of
+from likely.statespace.linear.sums_of_models import initial_of, observed_covariance
 
 WHOSE = "LinearSDE"
-LONG = 2048  # frames of a series from which threads share the work
-KEPT = 64  # lengths of steps whose matrices a live filter remembers
+LONG = 2048  # frames of a series from which threads are used
+KEPT = 64  # lengths of steps whose matrices an online filter caches
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class LinearSDE(ReadyContinuous, Value):
-    """dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt; y_i = C x(t_i) + v_i, v ~ N(0, observation).
+class LinearSDE(SDEModels, Value):
+    """Linear SDE dx = F x dt + dβ, E[dβ dβᵀ] = Q_c dt, observed as y_i = C x(t_i) + v_i, v ~ N(0, R).
 
-    `drift` F and `diffusion` Q_c (a density: variance a unit of time) make a transition and a noise covariance for
-    every step between two observations, exactly (`numerics.sde_discretization`). The first observed state is N(mean,
-    covariance), unknown in the directions `diffuse` (d, q); with neither covariance nor diffuse, unknown altogether.
-    Times are numbers that do not fall; two equal ones are two observations at once. Many series are lists of y and of
-    times.
+    `drift` F and `diffusion` Q_c (a spectral density: variance per unit of time) give the transition matrix and process
+    covariance of every step between two observations, exactly (`numerics.sde_discretization`). The state at the first
+    observation is N(initial_mean, initial_covariance), diffuse in the directions `diffuse` (d, q); with neither
+    covariance nor diffuse, in all directions. Times are nondecreasing numbers; two equal ones are two observations at
+    once. Many series are lists of y and of times.
 
     >>> import likely as lk, numpy as np
     >>> m = lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.01)
@@ -64,9 +64,9 @@ class LinearSDE(ReadyContinuous, Value):
             expected = "drift and diffusion must have shape (d, d)"
             raise ShapeError(sentence(WHOSE, expected, [F.shape, Qc.shape]))
         if not covariance_roots.is_covariance(Qc):
-            expected = "diffusion must be symmetric, with no negative variance in any direction"
+            expected = "diffusion must be symmetric and positive semidefinite"
             raise DomainError(sentence(WHOSE, expected, Qc.tolist()))
-        # whoever checks a noise covariance, an emission and a start for discrete time checks them for this
+        # the discrete-time model checks covariances, observation matrix and initial state
         one = LinearGaussian(
             transition=np.eye(d),
             process_covariance=Qc,
@@ -77,7 +77,7 @@ class LinearSDE(ReadyContinuous, Value):
             diffuse=self.diffuse,
         )
         if one.observation.ndim == 3 or one.observation_covariance.ndim == 3:
-            raise ShapeError(sentence(WHOSE, "emission (p, d) and observation (p, p) do not change with time",
+            raise ShapeError(sentence(WHOSE, "observation (p, d) and observation_covariance (p, p) must be constant",
                                       [one.observation.shape, one.observation_covariance.shape]))  # fmt: skip
         self._set(
             drift=F,
@@ -91,7 +91,7 @@ class LinearSDE(ReadyContinuous, Value):
 
     @property
     def dim(self) -> int:
-        """Number of columns of an observation."""
+        """Number of observed columns."""
         return int(self.observation.shape[0])
 
     @property
@@ -105,9 +105,9 @@ class LinearSDE(ReadyContinuous, Value):
     # ---------------------------------------------------------- discrete time
 
     def at(self, times: Any) -> LinearGaussian:
-        """The linear-Gaussian model of observations at these times (T,): one transition a frame.
+        """Discretized model of observations at these times (T,): one transition matrix per frame.
 
-        Where all steps are equal the matrices have no leading axis.
+        If all steps are equal the matrices have no leading axis.
 
         >>> import likely as lk
         >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.0, 4.0]).process_covariance.ravel().tolist()
@@ -115,37 +115,37 @@ class LinearSDE(ReadyContinuous, Value):
         """
         return self._models(Ragged.of(clock(times, WHOSE)))(0)
 
-    def _models(self, told: Ragged) -> Callable[[int], LinearGaussian]:
-        """The model of each sequence of times, made when asked for; steps that come often are computed once."""
-        steps, which = steps_between(told)
+    def _models(self, times_of: Ragged) -> Callable[[int], LinearGaussian]:
+        """Discretized model per sequence of times, made on demand; equal steps are computed once."""
+        steps, which = steps_between(times_of)
         if len(steps) <= 1:
             return lambda i: self._over(float(steps.sum()))
-        moves = self._moves(np.append(steps, 0.0))  # the last one, −1, leads to first frames
-        return lambda i: self._discrete(*(M[which[told.offsets[i] : told.offsets[i + 1]]] for M in moves))
+        moves = self._discretized(np.append(steps, 0.0))  # the last one, index −1, is that of first frames
+        return lambda i: self._discrete(*(M[which[times_of.offsets[i] : times_of.offsets[i + 1]]] for M in moves))
 
     @cached_property
     def _motion(self) -> Motion:
         return Motion.of(self.drift, self.diffusion)
 
-    def _moves(self, steps: Array) -> tuple[Array, Array, Array]:
-        """Transitions, noises and roots of these of each step."""
+    def _discretized(self, steps: Array) -> tuple[Array, Array, Array]:
+        """Transition matrices, process covariances and their roots per step."""
         with np.errstate(over="ignore", invalid="ignore"):
             A, Q, U = self._motion.over(steps, root=True)
         bad = ~(np.isfinite(A) & np.isfinite(Q)).all(axis=(1, 2))
         if bad.any():
-            expected = "an unstable drift leaves the range of numbers in a long step"
+            expected = "an unstable drift must not overflow within a step"
             raise DomainError(sentence(WHOSE, expected, f"a step of {steps[bad].min():g}"))
         return A, Q, U
 
     def _discrete(self, A: Array, Q: Array, U: Array) -> LinearGaussian:
-        """The model with these transitions and noises (T, d, d), whose roots are known."""
-        out = self._still.replace(transition=A, process_covariance=Q)
-        out.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
+        """The model with these transition matrices and process covariances (T, d, d), and their roots."""
+        out = self._zero_step.replace(transition=A, process_covariance=Q)
+        out.__dict__["matrices"] = self._zero_step.matrices._replace(A=read_only(A), N=read_only(U))
         return out
 
     @cached_property
-    def _still(self) -> LinearGaussian:
-        """The model of observations all at once."""
+    def _zero_step(self) -> LinearGaussian:
+        """The model of simultaneous observations: no time step."""
         one, nothing = np.eye(self.states), np.zeros((self.states, self.states))
         return LinearGaussian(
             transition=one,
@@ -162,12 +162,12 @@ class LinearSDE(ReadyContinuous, Value):
         return {}
 
     def _over(self, step: float) -> LinearGaussian:
-        """The model whose frames are one step apart; the last few lengths are remembered."""
+        """The model with a constant time step; the last few are cached."""
         known = self._lengths.get(step)
         if known is None:
-            A, Q, U = self._moves(np.array([step]))
-            known = self._still.replace(transition=A[0], process_covariance=Q[0])
-            known.__dict__["matrices"] = self._still.matrices._replace(A=locked(A), N=locked(U))
+            A, Q, U = self._discretized(np.array([step]))
+            known = self._zero_step.replace(transition=A[0], process_covariance=Q[0])
+            known.__dict__["matrices"] = self._zero_step.matrices._replace(A=read_only(A), N=read_only(U))
             if len(self._lengths) >= KEPT:
                 self._lengths.clear()
             self._lengths[step] = known
@@ -176,27 +176,27 @@ class LinearSDE(ReadyContinuous, Value):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, y: Any, times: Any) -> Array:
-        """log p(y) of each series at its times (n,)."""
+        """Log-likelihood log p(y) per series at its times (n,)."""
         series = self._series(y)
         model = self._models(clocks(times, series, WHOSE))
         each = _mapped(lambda i: model(i).log_prob(series[i]), series)
         return np.concatenate([np.empty(0), *each])
 
     def sample(self, n: int, rng: Generator, times: Any) -> Any:
-        """n series (a Ragged) at the times (T,)."""
+        """Draw n series (a Ragged) at the times (T,)."""
         t = clock(times, WHOSE)
         return self.at(t).sample(n, rng, len(t))
 
     # ----------------------------------------------------------------- states
 
     def filter(self, y: Any, times: Any) -> Any:
-        """The state at each time, from what was seen till then: `mean` (T, d), `covariance` (T, d, d), `log_prob`."""
+        """Kalman filter: p(x(t_i) | y up to t_i) as `mean` (T, d), `covariance` (T, d, d), `log_prob`."""
         return self._asked(y, times, lambda m, x: m.filter(x))
 
     def smooth(self, y: Any, times: Any, at: Any = None) -> Any:
-        """The state at each time from all that was seen; with `at`, at these moments (m,) instead.
+        """Smoother: p(x(t) | all observations) at the observation times, or at the times `at` (m,).
 
-        `at` may lie between, after and (where the start is one that does not know when it is) before the times.
+        `at` may lie between, after and (if the initial distribution is time-invariant) before the observation times.
         For many series it is one array for all, or a list of arrays.
         """
         if at is None:
@@ -204,7 +204,7 @@ class LinearSDE(ReadyContinuous, Value):
         return self._at_moments(y, times, at, lambda m, x: m.smooth(x))
 
     def forecast(self, y: Any, times: Any, at: Any) -> Any:
-        """States and observations at moments `at` (m,), not before the last time; of many series a list of these.
+        """Forecast of states and observations at times `at` (m,), from the last time on; a list for many series.
 
         >>> import likely as lk
         >>> model = lk.LinearSDE.wiener(spectral_density=2.0, observation_variance=1.0)
@@ -218,7 +218,7 @@ class LinearSDE(ReadyContinuous, Value):
         return [self._ahead(mean, P) for mean, P in zip(found.mean, found.covariance, strict=True)]
 
     def _ahead(self, mean: Array, P: Array) -> StateForecast:
-        seen = seen_covariance(self.observation, P) + self.observation_covariance
+        seen = observed_covariance(self.observation, P) + self.observation_covariance
         return StateForecast.trusted(
             mean=mean @ self.observation.T, covariance=seen, states=np.array(mean), state_covariance=np.array(P)
         )
@@ -234,26 +234,28 @@ class LinearSDE(ReadyContinuous, Value):
 
     def _series(self, y: Any) -> Ragged:
         """Series as a Ragged of frames (T, p)."""
-        with unheard():  # an uneven time index is what this model is for
+        with unheard():  # this model is for irregular times
             return Ragged.of(y).map(lambda frames: rows(frames, self.dim, WHOSE))
 
     def _at_moments(
         self, y: Any, times: Any, at: Any, ask: Callable[[LinearGaussian, Any], Any], ahead: bool = False
     ) -> Any:
-        """What `ask` finds at further moments: they are put among the times as frames of which nothing was seen."""
+        """Results of `ask` at further times, which are inserted as frames of missing values."""
         series = self._series(y)
-        told = clocks(times, series, WHOSE)
+        times_of = clocks(times, series, WHOSE)
         at = [at] if isinstance(at, int | float | np.number) else at
-        wanted = [moments(at, WHOSE)] * len(series) if is_one_clock(at, WHOSE) else [moments(one, WHOSE) for one in at]
-        if len(wanted) != len(series):
-            raise ShapeError(sentence(WHOSE, f"at must be one array, or one for each of {len(series)}", len(wanted)))
+        times_at = (
+            [moments(at, WHOSE)] * len(series) if is_one_clock(at, WHOSE) else [moments(one, WHOSE) for one in at]
+        )
+        if len(times_at) != len(series):
+            raise ShapeError(sentence(WHOSE, f"at must be one array, or one per series ({len(series)})", len(times_at)))
 
         def one(i: int) -> Any:
-            t, x = told[i], series[i]
-            if ahead and len(t) and len(wanted[i]) and wanted[i].min() < t[-1]:
-                expected = f"a forecast looks beyond the last time {t[-1]:g}"
-                raise DataError(sentence(WHOSE, expected, f"{wanted[i].min():g}", "use smooth(y, times, at)"))
-            return self._between(t, x, wanted[i], ask)
+            t, x = times_of[i], series[i]
+            if ahead and len(t) and len(times_at[i]) and times_at[i].min() < t[-1]:
+                expected = f"times of a forecast must not lie before the last time {t[-1]:g}"
+                raise DataError(sentence(WHOSE, expected, f"{times_at[i].min():g}", "use smooth(y, times, at)"))
+            return self._between(t, x, times_at[i], ask)
 
         return one(0) if is_one(y) else _joined(_mapped(one, series))
 
@@ -271,21 +273,20 @@ class LinearSDE(ReadyContinuous, Value):
         return States(found.mean[here], found.covariance[here], log_prob)
 
     def _refuse_early(self, moment: float, first: float) -> None:
-        """The start is the distribution of the first observed state; before that only a start for all times will do."""
+        """Refuse times before the first observation, unless the initial distribution is time-invariant."""
         if not self.timeless:
-            what = f"the start is the distribution of the state at the first time {first:g}"
-            expected = f"{what}, and says nothing of earlier ones"
-            remedy = "ask for later moments, or begin the series with NaN at the earlier time"
+            expected = f"times must not lie before the first one, {first:g}, at which the initial state is defined"
+            remedy = "ask for later times, or begin the series with NaN at the earlier time"
             raise DomainError(sentence(WHOSE, expected, f"{moment:g}", remedy))
 
     @cached_property
     def timeless(self) -> bool:
-        """True if the start is the same distribution at whatever time it is taken: settled, diffuse, or both in parts.
+        """True if the initial distribution is time-invariant: stationary, diffuse, or both in parts.
 
-        Off the diffuse directions D the mean stays (F m = 0), the covariance stays (F P + P Fᵀ + Q_c = 0), and nothing
-        leaks in from them (F D stays in D).
+        Outside the diffuse directions D the mean is constant (F m = 0), so is the covariance (F P + P Fᵀ + Q_c = 0),
+        and D is an invariant subspace (F D lies in D).
         """
-        (m, P, D), F = start_of(self), self.drift
+        (m, P, D), F = initial_of(self), self.drift
         U, s, _ = np.linalg.svd(D, full_matrices=True) if D.size else (np.eye(self.states), np.empty(0), None)
         N = U[:, int((s > 1e-12 * s.max(initial=0.0)).sum()) :]
         size = np.sqrt(np.maximum(np.diagonal(P), 1e-300))
@@ -301,22 +302,22 @@ class LinearSDE(ReadyContinuous, Value):
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> TimedBelief:
-        """The state before anything was seen, at no time yet."""
-        return TimedBelief.trusted(state=self._still.initial_belief(), time=None)
+        """Belief of the initial state, before any observation; its time is None."""
+        return TimedBelief.trusted(state=self._zero_step.initial_belief(), time=None)
 
     def predict(self, belief: TimedBelief, time: float | None = None) -> TimedBelief:
-        """The state at a later `time`; without one the same belief, since nobody has said how long a step is."""
+        """Prediction step to a later `time`; without a time the same belief."""
         if time is None:
             return belief
         t = _moment(time)
         if belief.time is None:
             return belief.replace(time=t)
         if t < belief.time:
-            raise DataError(sentence(WHOSE, f"times must not fall: the belief is of {belief.time:g}", f"{t:g}"))
+            raise DataError(sentence(WHOSE, f"times must not decrease: the belief is at {belief.time:g}", f"{t:g}"))
         return TimedBelief.trusted(state=self._over(t - belief.time).predict(belief.state), time=t)
 
     def update(self, belief: TimedBelief, y: Any) -> tuple[TimedBelief, float]:
-        """The state once y = (time, observation) is seen, and log p(observation | all before).
+        """Update step with y = (time, observation): the belief, and log p(observation | earlier ones).
 
         >>> import likely as lk
         >>> model = lk.LinearSDE.ornstein_uhlenbeck(1.0, observation_variance=0.1)
@@ -329,8 +330,8 @@ class LinearSDE(ReadyContinuous, Value):
         if not isinstance(y, tuple | list) or len(y) != 2:
             raise DataError(sentence(WHOSE, "an observation is (time, y)", type(y).__name__))
         there = self.predict(belief, y[0])
-        state, news = self._still.update(there.state, y[1])
-        return there.replace(state=state), news
+        state, increment = self._zero_step.update(there.state, y[1])
+        return there.replace(state=state), increment
 
 
 def _moment(time: Any) -> float:
@@ -338,14 +339,14 @@ def _moment(time: Any) -> float:
 
 
 def _mapped(f: Callable[[int], Any], series: Ragged) -> list[Any]:
-    """f of the number of each series; in threads where they are long enough for it to pay."""
+    """f of the index of each series; in threads if they are long enough."""
     n = len(series)
     with one_blas_thread():
         return list(ordered_map(f, range(n), cores() if len(series.values) > LONG * n else 1))
 
 
 def _joined(results: list[Any]) -> Any:
-    """Results of several series as one: Ragged of what goes by frame, (n,) of numbers."""
+    """Results of several series as one: Ragged of arrays per frame, (n,) of numbers."""
     kind = type(results[0])
     columns = zip(*results, strict=True)
     return kind(*(np.array(c) if np.ndim(c[0]) == 0 else Ragged.from_list(list(c)) for c in columns))

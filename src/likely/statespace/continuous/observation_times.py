@@ -1,4 +1,4 @@
-"""Times of observations: they never go back, and steps that differ by rounding alone are one step."""
+"""Observation times: validation, and time steps that are equal up to rounding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATES = "subtract a date and divide by a unit, as in (t - t[0]) / np.timedelta64
 
 
 def clock(times: Any, whose: str) -> Array:
-    """Times (T,) as numbers that never fall; equal ones are two observations at once.
+    """Validated nondecreasing times (T,); equal ones are two observations at once.
 
     >>> clock([0, 1, 1, 2.5], "LinearSDE").tolist()
     [0.0, 1.0, 1.0, 2.5]
@@ -24,12 +24,12 @@ def clock(times: Any, whose: str) -> Array:
     back = np.flatnonzero(np.diff(t) < 0)
     if len(back):
         i = int(back[0])
-        raise DataError(sentence(whose, "times must not fall", f"{t[i + 1]:g} after {t[i]:g}", "sort rows by time"))
+        raise DataError(sentence(whose, "times must not decrease", f"{t[i + 1]:g} after {t[i]:g}", "sort rows by time"))
     return t
 
 
 def moments(times: Any, whose: str) -> Array:
-    """Moments (m,) in any order, as finite numbers."""
+    """Times (m,) in any order, as finite numbers."""
     t = np.asarray(times)
     if t.dtype.kind in "mM" or (t.dtype == object and t.size and hasattr(t.flat[0], "year")):
         raise DataError(sentence(whose, "times must be numbers", "dates", DATES))
@@ -46,17 +46,19 @@ def moments(times: Any, whose: str) -> Array:
 
 
 def clocks(times: Any, series: Ragged, whose: str) -> Ragged:
-    """One time a frame of each sequence; times (T,) serve all sequences of that length."""
+    """One time per frame of each sequence; one array (T,) serves all sequences of that length."""
     if not len(series):
         raise DataError(sentence(whose, "at least one series is needed", "none"))
     if is_one_clock(times, whose):
         times = [moments(times, whose)] * len(series)
     with unheard():  # times may be series with an index of their own
-        told = Ragged.of(times)
-    if len(told) != len(series) or (told.lengths != series.lengths).any():
+        times_of = Ragged.of(times)
+    if len(times_of) != len(series) or (times_of.lengths != series.lengths).any():
         expected = f"one time for each frame of {len(series)} sequences"
-        raise ShapeError(sentence(whose, expected, f"{told.lengths[:5].tolist()} for {series.lengths[:5].tolist()}"))
-    return Ragged.from_list([clock(t, whose) for t in told])
+        raise ShapeError(
+            sentence(whose, expected, f"{times_of.lengths[:5].tolist()} for {series.lengths[:5].tolist()}")
+        )
+    return Ragged.from_list([clock(t, whose) for t in times_of])
 
 
 def is_one_clock(times: Any, whose: str) -> bool:
@@ -67,19 +69,19 @@ def is_one_clock(times: Any, whose: str) -> bool:
     return not isinstance(times, Ragged) and (not len(times) or np.ndim(next(iter(times))) == 0)
 
 
-def steps_between(told: Ragged) -> tuple[Array, Index]:
-    """The distinct steps (m,), and which of them leads to each frame (T,); to a first frame none does: −1.
+def steps_between(times_of: Ragged) -> tuple[Array, Index]:
+    """The distinct time steps (m,), and the index of the step to each frame (T,), −1 for a first frame.
 
-    Times are known to a rounding of the largest: steps that agree within that are one, their mean.
+    Steps that agree within the rounding of the largest time are one, their mean.
 
     >>> steps, which = steps_between(Ragged.of([np.arange(5) * 0.1, np.array([0.0, 2.0])]))
     >>> steps.round(12).tolist(), which.tolist()
     ([0.1, 2.0], [-1, 0, 0, 0, 0, -1, 1])
     """
-    t = np.asarray(told.values, dtype=np.float64)
+    t = np.asarray(times_of.values, dtype=np.float64)
     which = np.full(len(t), -1, dtype=np.intp)
     later = np.ones(len(t), dtype=bool)
-    later[told.offsets[:-1][told.lengths > 0]] = False
+    later[times_of.offsets[:-1][times_of.lengths > 0]] = False
     found, back, counts = np.unique(np.diff(t, prepend=0.0)[later], return_inverse=True, return_counts=True)
     group = _alike(found, 4.0 * np.spacing(np.abs(t).max(initial=0.0)))
     which[later] = group[back]
@@ -88,6 +90,6 @@ def steps_between(told: Ragged) -> tuple[Array, Index]:
 
 
 def _alike(found: Array, near: float) -> Index:
-    """A number for each run of sorted steps that follow each other closely; 0 is alone."""
+    """Index of the group of nearly equal values in sorted steps; 0 is a group of its own."""
     new = (np.diff(found, prepend=-np.inf) > near) | (np.concatenate([[-1.0], found[:-1]]) == 0.0)
     return np.cumsum(new) - 1

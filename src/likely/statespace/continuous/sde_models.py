@@ -1,4 +1,4 @@
-"""Continuous-time models that have names: integrators, Ornstein–Uhlenbeck, Matérn, cycles, and their sums."""
+"""Continuous-time models by name: integrated Wiener, Ornstein–Uhlenbeck, Matérn and cycle processes, and sums."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.numerics.lyapunov import settled_drift
-from likely.statespace.linear.structural_models import count, real, spread, variance, with_start
-from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_starts, kron
+from likely.statespace.linear.structural_models import count, covariance_of, real, variance, with_initial
+from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_initial, kron
 
 
-class ReadyContinuous:
-    """Ways to make a `LinearSDE` by its name, and `+`.
+class SDEModels:
+    """Constructors of a `LinearSDE`, and the sum `+`.
 
-    Everywhere `start=(mean, covariance)` is the distribution of the state at the first observation. Without it, what
-    wanders starts exactly diffuse, and what settles starts settled. States of several columns stand in groups: all
-    values, then all first derivatives, and so on.
+    Everywhere `initial=(mean, covariance)` is the distribution of the state at the first observation. Without it,
+    nonstationary states are exactly diffuse, and stationary ones have their stationary distribution. States of several
+    columns are grouped: all values, then all first derivatives, and so on.
     """
 
     @classmethod
     def integrated(
         cls, order: int, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
     ) -> Self:
-        """White noise of spectral density `spectral_density`, integrated `order` times: splines (order 2: cubic ones).
+        """Integrated Wiener process: white noise integrated `order` times; smoothing splines (order 2: cubic).
 
         >>> import likely as lk
         >>> lk.LinearSDE.integrated(2).drift.tolist()
@@ -34,16 +34,16 @@ class ReadyContinuous:
         """
         name = f"{cls.__name__}.integrated"
         n, p = count(order, name, "order"), count(dim, name, "dim")
-        Qc = kron(np.diag([0.0] * (n - 1) + [1.0]), spread(spectral_density, p, name, "spectral_density"))
+        Qc = kron(np.diag([0.0] * (n - 1) + [1.0]), covariance_of(spectral_density, p, name, "spectral_density"))
         F, C = kron(np.eye(n, k=1), np.eye(p)), kron(np.eye(1, n), np.eye(p))
-        R = spread(observation_variance, p, name, "observation_variance")
+        R = covariance_of(observation_variance, p, name, "observation_variance")
         return _made(cls, {"drift": F, "diffusion": Qc, "observation": C, "observation_covariance": R}, initial)
 
     @classmethod
     def wiener(
         cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
     ) -> Self:
-        """A level that wanders: its variance grows by `spectral_density` in a unit of time.
+        """Wiener process (random walk): the variance grows by `spectral_density` per unit of time.
 
         >>> import likely as lk
         >>> lk.LinearSDE.wiener(spectral_density=2.0).at([0.0, 1.5]).process_covariance.ravel()
@@ -55,7 +55,7 @@ class ReadyContinuous:
     def constant_velocity(
         cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
     ) -> Self:
-        """A point that keeps its velocity but for white acceleration of spectral density `spectral_density`.
+        """Constant-velocity model: white-noise acceleration of the given spectral density.
 
         >>> import likely as lk
         >>> lk.LinearSDE.constant_velocity().at([0.0, 2.0]).transition.tolist()
@@ -67,7 +67,7 @@ class ReadyContinuous:
     def constant_acceleration(
         cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
     ) -> Self:
-        """A point that keeps its acceleration but for white jerk of spectral density `spectral_density`.
+        """Constant-acceleration model: white-noise jerk of the given spectral density.
 
         >>> import likely as lk
         >>> lk.LinearSDE.constant_acceleration(dim=2).drift.shape
@@ -84,7 +84,7 @@ class ReadyContinuous:
         dim: int = 1,
         initial: Any = None,
     ) -> Self:
-        """dx = −rate · x dt + dβ: what is pulled back to 0; it settles at variance spectral_density/(2 · rate).
+        """Ornstein–Uhlenbeck process dx = −rate · x dt + dβ, of stationary variance spectral_density/(2 · rate).
 
         >>> import likely as lk
         >>> lk.LinearSDE.ornstein_uhlenbeck(0.5, spectral_density=3.0).initial_covariance.round(12).tolist()
@@ -93,11 +93,11 @@ class ReadyContinuous:
         name = f"{cls.__name__}.ornstein_uhlenbeck"
         r, p = _positive(rate, name, "rate"), count(dim, name, "dim")
         Qc, R = (
-            spread(spectral_density, p, name, "spectral_density"),
-            spread(observation_variance, p, name, "observation_variance"),
+            covariance_of(spectral_density, p, name, "spectral_density"),
+            covariance_of(observation_variance, p, name, "observation_variance"),
         )
         parts = {"drift": -r * np.eye(p), "diffusion": Qc, "observation": np.eye(p), "observation_covariance": R}
-        return _made(cls, parts | _still(Qc / (2 * r)), initial)
+        return _made(cls, parts | _stationary(Qc / (2 * r)), initial)
 
     @classmethod
     def matern(
@@ -108,11 +108,11 @@ class ReadyContinuous:
         observation_variance: Any = 1.0,
         initial: Any = None,
     ) -> Self:
-        """The Gaussian process with a Matérn kernel of half-integer `order` ν = 1/2, 3/2, 5/2, …, exactly.
+        """Gaussian process with a Matérn kernel of half-integer `order` ν = 1/2, 3/2, 5/2, …, as an exact SDE.
 
         (d/dt + λ)^{ν + 1/2} f = white noise, λ = √(2ν)/length_scale, of density variance · (2λ)^{2ν} (n!)²/(2n)!,
-        n = ν − 1/2. States: f and its derivatives. `observation_variance` is the variance of what is seen (Hartikainen
-        and Särkkä 2010). Regression costs T steps here and T³ with a kernel matrix.
+        n = ν − 1/2 (Hartikainen and Särkkä 2010). States: f and its derivatives. `observation_variance` is that of the
+        observation noise. Regression costs O(T) here and O(T³) with a kernel matrix.
 
         >>> import likely as lk
         >>> lk.LinearSDE.matern(1.5, length_scale=3.0**0.5, variance=2.0).initial_covariance.round(12).tolist()
@@ -128,9 +128,9 @@ class ReadyContinuous:
         rate, n = np.sqrt(2 * nu) / length, int(n)
         size = _variance(variance, name) * (2 * rate) ** (2 * n + 1) * factorial(n) ** 2 / factorial(2 * n)
         F, Qc = _cascade(n + 1, float(rate)), np.diag([0.0] * n + [float(size)])
-        R = spread(observation_variance, 1, name, "observation_variance")
+        R = covariance_of(observation_variance, 1, name, "observation_variance")
         parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, n + 1), "observation_covariance": R}
-        return _made(cls, parts | _still(settled_drift(F, Qc, name)), initial)
+        return _made(cls, parts | _stationary(settled_drift(F, Qc, name)), initial)
 
     @classmethod
     def cycle(
@@ -141,10 +141,10 @@ class ReadyContinuous:
         observation_variance: Any = 0.0,
         initial: Any = None,
     ) -> Self:
-        """A wave that turns once in a `period`, dies away at the rate `damping`, and is pushed by white noise.
+        """Stochastic cycle of the given `period`, damped at the rate `damping`, driven by white noise.
 
-        States: the wave, and what it will be a quarter of a period on. With damping > 0 the start is settled, of
-        variance noise/(2 · damping); with 0 it is diffuse.
+        States: the cycle, and its quadrature component (a quarter of a period later). With damping > 0 the initial
+        state is stationary, of variance cycle_variance/(2 · damping); with 0 it is diffuse.
 
         >>> import likely as lk
         >>> lk.LinearSDE.cycle(4.0).at([0.0, 1.0]).transition.round(12).tolist()
@@ -154,14 +154,14 @@ class ReadyContinuous:
         w, r = 2 * np.pi / _positive(period, name, "period"), real(damping, name, "damping", 0.0)
         Qc, R = (
             variance(cycle_variance, name, "cycle_variance") * np.eye(2),
-            spread(observation_variance, 1, name, "observation_variance"),
+            covariance_of(observation_variance, 1, name, "observation_variance"),
         )
         F = np.array([[-r, w], [-w, -r]])
         parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, 2), "observation_covariance": R}
-        return _made(cls, parts | (_still(Qc / (2 * r)) if r > 0 else {}), initial)
+        return _made(cls, parts | (_stationary(Qc / (2 * r)) if r > 0 else {}), initial)
 
     def __add__(self, other: Any) -> Self:
-        """One observation that is the sum of two: states of the first, then of the second; noises add.
+        """Sum of two models: the observation is the sum of both; states of the first, then of the second; noises add.
 
         >>> import likely as lk
         >>> both = lk.LinearSDE.integrated(2) + lk.LinearSDE.cycle(1.0)
@@ -171,21 +171,21 @@ class ReadyContinuous:
         return _added(self, other)
 
     def __radd__(self, other: Any) -> Self:
-        """So that `sum([a, b, c])` works, which begins at 0."""
+        """For `sum([a, b, c])`, which starts at 0."""
         return self if isinstance(other, int) and other == 0 else _added(other, self)
 
 
 def _made(cls: Any, parts: dict[str, Array], start: Any) -> Any:
-    return cls(**with_start(parts, start, cls.__name__))
+    return cls(**with_initial(parts, start, cls.__name__))
 
 
-def _still(covariance: Array) -> dict[str, Array]:
-    """A start that has settled."""
+def _stationary(covariance: Array) -> dict[str, Array]:
+    """Stationary initial distribution with mean 0."""
     return {"initial_mean": np.zeros(len(covariance)), "initial_covariance": covariance}
 
 
 def _cascade(n: int, rate: float) -> Array:
-    """The companion matrix of (s + rate)ⁿ."""
+    """Companion matrix of (s + rate)ⁿ."""
     F = np.eye(n, k=1)
     F[-1] = [-comb(n, k) * rate ** (n - k) for k in range(n)]
     return F
@@ -209,5 +209,5 @@ def _added(a: Any, b: Any) -> Any:
         diffusion=blocks(a.diffusion, b.diffusion),
         observation=beside(a.observation, b.observation),
         observation_covariance=a.observation_covariance + b.observation_covariance,
-        **joined_starts(a, b),
+        **joined_initial(a, b),
     )

@@ -1,4 +1,4 @@
-"""A belief about a state, and the time it speaks of."""
+"""Belief state of a continuous-time filter: a Gaussian state and its time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TimedBelief(Value):
-    """What a live filter in continuous time believes: a Gaussian state at a `time`, None before the first.
+    """Belief state of a continuous-time filter: a Gaussian state at a `time`, None before the first observation.
 
     >>> import likely as lk
     >>> lk.LinearSDE.ornstein_uhlenbeck(1.0, spectral_density=4.0).initial_belief().variance
@@ -31,23 +31,23 @@ class TimedBelief(Value):
 
     @property
     def mean(self) -> Array:
-        """Of the state (d,)."""
+        """Mean of the state (d,)."""
         return np.asarray(self.state.mean)
 
     @property
     def covariance(self) -> Array:
-        """Of the state (d, d)."""
+        """Covariance of the state (d, d)."""
         return np.asarray(self.state.covariance)
 
     @property
     def variance(self) -> Array:
-        """Of each entry of the state (d,)."""
+        """Variances of the state (d,)."""
         return np.asarray(self.state.variance)
 
     def log_prob(self, x: Any) -> Array:
-        """log-density of states (n, d)."""
+        """Log-density of states (n, d)."""
         return np.asarray(self.state.log_prob(x))
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """n states (n, d)."""
+        """Draw n states (n, d)."""
         return np.asarray(self.state.sample(n, rng))

@@ -1,4 +1,4 @@
-"""A linear-Gaussian model learned from sequences: all of it, or the few numbers that nobody knew."""
+"""Estimator of linear-Gaussian state-space models: all parameters, or some, by EM and BFGS."""
 
 from __future__ import annotations
 
@@ -36,41 +36,41 @@ from likely.estimation.workload import evenly, keeper
 from likely.hmm.decoding import is_one
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of
-from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, start_unknown
+from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, initial_undetermined
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.linear_structure import Structure
 from likely.statespace.linear.predicted_observations import imputed
-from likely.statespace.linear.quasi_newton import SINGULAR, doubted, learned
+from likely.statespace.linear.quasi_newton import SINGULAR, check_converged, fit_quasi_newton
 from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
-from likely.statespace.linear.subspace_identification import first_guess, free_form
+from likely.statespace.linear.subspace_identification import free_form, initial_model
 
-SINGULAR_BELOW = 1e-6  # least variance of a direction, in units of the columns' own: below it a covariance is singular
-DETERMINED = 0.1  # nats per frame that a tenth of a variance must cost where frames determine it
-MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
+SINGULAR_BELOW = 1e-6  # smallest eigenvalue, with columns scaled to variance 1, below which a covariance is singular
+DETERMINED = 0.1  # nats per frame that a tenth of a variance must cost if the frames determine it
+MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
 
 
 class LinearGaussianDensity(DensityEstimator):
-    """Learn p(sequence) by a linear-Gaussian model: `model_` is a `LinearGaussian`   (Shumway and Stoffer 1982).
+    """Density estimator: linear-Gaussian state-space model of sequences; `model_` is a `LinearGaussian`.
 
-    - **model**: a `LinearGaussian` to begin with. None: one of so many **n_states** (None: 1), guessed from the data,
-      beside a state that is always 1 and carries the columns' levels.
-    - **learn**: what is learned, such as ["process_covariance", "observation_covariance"]: names of the model's
-      parameters, or "initial" for the mean and covariance of the first state. None: everything that can be.
-    - **form**: structure by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal whole
-      numbers: one number), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks
-      with a form each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]: what sums of models need.
-    - **prior**: None is maximum likelihood; "weak" adds one frame like the average one; or a `LinearPrior`. "auto":
-      None where a model is given (unless a covariance tends to a singular one: then, with a note, "weak"), and "weak"
-      where everything is learned.
-    - **max_iter, tol**: passes over the data, and the gain a frame at which learning ends. EM creeps toward
-      variances, so after ten passes steps follow the exact slope of log p, each accepted only if log p rises;
-      `accelerate=False` is EM alone.
+    - **model**: an initial `LinearGaussian`. None: one with **n_states** states (None: 1), initialized from the data by
+      a subspace method, beside a constant state that carries the means of the columns.
+    - **learn**: names of the learned parameters, such as ["process_covariance", "observation_covariance"], or "initial"
+      for the mean and covariance of the initial state. None: all that can be learned.
+    - **form**: constraints by name: of a matrix an array of its shape (False or 0: fixed, True: free, equal integers:
+      shared), of a covariance "full", "diagonal", "spherical", "scale", labels of its variances, or blocks with a form
+      each, as [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])], for sums of models.
+    - **prior**: None is maximum likelihood; "weak" adds one average frame as pseudo-observation; or a `LinearPrior`.
+      "auto": None if a model is given (unless a covariance tends to a singular one: then, with a warning, "weak"), and
+      "weak" if everything is learned.
+    - **max_iter, tol**: passes over the data, and the gain per frame at which the fit has converged. EM is slow for
+      variances, so after ten passes BFGS steps with the exact gradient follow, each accepted only if log p increases;
+      `accelerate=False` is EM alone (Shumway and Stoffer 1982).
 
-    A sequence that says too little of where a diffuse start was, for one frame does not tell a velocity, is left out of
-    learning with a note. A variance that has come too near 0 to move is raised if log p rises with it.
+    A sequence that does not determine a diffuse initial state, as one frame does not determine a velocity, is left out
+    with a warning. A variance stuck near 0 is raised if that increases log p.
 
-    Sequences are a `Ragged`, a list of arrays (T_i, p) or (T_i,), or one array, which `lengths` may cut; NaN was not
-    observed. `inputs` stand beside them in the same form. Weights are one per sequence.
+    Sequences are a `Ragged`, a list of arrays (T_i, p) or (T_i,), or one array, which `lengths` may split; NaN marks
+    missing values. `inputs` have the same form. Weights are one per sequence.
 
     >>> import likely as lk, numpy as np
     >>> level = lk.LinearGaussian.local_level(level_variance=0.1, observation_variance=1.0)
@@ -116,7 +116,7 @@ class LinearGaussianDensity(DensityEstimator):
     _model_types = (LinearGaussian,)
     _hides_labels = True
     _of_sequences = True
-    _looks_once = False  # a first guess looks at all frames
+    _looks_once = False  # the initialization uses all frames
     hard = False
 
     # ----------------------------------------------------------------- learning
@@ -125,7 +125,7 @@ class LinearGaussianDensity(DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
         checkpoint: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences; `y` is ignored. `checkpoint` is a file name: a fit cut off goes on from there.
+        """Fit to sequences; `y` is ignored. `checkpoint` is a file name: an interrupted fit continues from there.
 
         It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
         """
@@ -134,7 +134,7 @@ class LinearGaussianDensity(DensityEstimator):
         self._refuse_nothing(X)
         learner = self._first(X, weight)
         self.structure_ = learner.structure
-        with self._named_columns(), np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
+        with self._named_columns(), np.errstate(all="ignore"):  # overflow is reported by messages
             report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
         if self.prior == "auto" and self._collapsed(learner, report, X, weight) and not _never_changing(X):
             report = self._held(learner, X, weight)
@@ -145,14 +145,14 @@ class LinearGaussianDensity(DensityEstimator):
         return self._adopt(report)
 
     def _held(self, learner: LinearLearner, X: Ragged, weight: Any) -> FitReport:
-        """Once more with a weak prior: the likelihood of a covariance that collapses has no top."""
-        told = 'a covariance tends to a singular one, so a weak prior holds it; a form, as "scale", may say more'
-        tell(f"{type(self).__name__}: {told}")
+        """Fit again with a weak prior: the likelihood has no maximum if a covariance becomes singular."""
+        message = 'a covariance tends to a singular one, so a weak prior was added; a form, as "scale", may fit better'
+        tell(f"{type(self).__name__}: {message}")
         with self._named_columns(), np.errstate(all="ignore"):
             return self._learn(learner, X, weight, self._weak)
 
     def _remedy(self, report: FitReport, X: Ragged) -> str:
-        """What else to say where learning did not settle."""
+        """Additional remedy if the fit did not converge."""
         flat = _never_changing(X) if report.prior is None else []
         if flat:
             told = self._in_names(f"column {flat[0]} is the same in all frames")
@@ -174,20 +174,20 @@ class LinearGaussianDensity(DensityEstimator):
     def _climb(self, learner: LinearLearner, data: Any, prior: Any, checkpoint: Any) -> FitReport:
         stop = Stop(self.max_iter, self.tol)
         if self.accelerate:
-            return learned(learner, data, prior, stop, checkpoint)
-        return doubted(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
+            return fit_quasi_newton(learner, data, prior, stop, checkpoint)
+        return check_converged(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
 
     def _with_known_start(self, learner: LinearLearner, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
-        """Sequences that determine a diffuse start, once for all passes; a note tells how many do not."""
+        """Sequences that determine a diffuse initial state, checked once; a warning gives the number of the others."""
         if learner.model.diffuse is None:
             return X, weight
-        kept = ~start_unknown(learner.model, series_of(learner.model, X))
+        kept = ~initial_undetermined(learner.model, series_of(learner.model, X))
         return (X, weight) if kept.all() else (X[np.flatnonzero(kept)], None if weight is None else weight[kept])
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
     ) -> Self:
-        """One step of EM with more sequences; the first ones are learned as by `fit`.
+        """One step of online EM with more sequences; the first call is a `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
@@ -211,10 +211,10 @@ class LinearGaussianDensity(DensityEstimator):
         if self.model is None:
             k = _width_of_inputs(X)
             states = self.n_states or 1
-            model = first_guess(_frames(X), states, k, weight)
+            model = initial_model(_frames(X), states, k, weight)
             return LinearLearner.trusted(model=model, structure=self._structure(model, free_form(states, k)))
         if self.model.dim != self.n_features_in_:
-            expected = f"a model of {self.model.dim} columns needs frames of as many"
+            expected = f"a model of {self.model.dim} columns needs frames of {self.model.dim} columns"
             raise ShapeError(sentence(type(self).__name__, expected, self.n_features_in_))
         return LinearLearner.trusted(model=self.model, structure=self._structure(self.model, {}))
 
@@ -223,13 +223,13 @@ class LinearGaussianDensity(DensityEstimator):
         return Structure.of(model, self.learn, {n: f for n, f in forms.items() if n in asked.learn} | (self.form or {}))
 
     def _prior_rule(self) -> Any:
-        """A `LinearPrior`, None, or a rule that also knows models side by side: one prior for all of them."""
+        """A `LinearPrior`, None, or a rule that gives one prior shared by all members."""
         if self.prior == "weak" or (self.prior == "auto" and self.model is None):
             return self._weak
         return None if isinstance(self.prior, str) else self.prior
 
     def _collapsed(self, start: LinearLearner, report: FitReport, X: Ragged, weight: Any) -> bool:
-        """Whether maximum likelihood led a full covariance of several columns to a singular one, where it has no top.
+        """Whether maximum likelihood led a full covariance of several columns to a singular one (unbounded likelihood).
 
         How close to it the steps end hangs on rounding: some stop at a variance of 1e-9 of the others and gain no more.
         Then the likelihood hardly falls where that variance is a tenth of it; at a maximum it does, with every frame.
@@ -252,7 +252,7 @@ class LinearGaussianDensity(DensityEstimator):
         return False
 
     def _weak(self, model: Any, stats: Any) -> LinearPrior:
-        """One frame that looks like the average one; models side by side share it, as their start resolved it."""
+        """Weak prior: one average frame as pseudo-observation; members share it."""
         if not isinstance(model, Stack):
             return model.weak_prior(stats)
         return (
@@ -266,8 +266,7 @@ class LinearGaussianDensity(DensityEstimator):
         return one if members is None else Stack.trusted(components=(one,) * members)
 
     def _started(self, blank: Stack, X: Ragged, labels: Any, weight: Any) -> list[Stack]:
-        """Each member learned from its own sequences, with one prior for all: labels are known, so passes over all of
-        them only confirm it."""
+        """Each member fitted to its own sequences, with one prior for all: with known labels this is the maximum."""
         with unheard():
             prior = resolve_prior(blank, blank.collect(X, weight, labels=labels), self._prior_rule())
             self._shared_prior = prior
@@ -301,10 +300,10 @@ class LinearGaussianDensity(DensityEstimator):
         length = getattr(self, "mean_length_", 0.0)
         return type(length) is float and 0 <= length < MOST_FRAMES
 
-    # ------------------------------------------------------------------- border
+    # ------------------------------------------------------------------- input validation
 
     def _rows(self, X: Any, reset: bool) -> Ragged:
-        """Foreign sequences as the model takes them; inputs, where there are any, travel with the frames."""
+        """Input sequences converted to the form that the model takes, with their inputs if any."""
         me = type(self).__name__
         refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
@@ -334,25 +333,25 @@ class LinearGaussianDensity(DensityEstimator):
         return rows if like is None else filled_sequences(_Plain, like, rows)
 
     def _answer(self, verb: str, X: Any, inputs: Any, lengths: Any, **how: Any) -> Any:
-        """What the model says of the sequences, of one sequence as of one."""
+        """Result of the model for the sequences; for one sequence, that of one."""
         check_is_fitted(self)
         rows = self._rows(_together(X, inputs, lengths), reset=False)
         one = lengths is None and is_one(X)
         return getattr(self.model_, verb)(rows[0] if one and len(rows) else rows, **how)
 
-    # -------------------------------------------------------------------- in use
+    # -------------------------------------------------------------------- prediction
 
     def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
-        """log p of each sequence (n,)."""
+        """Log-likelihood per sequence (n,)."""
         check_is_fitted(self)
         return self.model_.log_prob(self._rows(_together(X, inputs, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
-        """Mean log p per sequence; `y` is ignored."""
+        """Mean log-likelihood per sequence; `y` is ignored."""
         return super().score(_together(X, inputs, lengths), y)
 
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None) -> Any:
-        """The signal without its noise, E[C x + G u | whole sequence], of each frame: (T, p), or a Ragged."""
+        """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged."""
         check_is_fitted(self)
         rows = self._rows(_together(X, inputs, lengths), reset=False)
         signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
@@ -368,26 +367,26 @@ class LinearGaussianDensity(DensityEstimator):
         return out.astype(np.float32) if _frames(rows).dtype == np.float32 else out
 
     def smooth(self, X: Any, inputs: Any = None, lengths: Any = None, lag: int | None = None) -> Smoothed | States:
-        """p(state | all frames) of each frame, as `LinearGaussian.smooth`."""
+        """Smoothed states p(x_t | all frames), as `LinearGaussian.smooth`."""
         return self._answer("smooth", X, inputs, lengths, lag=lag)
 
     def filter(self, X: Any, inputs: Any = None, lengths: Any = None) -> States:
-        """p(state | frames so far) of each frame, as `LinearGaussian.filter`."""
+        """Filtered states p(x_t | y_1 … y_t), as `LinearGaussian.filter`."""
         return self._answer("filter", X, inputs, lengths)
 
     def forecast(self, X: Any, steps: int = 1, inputs: Any = None, future: Any = None) -> StateForecast:
-        """Frames 1 … steps after one sequence, with intervals; `future` (steps, k) are the inputs then."""
+        """Forecast 1 … steps frames after one sequence, with intervals; `future` (steps, k) are their inputs."""
         return self._answer("forecast", X, inputs, None, steps=steps, future=future)
 
     def impute(self, X: Any, random_state: Any = None, inputs: Any = None) -> Any:
-        """Sequences with their gaps filled: by what is expected given all frames, or with `random_state` by a draw."""
+        """Sequences with missing values imputed: by their conditional expectation, or with `random_state` by a draw."""
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
         rows = self._rows(_together(X, inputs, None), reset=False)
         return self._outward(imputed(self.model_, rows, None, rng), X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, inputs: Any = None) -> Ragged:
-        """Sequences drawn from the learned density; without a `length`, of the training's mean length."""
+        """Draw sequences from the learned density; by default of the mean length of the training sequences."""
         check_is_fitted(self)
         if length is None and inputs is None:
             length = max(round(self.mean_length_), 1)
@@ -396,14 +395,14 @@ class LinearGaussianDensity(DensityEstimator):
     def standard_errors(
         self, X: Any, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
     ) -> StandardErrors:
-        """Standard errors of all learned parameters, from the training sequences: see `standard_errors`."""
+        """Standard errors of all learned parameters, given the training sequences: see `standard_errors`."""
         check_is_fitted(self)
         X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_
         return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
 
     def summary(self, level: float = 0.95) -> Any:
-        """What was learned, log-likelihood, AIC and BIC; `standard_errors` needs the sequences again."""
+        """Summary: learned parameters, log-likelihood, AIC and BIC; `standard_errors` needs the sequences again."""
         from likely.statespace.estimators.linear_summary import linear_summary
 
         check_is_fitted(self)
@@ -411,7 +410,7 @@ class LinearGaussianDensity(DensityEstimator):
 
 
 class _Plain:
-    """Frames go out as they came in."""
+    """Convert frames back to the form of the input."""
 
     @staticmethod
     def _outward(rows: Any, like: Any) -> Any:
@@ -419,7 +418,7 @@ class _Plain:
 
 
 def _together(X: Any, inputs: Any, lengths: Any) -> Any:
-    """Sequences cut by lengths, and with their inputs, where they have any."""
+    """Sequences split by lengths, with their inputs if any."""
     X = cut(X, lengths)
     return X if inputs is None else with_covariates(X, cut(inputs, lengths))
 
@@ -432,13 +431,13 @@ def _frames(X: Ragged) -> Ragged:
 
 
 def _thinnest(covariance: Array) -> float:
-    """The least variance of a direction, in units in which every column has variance 1; of several, the least."""
+    """Smallest eigenvalue with columns scaled to variance 1; the smallest of several covariances."""
     found = _in_units(covariance)
     return 0.0 if found is None else float(found[0].min())
 
 
 def _thinned(covariance: Array) -> Array:
-    """The same covariance with a tenth of that variance."""
+    """The same covariance with a tenth of its smallest eigenvalue."""
     found = _in_units(covariance)
     assert found is not None
     values, axes = found[0].copy(), found[1]
@@ -447,7 +446,7 @@ def _thinned(covariance: Array) -> Array:
 
 
 def _in_units(covariance: Array) -> tuple[Array, Array] | None:
-    """Eigenvalues, the least first, in units of the columns' own deviations, and axes that give it back from them."""
+    """Eigenvalues in ascending order with columns scaled to variance 1, and axes that restore the covariance."""
     deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
     if not (deviation > 0).all():
         return None
@@ -456,7 +455,7 @@ def _in_units(covariance: Array) -> tuple[Array, Array] | None:
 
 
 def _never_changing(X: Ragged) -> list[int]:
-    """Columns whose entries are the same within every sequence."""
+    """Columns that are constant within every sequence."""
     each = [np.fmax.reduce(x, axis=0) > np.fmin.reduce(x, axis=0) for x in _frames(X) if len(x)]
     return np.flatnonzero(~np.any(each, axis=0)).tolist()
 

@@ -1,4 +1,4 @@
-"""A linear-Gaussian model on one page: its matrices entry by entry, and how well it explains the sequences."""
+"""Summary of a linear-Gaussian model: parameters entry by entry, log-likelihood, AIC and BIC."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from likely.estimation.density_summary import Summary, _prior
 from likely.estimation.parameter_intervals import Row
-from likely.statespace.linear.linear_structure import NAMES, SPREADS
+from likely.statespace.linear.linear_structure import COVARIANCES, NAMES
 
 
 def linear_summary(estimator: Any, level: float) -> Summary:
-    """What was learned, log-likelihood, AIC and BIC of the numbers that are free."""
+    """Summary of learned parameters, log-likelihood, AIC and BIC."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
     n, k, fit = float(stats.total_weight), estimator._learned.n_parameters, float(model.objective(stats))
     facts: dict[str, Any] = {
@@ -42,5 +42,5 @@ def _entries(model: Any, name: str) -> Iterator[Row]:
         return
     assert name in NAMES
     for at in np.ndindex(a.shape):
-        if not (name in (*SPREADS, "initial_covariance") and at[0] > at[1]):
+        if not (name in (*COVARIANCES, "initial_covariance") and at[0] > at[1]):
             yield Row("", f"{name}[{', '.join(map(str, at))}]", float(a[at]), None, None)

@@ -1,4 +1,4 @@
-"""Where learning of regimes begins: frames that behave alike over a few neighbors are put into one regime."""
+"""Initialization of switching models: regimes of frames from local level, slope and roughness."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from likely.core.warnings import unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.hmm.estimators.hmm_density import HMMDensity
 
-WIDTH = 7  # frames of a window: long enough for a spread, shorter than a stretch worth finding
+WIDTH = 7  # frames per window: long enough for a variance, shorter than a typical regime
 
 
 def guessed_regimes(X: Ragged, weight: Any, K: int, random_state: Any) -> Ragged:
-    """Regimes (T,) of each sequence, by a hidden Markov model of levels, slopes and roughness in a window."""
+    """Initial regimes (T,) per sequence, by a hidden Markov model of level, slope and roughness in a window."""
     features = Ragged.trusted(values=windows(X), offsets=X.offsets)
     chain = HMMDensity(GaussianDensity("diagonal"), K, init="clusters", n_init=3, max_iter=30, tol=1e-3,
                        random_state=random_state)  # fmt: skip
@@ -26,7 +26,7 @@ def guessed_regimes(X: Ragged, weight: Any, K: int, random_state: Any) -> Ragged
 
 
 def windows(X: Ragged) -> Array:
-    """Level, slope and log of the roughness about each frame (T, 3 p), NaN where a window is empty.
+    """Level, slope and log-roughness in a window about each frame (T, 3 p), NaN where a window is empty.
 
     >>> windows(Ragged.from_list([np.arange(7.0)[:, None]]))[3, :2].tolist()
     [3.0, 1.0]
@@ -43,7 +43,7 @@ def windows(X: Ragged) -> Array:
 
 
 def _smoothed(a: Array, X: Ragged) -> Array:
-    """The mean of what was seen in a window about each frame, within its sequence."""
+    """Mean of the observed entries in a window about each frame, within its sequence."""
     seen = np.isfinite(a)
     sums = np.vstack([np.zeros((1, a.shape[1])), np.cumsum(np.where(seen, a, 0.0), axis=0)])
     counts = np.vstack([np.zeros((1, a.shape[1])), np.cumsum(seen, axis=0)])

@@ -1,4 +1,4 @@
-"""A switching linear model learned from sequences: which regime made a frame is given, hidden, or both."""
+"""Estimator of switching linear-Gaussian models by approximate EM, with regimes known, hidden, or partly known."""
 
 from __future__ import annotations
 
@@ -34,41 +34,40 @@ from likely.hmm.decoding import is_one
 from likely.hmm.estimators.hmm_density import _known_states
 from likely.hmm.hmm import masks
 from likely.statespace.estimators.regime_initialization import guessed_regimes
-from likely.statespace.linear.subspace_identification import first_guess, free_form
+from likely.statespace.linear.subspace_identification import free_form, initial_model
 from likely.statespace.switching.fault_alarms import Alarms, fault_alarms
 from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_em import (
-    MOVES,
+    CHAIN,
     SwitchingLearner,
     SwitchingPrior,
+    fit_switching,
     known_regimes,
-    learned,
     structures,
 )
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 
-STAY = 0.95  # to begin with, if moves are not given
-MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
-FIRST = 5  # refits with guessed regimes, before they are hidden again
+STAY = 0.95  # initial probability to stay, if no transition matrix is given
+MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
+FIRST = 5  # EM iterations with the initial labels of regimes, before they are hidden again
 
 
 class SwitchingDensity(DensityEstimator):
-    """Learn a `SwitchingLinearGaussian` by EM: parameters of each regime, and the chain between them   (de Freitas 12).
+    """Density estimator: `SwitchingLinearGaussian` learned by EM, parameters per regime and transition matrix.
 
-    - **n_regimes**: a list of `LinearGaussian` to begin with, one per regime; or a `SwitchingLinearGaussian`. A number:
-      so many regimes, each of one state beside the columns' levels, guessed from the data and told apart by windows.
-    - **transition**: probabilities (K, K) to begin with; None: stay with 0.95.
-    - **learn**: names such as ["process_covariance", "observation_covariance"] for all regimes, or a list of such a
-      regime; None: all but the distribution of the first state. "transition" and "initial" are learned unless **chain**
-      leaves them out.
-    - **form**: the form of what is learned, as in `LinearGaussianDensity`.
-    - **prior**: "weak": one frame of each regime as the first pass sees it, and one move; None: maximum likelihood.
-    - **init**: "given": begin with the regimes as they are; "windows": first guess the regimes of frames from level,
-      slope and roughness in a short window (a hidden Markov model of them), and learn from that; "auto": "windows" if
-      regimes are all the same, so that nothing would tell them apart.
+    - **n_regimes**: a list of initial `LinearGaussian`, one per regime; or a `SwitchingLinearGaussian`. A number: that
+      many regimes, each of one state beside the means of the columns, initialized from the data by windows.
+    - **transition**: initial transition matrix (K, K); None: 0.95 on the diagonal.
+    - **learn**: names such as ["process_covariance", "observation_covariance"] for all regimes, or one such list per
+      regime; None: all but the initial state. "transition" and "initial" are learned unless **chain** leaves them out.
+    - **form**: constraints of learned parameters, as in `LinearGaussianDensity`.
+    - **prior**: "weak": one average frame of the first E-step per regime, and one transition; None: maximum likelihood.
+    - **init**: "given": the regimes as given; "windows": initial labels of the frames from level, slope and roughness
+      in a short window (by a hidden Markov model), and EM from these; "auto": "windows" if all regimes are equal, which
+      EM could not separate.
 
-    With the regimes of all frames `given`, EM is exact and climbs. Otherwise the expectation is approximate (that of
-    `smooth`); the approximate evidence is watched, and the best model is kept when it would fall.
+    With known `regimes` of all frames, EM is exact (de Freitas 12). Otherwise the E-step is approximate (that of
+    `smooth`); the fit stops before the approximate evidence would decrease, and returns the best model.
 
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
@@ -93,7 +92,7 @@ class SwitchingDensity(DensityEstimator):
     }
 
     def __init__(
-        self, n_regimes: Any = 2, transition: Any = None, *, learn: Any = None, form: Any = None, chain: Any = MOVES,
+        self, n_regimes: Any = 2, transition: Any = None, *, learn: Any = None, form: Any = None, chain: Any = CHAIN,
         prior: Any = "weak", init: str = "auto", max_iter: int = 100, tol: float = 1e-5, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.n_regimes = n_regimes
@@ -119,13 +118,13 @@ class SwitchingDensity(DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
         regimes: Any = None,
     ) -> Self:  # fmt: skip
-        """Learn from sequences X; `y` is ignored, weights are one per sequence, `inputs` are given as X is.
+        """Fit to sequences X; `y` is ignored, weights are one per sequence, `inputs` have the form of X.
 
-        `given`: regimes that are known, for each frame its number, −1 where it is not.
+        `regimes`: known regimes, one number per frame, −1 where unknown.
         """
         self._validate_params()
         frames, rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=True)
-        with np.errstate(all="ignore"):  # what leaves the range of numbers is said in words
+        with np.errstate(all="ignore"):  # overflow is reported by messages
             first = self._first_model(frames, weight, _width_of_inputs(rows))
             known = None if regimes is None else self._known_regimes(regimes, lengths, frames, first.n_regimes)
             report = self._learn(first, rows, frames, weight, known)
@@ -137,7 +136,7 @@ class SwitchingDensity(DensityEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
     ) -> Self:
-        """One step of (approximate) EM with more sequences; the first ones are learned as by `fit`.
+        """One step of (approximate) online EM with more sequences; the first call is a `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
         """
@@ -168,8 +167,10 @@ class SwitchingDensity(DensityEstimator):
         if known is None and self._guesses(first):
             guess = guessed_regimes(frames, weight, first.n_regimes, seed_of(self.random_state))
             data = Blocks.of(rows, weight, log_mask=masks(guess, frames, first.n_regimes))
-            learner = learner.replace(model=learned(learner, data, self.prior, Stop(FIRST, 0.0)).model)
-        return learned(learner, Blocks.of(rows, weight, log_mask=known), self.prior, Stop(self.max_iter, self.tol))
+            learner = learner.replace(model=fit_switching(learner, data, self.prior, Stop(FIRST, 0.0)).model)
+        return fit_switching(
+            learner, Blocks.of(rows, weight, log_mask=known), self.prior, Stop(self.max_iter, self.tol)
+        )
 
     def _guesses(self, first: SwitchingLinearGaussian) -> bool:
         if self.init != "auto":
@@ -181,7 +182,7 @@ class SwitchingDensity(DensityEstimator):
         model = self.n_regimes
         if not isinstance(model, SwitchingLinearGaussian):
             plain = isinstance(model, Integral)
-            regimes = (first_guess(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
+            regimes = (initial_model(frames, 1, n_inputs, weight),) * int(model) if plain else tuple(model)
             model = SwitchingLinearGaussian(
                 regimes, sticky(len(regimes)) if self.transition is None else self.transition
             )
@@ -193,7 +194,7 @@ class SwitchingDensity(DensityEstimator):
         return model
 
     def _form(self, first: SwitchingLinearGaussian) -> Any:
-        """What is free; of regimes guessed from the data all but the state that carries the levels."""
+        """Constraints; of regimes initialized from the data all entries but those of the constant state are free."""
         if not isinstance(self.n_regimes, Integral) or not (self.form is None or isinstance(self.form, dict)):
             return self.form
         asked = structures(first, self.learn)[0].learn
@@ -207,7 +208,7 @@ class SwitchingDensity(DensityEstimator):
     # ------------------------------------------------------------------- border
 
     def _seen(self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Ragged, Any]:
-        """Sequences to learn from, the same beside their inputs, and weights."""
+        """Training sequences, the same with their inputs, and weights."""
         frames = self._rows(cut(X, lengths), reset=reset)
         self._check_y(y, frames)
         if weight is not None:
@@ -220,7 +221,7 @@ class SwitchingDensity(DensityEstimator):
         return frames, frames if known is None else with_covariates(frames, known), weight
 
     def _rows(self, X: Any, reset: bool) -> Ragged:
-        """Foreign sequences as the model takes them."""
+        """Input sequences converted to the form that the model takes."""
         me = type(self).__name__
         refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
@@ -237,65 +238,66 @@ class SwitchingDensity(DensityEstimator):
         return Ragged.trusted(values=rows, offsets=seqs.offsets)
 
     def _ready(self, X: Any, inputs: Any, lengths: Any) -> tuple[Ragged, Any]:
-        """Sequences, and their inputs, to answer about."""
+        """Sequences and their inputs for prediction."""
         check_is_fitted(self)
         rows = self._rows(cut(X, lengths), reset=False)
         return rows, None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
 
     def _blank(self, X: Any, members: int | None = None) -> Any:
         remedy = "fit one on the sequences of each class, and compare their score_samples"
-        raise DomainError(sentence(type(self).__name__, "this density stands alone", "inside another model", remedy))
+        expected = "this density cannot be a component of another model"
+        raise DomainError(sentence(type(self).__name__, expected, "inside another model", remedy))
 
     def summary(self, level: float = 0.95) -> Any:
-        """Regimes, moves and what was learned of each, on one page; there are no errors of an approximate evidence."""
+        """Summary of regimes, transition matrix and learned parameters; no standard errors (approximate evidence)."""
         from likely.statespace.estimators.switching_summary import switching_summary
 
         check_is_fitted(self)
         return switching_summary(self, level)
 
     def impute(self, X: Any, random_state: Any = None) -> Any:
-        """Refused: what is missing depends on the regime."""
-        expected, remedy = "gaps of a switching model are not filled", "see model_.smooth(X) for states and regimes"
+        """Not available: missing values depend on the regime."""
+        expected, remedy = "a switching model does not impute", "see model_.smooth(X) for states and regimes"
         raise DomainError(sentence(type(self).__name__, expected, "impute", remedy))
 
     # -------------------------------------------------------------------- in use
 
     def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
-        """The approximate log p of each sequence (n,)."""
+        """Approximate log-likelihood per sequence (n,)."""
         rows, known = self._ready(X, inputs, lengths)
         return self.model_.log_prob(rows, known)
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
-        """Mean log p per sequence; `y` is ignored."""
+        """Mean log-likelihood per sequence; `y` is ignored."""
         rows, known = self._ready(X, inputs, lengths)
         self._check_y(y, rows)
         return float(np.mean(self.model_.log_prob(rows, known)))
 
     def predict_proba(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
-        """p(regime | sequence) of each frame: (T, K), or a Ragged; `live`: from the frames up to it alone."""
+        """Posterior probabilities of the regimes per frame: (T, K), or a Ragged; `live`: filtered, not smoothed."""
         rows, known = self._ready(X, inputs, lengths)
         states = self.model_.filter(rows, known) if live else self.model_.smooth(rows, known)
         return states.regimes[0] if is_one(X) and lengths is None and len(rows) else states.regimes
 
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
-        """The likeliest regime of each frame: (T,), or a Ragged."""
+        """Most probable regime per frame: (T,), or a Ragged."""
         shares = self.predict_proba(X, inputs, lengths, live)
         return shares.map(_best) if isinstance(shares, Ragged) else _best(shares)
 
     def alarms(self, X: Any, cost: Any = None, inputs: Any = None, hold: int = 1) -> Alarms:
-        """What to do after each frame of one sequence, from the frames up to it: see `fault_alarms`."""
+        """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`."""
         check_is_fitted(self)
         if not is_one(X):
-            raise ShapeError(sentence(type(self).__name__, "alarms are those of one sequence", "several"))
+            raise ShapeError(sentence(type(self).__name__, "one sequence is needed", "several"))
         return fault_alarms(self.predict_proba(X, inputs, live=True), cost, hold=hold)
 
     def follow(self) -> IMMFilter:
-        """The live filter of what was learned, for `lk.follow`."""
+        """Online filter of the learned model, for `lk.follow`."""
         check_is_fitted(self)
         return IMMFilter(self.model_, "gpb2")
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Ragged:
-        """Sequences drawn from the learned model, as long as those of training were on average."""
+        """Draw sequences from the learned model, by default of the mean length of the training sequences."""
         check_is_fitted(self)
         length = round(self.mean_length_) if length is None else length
         return self.model_.sample(n_samples, np.random.default_rng(seed_of(random_state)), length)
@@ -312,7 +314,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def sticky(K: int) -> Array:
-    """Moves (K, K) that stay with 0.95.
+    """Transition matrix (K, K) with 0.95 on the diagonal.
 
     >>> sticky(2).tolist()
     [[0.95, 0.05], [0.05, 0.95]]

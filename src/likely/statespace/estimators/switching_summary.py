@@ -1,4 +1,4 @@
-"""A switching model on one page: how often each regime was on, where it goes, and what it learned."""
+"""Summary of a switching model: regime frequencies, transition matrix, learned parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTES = (
 
 
 def switching_summary(estimator: Any, level: float) -> Summary:
-    """What was learned of each regime and of the chain, and how the fit ended."""
+    """Summary of learned parameters per regime and of the transition matrix, and of convergence."""
     model, stats, learner = estimator.model_, estimator.stats_, estimator._learned
     report, n = getattr(estimator, "report_", None), float(stats.total_weight)
     facts: dict[str, Any] = {
@@ -35,7 +35,7 @@ def switching_summary(estimator: Any, level: float) -> Summary:
 
 
 def _learned_words(learner: Any) -> str:
-    """The names of what is learned; by regime where they differ."""
+    """Names of the learned parameters; by regime if they differ."""
     chain, each = list(learner.chain), [list(s.learn) for s in learner.structures]
     if all(names == each[0] for names in each):
         return ", ".join([*each[0], *chain]) or "nothing"

@@ -1,4 +1,4 @@
-"""Fixed-lag smoothing: the state of a frame from what was seen until a few frames later."""
+"""Fixed-lag smoother: p(x_t | y_1 … y_{t + lag})."""
 
 from __future__ import annotations
 
@@ -7,91 +7,91 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.statespace.linear.kalman_filter import Kept, Series, filtered, locked
-from likely.statespace.linear.kalman_smoother import smoothed
-from likely.statespace.linear.state_belief import Loose, loose_moments
+from likely.statespace.linear.kalman_filter import FilterOutput, Series, filter_part, read_only
+from likely.statespace.linear.kalman_smoother import smooth_part
+from likely.statespace.linear.state_belief import DiffusePart, diffuse_moments
 
 
-def lagged(model: Any, series: Series, before: int, lag: int) -> tuple[Kept, Array, Array]:
-    """Fixed-lag smoothing of a part: what was kept, means, covariances.
+def fixed_lag_part(model: Any, series: Series, before: int, lag: int) -> tuple[FilterOutput, Array, Array]:
+    """Fixed-lag smoother of a part: filter output, means, covariances.
 
-    Variances are infinite where the frames up to `lag` later do not yet say where the state began.
+    Variances are infinite where the frames up to t + lag do not yet determine a diffuse initial state.
     """
     from likely.statespace.linear import _loops as kalman
 
-    m, kept = model.matrices, filtered(model, series)
+    m, kept = model.matrices, filter_part(model, series)
     out, cov = np.empty_like(kept.means), np.empty_like(kept.roots)
-    push, offsets = locked(series.push), locked(series.offsets)
-    kalman.lag_pass(m.A, m.N, push, offsets, 0, kept.means, kept.roots, kept.same, lag, out, cov)
-    for n in np.flatnonzero(kept.tied > 0).tolist():
+    intercept, offsets = read_only(series.intercept), read_only(series.offsets)
+    kalman.lag_pass(m.A, m.N, intercept, offsets, 0, kept.means, kept.roots, kept.is_steady, lag, out, cov)
+    for n in np.flatnonzero(kept.diffuse_end > 0).tolist():
         a, b = series.offsets[n : n + 2].tolist()
-        _before_known(model, series.cut(n, n + 1), int(kept.tied[n]), lag, out[a:b], cov[a:b])
+        _smooth_diffuse_phase(model, series.cut(n, n + 1), int(kept.diffuse_end[n]), lag, out[a:b], cov[a:b])
     return kept, out, cov
 
 
-def _before_known(model: Any, one: Series, tied: int, lag: int, out: Array, cov: Array) -> None:
-    """Frames before the start was known, each from the frames up to `lag` later; of which some may know it."""
-    last, length = min(tied, len(one.y)) - 1, len(one.y)
-    so_far = _loose_beliefs(model, one, last) if min(lag, length - 1) < tied else []
+def _smooth_diffuse_phase(model: Any, one: Series, diffuse_end: int, lag: int, out: Array, cov: Array) -> None:
+    """Fixed-lag smoother in the diffuse phase; the frames up to t + lag may or may not end that phase."""
+    last, length = min(diffuse_end, len(one.y)) - 1, len(one.y)
+    so_far = _diffuse_beliefs(model, one, last) if min(lag, length - 1) < diffuse_end else []
     steps = [_step(model, belief, t + 1) for t, belief in enumerate(so_far)]
     for t in range(last + 1):
         end = min(t + lag, length - 1)
-        if end < tied:
-            out[t], cov[t] = loose_moments(_looked_back(model, one, so_far, steps, t, end))
+        if end < diffuse_end:
+            out[t], cov[t] = diffuse_moments(_smoothed_part(model, one, so_far, steps, t, end))
             continue
-        mean, spread = smoothed(model, _until(one, end + 1), lag_one=False)[1:3]
-        out[t], cov[t] = mean[t], spread[t]
+        mean, covariance = smooth_part(model, _until(one, end + 1), lag_one=False)[1:3]
+        out[t], cov[t] = mean[t], covariance[t]
 
 
 def _until(one: Series, end: int) -> Series:
     """The first frames of one sequence."""
-    push = one.push if one.inputs is None else one.push[:end]
-    return Series(one.y[:end], np.array([0, end]), push, None if one.inputs is None else one.inputs[:end])
+    intercept = one.intercept if one.inputs is None else one.intercept[:end]
+    return Series(one.y[:end], np.array([0, end]), intercept, None if one.inputs is None else one.inputs[:end])
 
 
-def _loose_beliefs(model: Any, one: Series, last: int) -> list[Loose]:
-    """What is known of state and start after each frame, up to frame `last`; the start is unknown in all of them."""
+def _diffuse_beliefs(model: Any, one: Series, last: int) -> list[DiffusePart]:
+    """Augmented filter (state given the diffuse δ, information about δ) after each frame of the diffuse phase."""
     found, belief = [], model.initial_belief()
     for t in range(last + 1):
-        belief = belief if not t else model._moved(belief, np.ascontiguousarray(_push(one, t)))
+        belief = belief if not t else model._predicted(belief, np.ascontiguousarray(_intercept(one, t)))
         belief, _ = model._updated(belief, np.ascontiguousarray(one.y[t : t + 1]))
-        found.append(belief.loose)
+        found.append(belief.diffuse_part)
     return found
 
 
-def _push(one: Series, t: int) -> Array:
-    return one.push if one.inputs is None else one.push[t : t + 1]
+def _intercept(one: Series, t: int) -> Array:
+    return one.intercept if one.inputs is None else one.intercept[t : t + 1]
 
 
-def _step(model: Any, belief: Loose, t: int) -> tuple[Array, Array]:
-    """Gain and root of what stays unknown, of x_{t−1} given x_t and the start."""
+def _step(model: Any, belief: DiffusePart, t: int) -> tuple[Array, Array]:
+    """Smoother gain of x_{t−1} given x_t and δ, and the root of its conditional covariance."""
     from likely.statespace.linear import _loops as kalman
 
     m, d = model.matrices, model.states
     J, left = np.empty((d, d)), np.empty((d, d))
-    kalman.back_one(m.A, m.N, t, np.array(belief.root), J, left)
+    kalman.smoother_gain_one(m.A, m.N, t, np.array(belief.root), J, left)
     return J, left
 
 
-def _looked_back(
-    model: Any, one: Series, so_far: list[Loose], steps: list[tuple[Array, Array]], t: int, end: int
-) -> Loose:
-    """x_t = mean + spread η given frames 0 … end, η as these know it: a smoother's steps back, given the start."""
-    known, A = so_far[end], model.matrices.A
-    mean, spread, root = known.mean, known.spread[:, : known.free], known.root
+def _smoothed_part(
+    model: Any, one: Series, so_far: list[DiffusePart], steps: list[tuple[Array, Array]], t: int, end: int
+) -> DiffusePart:
+    """Backward pass given η from frame `end` to frame t: x_t = mean + loadings η given frames 0 … end."""
+    last, A = so_far[end], model.matrices.A
+    mean, loadings, root = last.mean, last.loadings[:, : last.n_free], last.root
     for g in range(end - 1, t - 1, -1):
         (J, left), a = steps[g], A[min(g + 1, len(A) - 1)]
-        m, M = _in_terms_of(known, so_far[g])
-        mean = m + J @ (mean - _push(one, g + 1)[0] - a @ m)
-        spread = M + J @ (spread - a @ M)
+        m, M = _in_later_coordinates(last, so_far[g])
+        mean = m + J @ (mean - _intercept(one, g + 1)[0] - a @ m)
+        loadings = M + J @ (loadings - a @ M)
         root = np.linalg.qr(np.vstack([root @ J.T, left])).R
-    wide = np.zeros_like(known.spread)
-    wide[:, : known.free] = spread
-    return known.replace(mean=mean, root=root, spread=wide)
+    padded = np.zeros_like(last.loadings)
+    padded[:, : last.n_free] = loadings
+    return last.replace(mean=mean, root=root, loadings=padded)
 
 
-def _in_terms_of(later: Loose, earlier: Loose) -> tuple[Array, Array]:
-    """Mean and spread of an earlier state for the η of a later frame: δ = point + basis η is the same for both."""
-    M, B = earlier.spread[:, : earlier.free], earlier.basis[:, : earlier.free]
-    mean = earlier.mean + M @ (B.T @ (later.point - earlier.point))
-    return mean, M @ (B.T @ later.basis[:, : later.free])
+def _in_later_coordinates(later: DiffusePart, earlier: DiffusePart) -> tuple[Array, Array]:
+    """Mean and loadings of an earlier state in the η of a later frame: δ = offset + basis η is the same for both."""
+    M, B = earlier.loadings[:, : earlier.n_free], earlier.basis[:, : earlier.n_free]
+    mean = earlier.mean + M @ (B.T @ (later.offset - earlier.offset))
+    return mean, M @ (B.T @ later.basis[:, : later.n_free])

@@ -1,4 +1,4 @@
-"""What comes after a sequence of frames, and where a filter settles."""
+"""Forecasts of a linear-Gaussian model, and the steady state of the Kalman filter (Riccati equation)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from likely.core.errors import DataError, DomainError, NotConverged, ShapeError,
 from likely.core.value import Value
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import covariance_roots, spd
-from likely.statespace.linear.kalman_filter import locked
+from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.linear.result_repr import SMALL, counted, matrix_words
 
 ME = "LinearGaussian"
-SETTLED = 1e-14  # change of a root in a frame, in units of the standard deviation
-AT_ONCE = 10_000  # frames between two moments at which a key can interrupt
-UNSEEN = 1e-13  # a least singular value, of columns of length 1, that is rounding
-UNSETTLED = "some direction is neither observed nor bounded; look at filter(y).covariance instead"
+CONVERGED = 1e-14  # change of a root per frame, in units of the standard deviation
+AT_ONCE = 10_000  # frames between checks for a keyboard interrupt
+UNOBSERVABLE = 1e-13  # smallest singular value, of columns of norm 1, that is rounding
+NOT_DETECTABLE = "some direction is neither observed nor stable; use filter(y).covariance instead"
 
 
 @dataclass(frozen=True, eq=False)
 class StateForecast(Value):
-    """The next 1 … steps frames: `mean` (steps, p) and `covariance` of observations, `states` and `state_covariance`.
+    """Forecast of 1 … steps frames: `mean` (steps, p) and `covariance` of observations; `states`, `state_covariance`.
 
-    By index the distribution of one observation, a Gaussian.
+    `forecast[i]` is the predictive distribution of one observation, a Gaussian.
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
@@ -53,7 +53,7 @@ class StateForecast(Value):
         return f"StateForecast({size}{ends})"
 
     def __getitem__(self, step: int) -> Gaussian:
-        """The density of the observation `step + 1` frames ahead."""
+        """Predictive Gaussian of the observation `step + 1` frames ahead."""
         return Gaussian(self.mean[step], self.covariance[step])
 
     def __iter__(self) -> Iterator[Gaussian]:
@@ -70,7 +70,7 @@ class StateForecast(Value):
         return np.array(np.diagonal(self.covariance, axis1=1, axis2=2))
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
-        """Low and high ends (steps, p) between which each column lies with this probability."""
+        """Prediction intervals: lower and upper bounds (steps, p) per column with this probability."""
         if not 0.0 < level < 1.0:
             raise DomainError(sentence("interval", "level must lie between 0 and 1", level))
         wide = float(ndtri(0.5 + 0.5 * level)) * self.std
@@ -78,12 +78,11 @@ class StateForecast(Value):
 
 
 def forecast_from(model: Any, belief: Any, steps: int, future: Any) -> StateForecast:
-    """Predictions 1 … steps frames after a belief; inputs of these frames in `future` (steps, k)."""
-    if belief.loose is not None:
-        remedy = "see more frames first, or give the start a covariance"
-        raise DataError(
-            sentence(f"{ME}.forecast", "the start must be determined by what was seen", "it is not", remedy)
-        )
+    """Forecast 1 … steps frames after a belief; inputs of these frames in `future` (steps, k)."""
+    if belief.diffuse_part is not None:
+        remedy = "filter more frames first, or give the model an initial covariance"
+        expected = "the initial state must be determined by the observations"
+        raise DataError(sentence(f"{ME}.forecast", expected, "a diffuse one", remedy))
     u = _future(model, steps, future)
     mean, cov = np.empty((steps, model.dim)), np.empty((steps, model.dim, model.dim))
     states, state_cov = np.empty((steps, model.states)), np.empty((steps, model.states, model.states))
@@ -91,8 +90,8 @@ def forecast_from(model: Any, belief: Any, steps: int, future: Any) -> StateFore
         belief = model.predict(belief, None if u is None else u[i])
         C, R = (a if a.ndim == 2 else a[belief.time] for a in (model.observation, model.observation_covariance))
         states[i], state_cov[i] = belief.mean, belief.covariance
-        seen = belief.root @ C.T
-        mean[i], cov[i] = C @ belief.mean, spd.symmetric(seen.T @ seen + R)
+        projected_root = belief.root @ C.T
+        mean[i], cov[i] = C @ belief.mean, spd.symmetric(projected_root.T @ projected_root + R)
         if model.feedthrough is not None and u is not None:
             mean[i] += (model.feedthrough if model.feedthrough.ndim == 2 else model.feedthrough[belief.time]) @ u[i]
     return StateForecast.trusted(mean=mean, covariance=cov, states=states, state_covariance=state_cov)
@@ -112,38 +111,39 @@ def _future(model: Any, steps: int, future: Any) -> Array | None:
 
 
 class Steady(NamedTuple):
-    """Where the filter settles: x̂ = x̂⁻ + gain (y − C x̂⁻), with covariances before and after an observation."""
+    """Steady state of the Kalman filter: x̂ = x̂⁻ + gain (y − C x̂⁻), predicted and filtered covariance."""
 
     gain: Array  # (d, p)
-    predicted: Array  # (d, d)
-    covariance: Array  # (d, d)
-    frames: int  # after which the filter had settled
+    predicted: Array  # (d, d): covariance before an observation
+    covariance: Array  # (d, d): covariance after it
+    frames: int  # until convergence
 
 
 def steady_state(model: Any, most: int = 1_000_000) -> Steady:
-    """Run covariances until they stand still: the solution of Riccati's equation to which the filter itself is led."""
+    """Iterate the covariances to convergence: the stabilizing solution of the discrete algebraic Riccati equation."""
     from likely.statespace.linear import _loops as kalman
 
     if model.length is not None:
-        came = f"matrices for {model.length} frames"
-        raise DomainError(sentence(f"{ME}.steady_state", "a model that does not change is needed", came))
-    _refuse_unseen(model)
+        got = f"matrices for {model.length} frames"
+        raise DomainError(sentence(f"{ME}.steady_state", "a time-invariant model is needed", got))
+    _check_detectable(model)
     m, d, frames, change = model.matrices, model.states, 0, np.inf
-    nothing, y = locked(np.zeros((1, d))), locked(np.zeros((1, model.dim)))
+    nothing, y = read_only(np.zeros((1, d))), read_only(np.zeros((1, model.dim)))
     U, ahead = np.array(covariance_roots.root(model.initial_covariance + np.eye(d) * _size(model))), np.empty((d, d))
-    while frames < most and not change <= SETTLED:
-        more, change = kalman.settle(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
+    while frames < most and not change <= CONVERGED:
+        more, change = kalman.iterate_riccati(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
         frames += more
-    if change <= SETTLED:
+    if change <= CONVERGED:
         return Steady(_gain(model, ahead), covariance_roots.square(ahead), covariance_roots.square(U), frames)
-    came = f"a standard deviation that still changes by a share of {change:.1e} in a frame"
-    raise NotConverged(sentence(f"{ME}.steady_state", f"covariances must settle within {most} frames", came, UNSETTLED))
+    got = f"a standard deviation that still changes by a share of {change:.1e} per frame"
+    expected = f"covariances must converge within {most} frames"
+    raise NotConverged(sentence(f"{ME}.steady_state", expected, got, NOT_DETECTABLE))
 
 
-def _refuse_unseen(model: Any) -> None:
-    """A direction that does not die away (|λ| ≥ 1), and that no observation ever feels, has no settled variance.
+def _check_detectable(model: Any) -> None:
+    """Hautus test of detectability: an unobserved direction with |λ| ≥ 1 has no steady-state variance.
 
-    It is v with A v = λ v and C v = 0: the columns of [A − λ I; C] depend on each other (Hautus's test).
+    It is v with A v = λ v and C v = 0: the columns of [A − λ I; C] are linearly dependent.
     """
     A, C = model.transition, model.observation / spd.scales(model.observation @ model.observation.T)[:, None]
     for value in np.linalg.eigvals(A):
@@ -152,11 +152,10 @@ def _refuse_unseen(model: Any) -> None:
         test = np.vstack([A - value * np.eye(len(A)), C])
         size = np.sqrt((np.abs(test) ** 2).sum(axis=0))
         size[size == 0.0] = 1.0  # a column of zeros stays one
-        if np.linalg.svd(test / size, compute_uv=False)[-1] < UNSEEN:
-            came = f"one that is multiplied by {abs(value):.6g} in a frame and never seen"
-            raise NotConverged(
-                sentence(f"{ME}.steady_state", "every direction must be seen or die away", came, UNSETTLED)
-            )
+        if np.linalg.svd(test / size, compute_uv=False)[-1] < UNOBSERVABLE:
+            got = f"an unobserved direction with eigenvalue modulus {abs(value):.6g}"
+            expected = "every direction must be observed or stable (detectability)"
+            raise NotConverged(sentence(f"{ME}.steady_state", expected, got, NOT_DETECTABLE))
 
 
 def _size(model: Any) -> float:
@@ -164,7 +163,13 @@ def _size(model: Any) -> float:
 
 
 def _gain(model: Any, root: Array) -> Array:
-    seen = root @ model.observation.T
-    spread = seen.T @ seen + model.observation_covariance
-    s = spd.scales(spread)
-    return np.asarray(root.T @ seen / s @ np.linalg.pinv(spread / s[:, None] / s[None, :], hermitian=True) / s)
+    projected_root = root @ model.observation.T
+    innovation_covariance = projected_root.T @ projected_root + model.observation_covariance
+    s = spd.scales(innovation_covariance)
+    return np.asarray(
+        root.T
+        @ projected_root
+        / s
+        @ np.linalg.pinv(innovation_covariance / s[:, None] / s[None, :], hermitian=True)
+        / s
+    )

@@ -1,4 +1,4 @@
-"""The Kalman filter over sequences: arranges frames for the compiled passes and hands back what they found."""
+"""Kalman filter over sequences: input validation, effect of inputs, forward pass, filtered means and covariances."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from likely.core.ragged import Ragged
 from likely.hmm.decoding import PassedOver
 from likely.hmm.hmm import BadFrame
 from likely.statespace.linear.result_repr import states_words
-from likely.statespace.linear.state_belief import Loose, loose_moments
+from likely.statespace.linear.state_belief import DiffusePart, diffuse_moments
 
-PART = 65_536  # frames that a thread takes at a time
-HUGE = 1e150  # a number whose square may leave the range of numbers once a few are added
+PART = 65_536  # frames per task of a thread
+HUGE = 1e150  # a number whose square may overflow once a few are added
 ME = "LinearGaussian"
 
 
 class States(NamedTuple):
-    """The state of every frame: mean (T, d), covariance (T, d, d), and log p of all that was seen.
+    """Means (T, d) and covariances (T, d, d) of the states, and the log-likelihood of the observations.
 
-    Of many sequences `mean` and `covariance` are Ragged and log_prob (n,).
+    For many sequences `mean` and `covariance` are Ragged and log_prob has shape (n,).
     """
 
     mean: Any
@@ -57,12 +57,12 @@ def _variances(covariance: Array) -> Array:
 
 
 def _by_frame(f: Callable[[Array], Array], covariance: Any) -> Any:
-    """f of the covariances of one sequence, or of each of several."""
+    """f applied to the covariances of one sequence, or of each sequence of a Ragged."""
     return covariance.map(f) if isinstance(covariance, Ragged) else f(covariance)
 
 
 class Smoothed(NamedTuple):
-    """`States` given all frames, and lag_one[t] = Cov(x_t, x_{t−1}) (zero at the first frame)."""
+    """Smoothed `States`, p(x_t | all frames), and lag_one[t] = Cov(x_t, x_{t−1} | all frames), 0 at the first frame."""
 
     mean: Any
     covariance: Any
@@ -84,47 +84,50 @@ class Smoothed(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Sequences in the form that loops take: y without what inputs add to it, and what inputs add to the state."""
+    """Sequences in the form that the compiled loops take: y − G u, and the state intercepts F u."""
 
     y: Array  # (F, p)
     offsets: Index
-    push: Array  # (F, d), or (1, d) of zeros
+    intercept: Array  # (F, d), or (1, d) of zeros
     inputs: Array | None  # (F, k)
 
     def cut(self, a: int, b: int) -> Series:
         """Sequences a … b − 1."""
         first, last = int(self.offsets[a]), int(self.offsets[b])
-        push = self.push if self.inputs is None else self.push[first:last]
+        intercept = self.intercept if self.inputs is None else self.intercept[first:last]
         inputs = None if self.inputs is None else self.inputs[first:last]
-        return Series(self.y[first:last], self.offsets[a : b + 1] - first, push, inputs)
+        return Series(self.y[first:last], self.offsets[a : b + 1] - first, intercept, inputs)
 
 
 @dataclass
-class Kept:
-    """What a filter pass leaves behind, where the smoother finds it."""
+class FilterOutput:
+    """Output of a filter pass: filtered moments, log-likelihoods, and the augmented filter of the diffuse phase."""
 
-    means: Array
-    roots: Array
-    same: Any
-    news: Array
-    total: Array
-    tied: Index
-    loose: tuple[Array, Array, Array, Array, Array]  # m, U, M a frame; δ and its root a sequence
-    rows: Array  # (F, q + 1, q + 1): what each frame knows of δ
+    means: Array  # (F, d)
+    roots: Array  # (F, d, d): square roots of the filtered covariances
+    is_steady: Any  # (F,): 1 where the root is that of the frame before
+    increments: Array  # (F,): log p(y_t | y_1 … y_{t−1})
+    total: Array  # (n,): log-likelihood
+    diffuse_end: Index  # (n,): frame at which the initial state is determined; the length if never
+    diffuse_part: tuple[Array, Array, Array, Array, Array]  # m, U, M per frame; mean and root of δ per sequence
+    information: Array  # (F, q + 1, q + 1): square-root information array of δ
 
     @classmethod
-    def room(cls, series: Series, d: int, q: int, keeps: bool) -> Kept:
-        """Empty arrays; those of frames only where they are kept."""
+    def empty(cls, series: Series, d: int, q: int, keeps: bool) -> FilterOutput:
+        """Arrays to be filled by the pass; those per frame are empty unless `keeps`."""
         F, n = len(series.y), len(series.offsets) - 1
-        some, unknown = (F if keeps else 0), (F if keeps and q else 0)
-        loose = (np.empty((unknown, d)), np.empty((unknown, d, d)), np.empty((unknown, d, q)), np.zeros((n, q)),
-                 np.zeros((n, q, q)))  # fmt: skip
-        return cls(np.empty((some, d)), np.empty((some, d, d)), np.empty(some, np.uint8), np.empty(some), np.zeros(n),
-                   np.zeros(n, np.int64), loose, np.empty((unknown, q + 1, q + 1)))  # fmt: skip
+        n_kept, n_diffuse = (F if keeps else 0), (F if keeps and q else 0)
+        diffuse_part = (np.empty((n_diffuse, d)), np.empty((n_diffuse, d, d)), np.empty((n_diffuse, d, q)),
+                        np.zeros((n, q)), np.zeros((n, q, q)))  # fmt: skip
+        return cls(
+            means=np.empty((n_kept, d)), roots=np.empty((n_kept, d, d)), is_steady=np.empty(n_kept, np.uint8),
+            increments=np.empty(n_kept), total=np.zeros(n), diffuse_end=np.zeros(n, np.int64),
+            diffuse_part=diffuse_part, information=np.empty((n_diffuse, q + 1, q + 1)),
+        )  # fmt: skip
 
 
 def series_of(model: Any, y: Any, inputs: Any = None) -> Series:
-    """Sequences checked against the model: widths, lengths, infinities."""
+    """Validated sequences: widths, lengths and inputs that fit the model, no infinities."""
     seqs = Ragged.of(y) if inputs is None else with_covariates(y, inputs)
     u = None
     values = seqs.values
@@ -143,7 +146,7 @@ def series_of(model: Any, y: Any, inputs: Any = None) -> Series:
 
 
 def _frames(values: Any, dim: int, y: Any) -> Array:
-    """Frames (F, p); a list of rows is many sequences of one column, and the error says so."""
+    """Frames (F, p); a list of rows means many sequences of one column, and the error says so."""
     try:
         return rows(values, dim, ME)
     except ShapeError:
@@ -166,14 +169,15 @@ def _with_inputs(model: Any, y: Array, offsets: Index, u: Array | None) -> Serie
     if not np.isfinite(u).all():
         f = int(np.argmin(np.isfinite(u).all(axis=1)))
         i = int(np.searchsorted(offsets, f, side="right")) - 1
-        raise DataError(sentence(ME, "inputs must be known", f"sequence {i}, frame {f - int(offsets[i])} has gaps"))
+        got = f"missing or infinite values in sequence {i}, frame {f - int(offsets[i])}"
+        raise DataError(sentence(ME, "inputs must be finite", got))
     y = y - added(u, model.feedthrough, offsets) if model.feedthrough is not None else y
-    push = added(u, model.control, offsets) if model.control is not None else np.zeros((len(y), model.states))
-    return Series(np.ascontiguousarray(y), offsets, np.ascontiguousarray(push), u)
+    intercept = added(u, model.control, offsets) if model.control is not None else np.zeros((len(y), model.states))
+    return Series(np.ascontiguousarray(y), offsets, np.ascontiguousarray(intercept), u)
 
 
-def locked(a: Any) -> Any:
-    """A read-only view: the loops are compiled for one kind of memory."""
+def read_only(a: Any) -> Any:
+    """A read-only view: the loops are compiled for read-only arrays."""
     if a.flags.writeable:
         a = a.view()
         a.setflags(write=False)
@@ -181,15 +185,15 @@ def locked(a: Any) -> Any:
 
 
 def added(u: Array, by: Array, offsets: Index) -> Array:
-    """What inputs (F, k) add through a matrix (r, k), or through one per frame (T, r, k)."""
+    """Effect of inputs (F, k) through a matrix (r, k), or through one matrix per frame (T, r, k)."""
     if by.ndim == 2:
         return u @ by.T
     t = np.arange(len(u)) - np.repeat(offsets[:-1], np.diff(offsets))
     return np.einsum("frk,fk->fr", by[t], u)
 
 
-def parts_of(offsets: Index, frames: int = PART) -> list[tuple[int, int]]:
-    """Sequences a … b − 1 that together have about so many frames."""
+def split_sequences(offsets: Index, frames: int = PART) -> list[tuple[int, int]]:
+    """Ranges [a, b) of sequences that together have about `frames` frames."""
     n = len(offsets) - 1
     if not n:
         return [(0, 0)]
@@ -198,67 +202,71 @@ def parts_of(offsets: Index, frames: int = PART) -> list[tuple[int, int]]:
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
-def in_parts(f: Callable[[Series, int], Any], series: Series) -> list[Any]:
-    """f(part, number of its first sequence) over parts of the sequences, in threads where there are several."""
-    parts = parts_of(series.offsets)
+def map_parts(f: Callable[[Series, int], Any], series: Series) -> list[Any]:
+    """f(part, index of its first sequence) over parts of the sequences, in threads if there are several cores."""
+    parts = split_sequences(series.offsets)
     with one_blas_thread():
         return list(ordered_map(lambda ab: f(series.cut(*ab), ab[0]), parts, cores()))
 
 
-def filtered(model: Any, series: Series, keeps: bool = True) -> Kept:
-    """One filter pass over all sequences of a part."""
+def filter_part(model: Any, series: Series, keeps: bool = True) -> FilterOutput:
+    """Forward pass of the Kalman filter over all sequences of a part."""
     from likely.statespace.linear import _loops as kalman
 
     m = model.matrices
     n, d, q = len(series.offsets) - 1, model.states, m.E.shape[1]
-    kept = Kept.room(series, d, q, keeps)
-    frames = m.A, m.N, m.C, m.R, locked(series.push), locked(series.y), locked(series.offsets)
-    outcome = kept.means, kept.roots, kept.same, kept.news, kept.total
-    mean, root, at = m.m[None], m.U[None], kept.tied
-    if q:  # frames before the start is known have a loop of their own: few models need it, and it compiles long
+    kept = FilterOutput.empty(series, d, q, keeps)
+    frames = m.A, m.N, m.C, m.R, read_only(series.intercept), read_only(series.y), read_only(series.offsets)
+    outcome = kept.means, kept.roots, kept.is_steady, kept.increments, kept.total
+    mean, root, at = m.m[None], m.U[None], kept.diffuse_end
+    if q:  # the diffuse phase has a loop of its own: few models need it, and its compilation is long
         mean, root = np.empty((n, d)), np.empty((n, d, d))
-        kalman.diffuse_pass(*frames, m.m, m.U, m.E, 0, *outcome, kept.tied, *kept.loose, kept.rows, mean, root)
-        at = np.minimum(kept.tied + 1, np.diff(series.offsets))
-    kalman.filter_pass(*frames, locked(mean), locked(root), 0, locked(at), *outcome)
+        kalman.diffuse_pass(
+            *frames, m.m, m.U, m.E, 0, *outcome, kept.diffuse_end, *kept.diffuse_part, kept.information, mean, root
+        )
+        at = np.minimum(kept.diffuse_end + 1, np.diff(series.offsets))
+    kalman.filter_pass(*frames, read_only(mean), read_only(root), 0, read_only(at), *outcome)
     if np.isnan(kept.total).any():
-        came = f"a state of {model.states} entries that left it after {len(series.y)} frames or sooner"
-        remedy = "the transition makes states explode: look at its eigenvalues"
-        raise DomainError(sentence(ME, "states must stay in the range of numbers", came, remedy))
+        got = f"a state of {model.states} entries that overflowed within {len(series.y)} frames"
+        remedy = "the transition matrix is unstable: inspect its eigenvalues"
+        raise DomainError(sentence(ME, "states must not overflow", got, remedy))
     return kept
 
 
-def passed_over(kept: Kept, series: Series, before: int) -> list[PassedOver]:
-    """Sequences of a part with frames that cannot be, which changed no belief."""
-    cannot = np.flatnonzero(np.isneginf(kept.news))
-    of = np.searchsorted(series.offsets, cannot, side="right") - 1
-    return [PassedOver(before + int(n), (cannot[of == n] - series.offsets[n]).tolist()) for n in np.unique(of)]
+def passed_over(kept: FilterOutput, series: Series, before: int) -> list[PassedOver]:
+    """Sequences of a part with frames of probability 0, which were treated as missing."""
+    impossible = np.flatnonzero(np.isneginf(kept.increments))
+    of = np.searchsorted(series.offsets, impossible, side="right") - 1
+    return [PassedOver(before + int(n), (impossible[of == n] - series.offsets[n]).tolist()) for n in np.unique(of)]
 
 
-def covariances(kept: Kept, series: Series) -> tuple[Array, Array]:
-    """Filtered means and covariances, with infinite variances while the start is unknown."""
+def filtered_moments(kept: FilterOutput, series: Series) -> tuple[Array, Array]:
+    """Filtered means and covariances, with infinite variances during the diffuse phase."""
     means, cov = kept.means, np.matmul(np.swapaxes(kept.roots, 1, 2), kept.roots)
-    for n in np.flatnonzero(kept.tied > 0).tolist():
+    for n in np.flatnonzero(kept.diffuse_end > 0).tolist():
         a = int(series.offsets[n])
-        for f in range(a, a + int(kept.tied[n])):
-            means[f], cov[f] = _unknown(kept, f)
+        for f in range(a, a + int(kept.diffuse_end[n])):
+            means[f], cov[f] = _diffuse_moments_at(kept, f)
     return means, cov
 
 
-def _unknown(kept: Kept, f: int) -> tuple[Array, Array]:
-    m, U, M = (kept.loose[i][f] for i in range(3))
+def _diffuse_moments_at(output: FilterOutput, f: int) -> tuple[Array, Array]:
+    """Filtered mean and covariance of frame f in the diffuse phase."""
+    m, U, M = (output.diffuse_part[i][f] for i in range(3))
     q = M.shape[1]
-    so_far = Loose.trusted(
-        mean=m, root=U, spread=M, basis=np.eye(q), point=np.zeros(q), rows=kept.rows[f], free=q, known=0.0
-    )
-    return loose_moments(so_far)
+    part = DiffusePart.trusted(
+        mean=m, root=U, loadings=M, basis=np.eye(q), offset=np.zeros(q), information_root=output.information[f],
+        n_free=q, log_prob=0.0,
+    )  # fmt: skip
+    return diffuse_moments(part)
 
 
 def refuse_huge(series: Series) -> None:
-    """Entries whose squares are beyond the range of numbers: nothing can be learned from moments that hold them."""
+    """Refuse entries whose squares overflow: no moments can be computed from them."""
     bad = np.argwhere(np.abs(series.y) > HUGE)
     if len(bad):
         f, column = bad[0].tolist()
-        told = (f"{ME}.collect", "the squares of frames must be numbers", f"{series.y[f, column]:g}", f, column,
+        message = (f"{ME}.collect", "the squares of frames must be finite", f"{series.y[f, column]:g}", f, column,
                 "correct it, or replace it by NaN")  # fmt: skip
         n = int(np.searchsorted(series.offsets, f, side="right")) - 1
-        raise BadFrame(told, n, f - int(series.offsets[n]))
+        raise BadFrame(message, n, f - int(series.offsets[n]))

@@ -1,4 +1,4 @@
-"""The Rauch–Tung–Striebel smoother: states given all frames, those before and those after."""
+"""Rauch–Tung–Striebel smoother: means, covariances and lag-one covariances of the states given all frames."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, sentence
-from likely.statespace.linear.kalman_filter import ME, Kept, Series, filtered, locked
+from likely.statespace.linear.kalman_filter import ME, FilterOutput, Series, filter_part, read_only
 
 
-def smoothed(model: Any, series: Series, before: int = 0, lag_one: bool = True) -> tuple[Kept, Array, Array, Array]:
-    """Filter and smoother of a part: what was kept, means, covariances, lag-one covariances."""
+def smooth_part(
+    model: Any, series: Series, before: int = 0, lag_one: bool = True
+) -> tuple[FilterOutput, Array, Array, Array]:
+    """Forward and backward pass over a part: filter output, smoothed means, covariances, lag-one covariances."""
     from likely.statespace.linear import _loops as kalman
 
-    m, kept = model.matrices, filtered(model, series)
+    m, kept = model.matrices, filter_part(model, series)
     refuse_unknown(kept, series, before)
     F, d = kept.means.shape
     out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
-    n = len(series.offsets) - 1 if (kept.tied > 0).any() else 0
-    frames, back = (m.A, m.N, locked(series.push), locked(series.offsets), 0), (np.empty((n, d)), np.empty((n, d, d)))
-    kalman.smooth_pass(*frames, kept.tied, kept.means, kept.roots, kept.same, out, cov, lag, *back)
+    n = len(series.offsets) - 1 if (kept.diffuse_end > 0).any() else 0
+    frames, back = (
+        (m.A, m.N, read_only(series.intercept), read_only(series.offsets), 0),
+        (np.empty((n, d)), np.empty((n, d, d))),
+    )
+    kalman.smooth_pass(*frames, kept.diffuse_end, kept.means, kept.roots, kept.is_steady, out, cov, lag, *back)
     if n:
-        kalman.smooth_starts(*frames, kept.means, kept.tied, *kept.loose, *back, out, cov, lag)
+        kalman.smooth_diffuse_pass(*frames, kept.means, kept.diffuse_end, *kept.diffuse_part, *back, out, cov, lag)
     if lag_one:
         lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
     return kept, out, cov, lag
 
 
-def refuse_unknown(kept: Kept, series: Series, before: int) -> None:
-    """Sequences too short, or too empty, to say where their state began cannot be smoothed."""
-    never = np.flatnonzero((kept.tied == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
+def refuse_unknown(kept: FilterOutput, series: Series, before: int) -> None:
+    """Refuse sequences whose observations do not determine the diffuse initial state: they cannot be smoothed."""
+    never = np.flatnonzero((kept.diffuse_end == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
     if len(never):
-        came = f"sequence {before + int(never[0])} does not determine it"
-        remedy = "give the model a covariance of its first state, or leave the sequence out"
-        raise DataError(sentence(ME, "a diffuse start must be determined by what was seen", came, remedy))
+        got = f"sequence {before + int(never[0])} does not determine it"
+        remedy = "give the model an initial covariance, or leave the sequence out"
+        raise DataError(sentence(ME, "a diffuse initial state must be determined by the observations", got, remedy))

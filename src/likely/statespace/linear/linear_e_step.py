@@ -1,4 +1,4 @@
-"""The E-step of a linear-Gaussian model: expected second moments of residuals, from smoothed states."""
+"""E-step of a linear-Gaussian state-space model: expected second moments of residuals, from smoothed states."""
 
 from __future__ import annotations
 
@@ -11,181 +11,184 @@ from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import Series
 
 
-class Path(NamedTuple):
-    """Smoothed states of all frames of a part, and what each frame counts."""
+class SmoothedPath(NamedTuple):
+    """Smoothed means, covariances and lag-one covariances of all frames of a part, and the weight of each frame."""
 
     mean: Array  # (F, d)
     covariance: Array  # (F, d, d)
     lag: Array  # (F, d, d)
     weight: Array  # (F,)
     time: Index  # (F,): number of the frame in its sequence
-    hidden: float = 1.0  # 0: what noise was in entries that were not seen is left out
+    missing_noise: float = 1.0  # 0 leaves out the conditional variance of the noise of missing entries
 
-    def of_means(self) -> Path:
-        """The same means as if they were known: scatters of what was expected, without what stayed uncertain."""
+    def without_covariance(self) -> SmoothedPath:
+        """The same means with posterior covariances of 0: scatters of expectations only."""
         none = np.zeros_like(self.covariance)
-        return self._replace(covariance=none, lag=none, hidden=0.0)
+        return self._replace(covariance=none, lag=none, missing_noise=0.0)
 
 
 class Residuals(NamedTuple):
-    """Weight, Σ E[r rᵀ], Σ E[r hᵀ], Σ E[h hᵀ], and the scatter in units of a covariance that changes."""
+    """Moments of residuals r and regressors h: weight, Σ E[r rᵀ], Σ E[r hᵀ], Σ E[h hᵀ], and the whitened scatter."""
 
     count: Any
     scatter: Array
     cross: Array
-    of: Array
-    white: Array  # (2,): Σ tr S_t⁻¹ E[r rᵀ] × `size(S)`, and Σ rank S_t
+    gram: Array
+    whitened: Array  # (2,): Σ tr S_t⁻¹ E[r rᵀ] × `size(S)`, and Σ rank S_t
 
 
 ROUNDING = 1e-14  # of sums of covariances of states
-STILL = np.zeros(2)  # where the covariance does not change
+CONSTANT = np.zeros(2)  # whitened scatter of a covariance that does not vary with time: not needed
 
 
-def moves(model: Any, series: Series, path: Path) -> Residuals:
-    """Residuals of x_t about A x_{t−1} + F u_t."""
+def transition_moments(model: Any, series: Series, path: SmoothedPath) -> Residuals:
+    """Moments of the process residuals x_t − A x_{t−1} − F u_t."""
     now = np.flatnonzero(path.time > 0)
     was, w, d = now - 1, path.weight[now], model.states
-    push = series.push[now] if series.inputs is not None else series.push
-    h = _beside(path.mean[was], series, now)
+    intercept = series.intercept[now] if series.inputs is not None else series.intercept
+    h = _with_inputs(path.mean[was], series, now)
     P, Q, L = path.covariance[now], path.covariance[was], path.lag[now]
     if model.transition.ndim == 2 and model.process_covariance.ndim == 2:
         A = model.transition
-        r = path.mean[now] - path.mean[was] @ A.T - push
+        r = path.mean[now] - path.mean[was] @ A.T - intercept
         P, Q, L = _sum(w, P), _sum(w, Q), _sum(w, L)
         scatter, cross = (w[:, None] * r).T @ r + P - L @ A.T - A @ L.T + A @ Q @ A.T, (w[:, None] * r).T @ h
         cross[:, :d] += L - A @ Q
-        of = (w[:, None] * h).T @ h
-        of[:d, :d] += Q
+        gram = (w[:, None] * h).T @ h
+        gram[:d, :d] += Q
         below = _below_rounding(model.process_covariance, w.sum(), np.maximum(np.diagonal(P), np.diagonal(A @ Q @ A.T)))
-        if below.any():  # moments say nothing there: as expected, which leaves the model as it is
+        if below.any():  # moments carry no information there: the model's expectation leaves the model unchanged
             scatter[below], scatter[:, below] = (
                 w.sum() * model.process_covariance[below],
                 w.sum() * model.process_covariance[:, below],
             )
             cross[below] = 0.0
-        return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
+        return Residuals(w.sum(), spd.symmetric(scatter), cross, gram, CONSTANT)
     A = model.transition if model.transition.ndim == 2 else model.transition[path.time[now]]
-    r = path.mean[now] - np.matmul(A, path.mean[was][:, :, None])[:, :, 0] - push
+    r = path.mean[now] - np.matmul(A, path.mean[was][:, :, None])[:, :, 0] - intercept
     LA = np.matmul(L, np.swapaxes(A, -1, -2))
-    each = (
+    scatters = (
         r[:, :, None] * r[:, None, :]
         + P
         - LA
         - np.swapaxes(LA, 1, 2)
         + np.matmul(np.matmul(A, Q), np.swapaxes(A, -1, -2))
     )
-    cross, of = (w[:, None] * r).T @ h, (w[:, None] * h).T @ h
+    cross, gram = (w[:, None] * r).T @ h, (w[:, None] * h).T @ h
     cross[:, :d] += _sum(w, L - np.matmul(A, Q))
-    of[:d, :d] += _sum(w, Q)
-    white = _in_units(model.process_covariance, path.time[now], each, w)
-    return Residuals(w.sum(), spd.symmetric(_sum(w, each)), cross, of, white)
+    gram[:d, :d] += _sum(w, Q)
+    whitened = _whitened(model.process_covariance, path.time[now], scatters, w)
+    return Residuals(w.sum(), spd.symmetric(_sum(w, scatters)), cross, gram, whitened)
 
 
-def _below_rounding(noise: Array, n: Any, of: Array) -> Any:
-    """Variances smaller than the rounding of the covariances whose difference they are."""
+def _below_rounding(noise: Array, n: Any, gram: Array) -> Any:
+    """Variances smaller than the rounding error of the covariances whose difference they are."""
     v = np.diagonal(noise)
-    return (v > 0) & (n * v < ROUNDING * of)
+    return (v > 0) & (n * v < ROUNDING * gram)
 
 
-def observations(model: Any, series: Series, path: Path) -> Residuals:
-    """Residuals of y_t about C x_t + G u_t; entries that were not seen by their expectation given those that were."""
+def observation_moments(model: Any, series: Series, path: SmoothedPath) -> Residuals:
+    """Moments of the observation residuals y_t − C x_t − G u_t; missing entries enter by their conditional moments."""
     p, h = model.dim, model.states + (0 if series.inputs is None else series.inputs.shape[1])
-    total = Residuals(0.0, np.zeros((p, p)), np.zeros((p, h)), np.zeros((h, h)), STILL)
-    hidden = np.isnan(series.y)
-    if not hidden.any():
-        return _added(total, _pattern(model, series, path, np.arange(len(series.y)), np.arange(p)))
-    patterns, which = np.unique(hidden, axis=0, return_inverse=True)
+    total = Residuals(0.0, np.zeros((p, p)), np.zeros((p, h)), np.zeros((h, h)), CONSTANT)
+    missing = np.isnan(series.y)
+    if not missing.any():
+        return _plus(total, _pattern(model, series, path, np.arange(len(series.y)), np.arange(p)))
+    patterns, which = np.unique(missing, axis=0, return_inverse=True)
     for i, pattern in enumerate(patterns):
         if not pattern.all():
-            some = _pattern(model, series, path, np.flatnonzero(which.ravel() == i), np.flatnonzero(~pattern))
-            total = _added(total, some)
+            residuals = _pattern(model, series, path, np.flatnonzero(which.ravel() == i), np.flatnonzero(~pattern))
+            total = _plus(total, residuals)
     return total
 
 
-def _pattern(model: Any, series: Series, path: Path, at: Index, seen: Index) -> Residuals:
-    """Frames `at`, of all of which the same entries were seen."""
+def _pattern(model: Any, series: Series, path: SmoothedPath, at: Index, observed: Index) -> Residuals:
+    """Moments of the frames `at`, all with the same observed entries."""
     w, d, p = path.weight[at], model.states, model.dim
-    g, P = _beside(path.mean[at], series, at), path.covariance[at]
-    y = series.y[at][:, seen]
+    g, P = _with_inputs(path.mean[at], series, at), path.covariance[at]
+    y = series.y[at][:, observed]
     if model.observation.ndim == 2 and model.observation_covariance.ndim == 2:
-        C = model.observation[seen]
+        C = model.observation[observed]
         r = y - path.mean[at] @ C.T
         P = _sum(w, P)
         scatter, cross = (w[:, None] * r).T @ r + C @ P @ C.T, (w[:, None] * r).T @ g
         cross[:, :d] -= C @ P
-        of = (w[:, None] * g).T @ g
-        of[:d, :d] += P
-        if len(seen) < p:
-            up, left = lift(model.observation_covariance, seen)
-            scatter, cross = up @ scatter @ up.T + path.hidden * w.sum() * left, up @ cross
-        return Residuals(w.sum(), spd.symmetric(scatter), cross, of, STILL)
-    return _changing(model, path, at, y, g, seen)
+        gram = (w[:, None] * g).T @ g
+        gram[:d, :d] += P
+        if len(observed) < p:
+            up, left = missing_regression(model.observation_covariance, observed)
+            scatter, cross = up @ scatter @ up.T + path.missing_noise * w.sum() * left, up @ cross
+        return Residuals(w.sum(), spd.symmetric(scatter), cross, gram, CONSTANT)
+    return _time_varying(model, path, at, y, g, observed)
 
 
-def _changing(model: Any, path: Path, at: Index, y: Array, g: Array, seen: Index) -> Residuals:
+def _time_varying(model: Any, path: SmoothedPath, at: Index, y: Array, g: Array, observed: Index) -> Residuals:
     d, p = model.states, model.dim
     t, mean, P, w = path.time[at], path.mean[at], path.covariance[at], path.weight[at]
-    C = (model.observation[None] if model.observation.ndim == 2 else model.observation[t])[:, seen]
+    C = (model.observation[None] if model.observation.ndim == 2 else model.observation[t])[:, observed]
     R = np.broadcast_to(
         model.observation_covariance if model.observation_covariance.ndim == 2 else model.observation_covariance[t],
         (len(t), p, p),
     )
     r = y - np.matmul(C, mean[:, :, None])[:, :, 0]
     CP = np.matmul(C, P)
-    each = r[:, :, None] * r[:, None, :] + np.matmul(CP, np.swapaxes(C, 1, 2))
+    scatters = r[:, :, None] * r[:, None, :] + np.matmul(CP, np.swapaxes(C, 1, 2))
     by = r[:, :, None] * g[:, None, :]
     by[:, :, :d] -= CP
-    if len(seen) < p:
-        lifts = [lift(one, seen) for one in R]
-        up, left = np.stack([a for a, _ in lifts]), np.stack([b for _, b in lifts])
-        each, by = np.matmul(np.matmul(up, each), np.swapaxes(up, 1, 2)) + path.hidden * left, np.matmul(up, by)
-    of = (w[:, None] * g).T @ g
-    of[:d, :d] += _sum(w, P)
-    white = _in_units(model.observation_covariance, t, each, w)
-    return Residuals(w.sum(), spd.symmetric(_sum(w, each)), _sum(w, by), of, white)
+    if len(observed) < p:
+        regressions = [missing_regression(one, observed) for one in R]
+        up, left = np.stack([a for a, _ in regressions]), np.stack([b for _, b in regressions])
+        scatters, by = (
+            np.matmul(np.matmul(up, scatters), np.swapaxes(up, 1, 2)) + path.missing_noise * left,
+            np.matmul(up, by),
+        )
+    gram = (w[:, None] * g).T @ g
+    gram[:d, :d] += _sum(w, P)
+    whitened = _whitened(model.observation_covariance, t, scatters, w)
+    return Residuals(w.sum(), spd.symmetric(_sum(w, scatters)), _sum(w, by), gram, whitened)
 
 
-def lift(R: Array, seen: Index) -> tuple[Array, Array]:
-    """E[v | v_seen] = up v_seen, and the covariance of v that is left."""
+def missing_regression(R: Array, observed: Index) -> tuple[Array, Array]:
+    """Regression of the noise v on its observed entries: E[v | v_o] = up v_o, and Cov(v | v_o)."""
     p = len(R)
-    up, left = np.zeros((p, len(seen))), np.zeros((p, p))
-    rest = np.setdiff1d(np.arange(p), seen)
-    inside = R[np.ix_(seen, seen)]
+    up, left = np.zeros((p, len(observed))), np.zeros((p, p))
+    rest = np.setdiff1d(np.arange(p), observed)
+    inside = R[np.ix_(observed, observed)]
     s = spd.scales(inside)
-    gain = R[np.ix_(rest, seen)] / s @ np.linalg.pinv(inside / s[:, None] / s[None, :], hermitian=True) / s
-    up[seen, np.arange(len(seen))], up[rest] = 1.0, gain
-    left[np.ix_(rest, rest)] = spd.symmetric(R[np.ix_(rest, rest)] - gain @ R[np.ix_(seen, rest)])
+    gain = R[np.ix_(rest, observed)] / s @ np.linalg.pinv(inside / s[:, None] / s[None, :], hermitian=True) / s
+    up[observed, np.arange(len(observed))], up[rest] = 1.0, gain
+    left[np.ix_(rest, rest)] = spd.symmetric(R[np.ix_(rest, rest)] - gain @ R[np.ix_(observed, rest)])
     return up, left
 
 
-def inverse(a: Array) -> tuple[Array, Array, Array]:
-    """Pseudo-inverse, log of the pseudo-determinant and rank of covariances (..., d, d), in any units."""
+def pinv_logdet_rank(a: Array) -> tuple[Array, Array, Array]:
+    """Pseudo-inverse, log pseudo-determinant and rank of covariances (..., d, d), independent of units."""
     s = spd.scales(a)
     values, vectors = np.linalg.eigh(a / s[..., :, None] / s[..., None, :])
-    some = values > spd.rank_tolerance(a.shape[-1]) * np.maximum(values[..., -1:], 1e-300)
-    safe = np.where(some, values, 1.0)
+    residuals = values > spd.rank_tolerance(a.shape[-1]) * np.maximum(values[..., -1:], 1e-300)
+    safe = np.where(residuals, values, 1.0)
     inv = (
-        np.matmul(vectors * (some / safe)[..., None, :], np.swapaxes(vectors, -1, -2))
+        np.matmul(vectors * (residuals / safe)[..., None, :], np.swapaxes(vectors, -1, -2))
         / s[..., :, None]
         / s[..., None, :]
     )
     units = 2.0 * np.where(np.diagonal(a, axis1=-2, axis2=-1) > 0, np.log(s), 0.0).sum(axis=-1)
-    return inv, np.log(safe).sum(axis=-1) + units, some.sum(axis=-1)
+    return inv, np.log(safe).sum(axis=-1) + units, residuals.sum(axis=-1)
 
 
-def size(covariance: Array) -> float:
-    """The mean of all variances: what tells a covariance (T, d, d) from its multiples."""
+def mean_variance(covariance: Array) -> float:
+    """Mean of all variances: the scale of a time-varying covariance (T, d, d)."""
     return float(np.diagonal(covariance, axis1=-2, axis2=-1).mean())
 
 
-def _in_units(covariance: Array, t: Index, each: Array, w: Array) -> Array:
+def _whitened(covariance: Array, t: Index, scatters: Array, w: Array) -> Array:
     if covariance.ndim == 2:
-        return STILL
-    inv, _, rank = inverse(covariance[t])
-    return np.array([size(covariance) * (w * np.einsum("fij,fji->f", inv, each)).sum(), (w * rank).sum()])
+        return CONSTANT
+    inv, _, rank = pinv_logdet_rank(covariance[t])
+    return np.array([mean_variance(covariance) * (w * np.einsum("fij,fji->f", inv, scatters)).sum(), (w * rank).sum()])
 
 
-def _beside(x: Array, series: Series, at: Index) -> Array:
+def _with_inputs(x: Array, series: Series, at: Index) -> Array:
     return x if series.inputs is None else np.hstack([x, series.inputs[at]])
 
 
@@ -193,5 +196,5 @@ def _sum(w: Array, a: Array) -> Array:
     return np.asarray(np.tensordot(w, a, axes=1)) if len(a) else np.zeros(a.shape[1:])
 
 
-def _added(a: Residuals, b: Residuals) -> Residuals:
+def _plus(a: Residuals, b: Residuals) -> Residuals:
     return Residuals(*(x + y for x, y in zip(a, b, strict=True)))

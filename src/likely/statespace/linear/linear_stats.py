@@ -1,4 +1,4 @@
-"""What learning a linear-Gaussian model adds up: how far states and frames lay from what it expects of them."""
+"""Expected sufficient statistics of a linear-Gaussian state-space model: the result of the E-step of EM."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class LinearStats(Addable, Value):
-    """Expected second moments under p(x | y), of residuals about the model that looked.
+    """Expected sufficient statistics of the EM algorithm: second moments of residuals under the smoothed p(x | y).
 
-    With h_t = (x_{t−1}, u_t) and w_t = x_t − [A F] h_t: Σ E[w wᵀ], Σ E[w hᵀ], Σ E[h hᵀ]; the same of y_t about
-    [C G] (x_t, u_t), and of first states about their mean. Residuals keep what raw moments lose when states lie far
-    from 0; two statistics about different models are moved to one reference before they add.
+    With regressors h_t = (x_{t−1}, u_t) and residuals w_t = x_t − [A F] h_t: Σ E[w wᵀ], Σ E[w hᵀ], Σ E[h hᵀ]; the same
+    of v_t = y_t − [C G] g_t with g_t = (x_t, u_t), and of initial states about their mean. Residuals keep the digits
+    that raw moments lose when states lie far from 0. Statistics about different matrices are moved to one reference
+    before they are added.
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
@@ -27,23 +28,23 @@ class LinearStats(Addable, Value):
     array(1.)
     """
 
-    n_initial: Array  # (): first states
-    first: Array  # (d,): Σ E[x_0 − mean]
-    first_scatter: Array  # (d, d)
+    n_initial: Array  # (): number (weight) of initial states
+    initial_sum: Array  # (d,): Σ E[x_0 − initial_mean]
+    initial_scatter: Array  # (d, d): Σ E[(x_0 − initial_mean)(·)ᵀ]
     n_transitions: Array  # ()
-    noise: Array  # (d, d): Σ E[w wᵀ]
-    noise_by: Array  # (d, d + k): Σ E[w hᵀ]
-    before: Array  # (d + k, d + k): Σ E[h hᵀ]
-    seen: Array  # (): frames of which something was seen
-    observed: Array  # (p, p): Σ E[v vᵀ]
-    observed_by: Array  # (p, d + k)
-    states: Array  # (d + k, d + k)
-    mean: Array  # (d,): the reference of all residuals
-    move: Array  # (d, d + k): [A F]
-    emit: Array  # (p, d + k): [C G]
-    white: Array  # (2, 2), of a noise and an observation that change with time: Σ tr S_t⁻¹ E[r rᵀ] × size, Σ rank
-    entropy: Array  # (): of the hidden states
-    frames: Array  # ()
+    process_scatter: Array  # (d, d): Σ E[w wᵀ]
+    transition_cross: Array  # (d, d + k): Σ E[w hᵀ]
+    transition_gram: Array  # (d + k, d + k): Σ E[h hᵀ]
+    n_observed: Array  # (): frames with at least one observed entry
+    observation_scatter: Array  # (p, p): Σ E[v vᵀ]
+    observation_cross: Array  # (p, d + k): Σ E[v gᵀ]
+    observation_gram: Array  # (d + k, d + k): Σ E[g gᵀ]
+    initial_mean: Array  # (d,): reference of the residuals
+    transition: Array  # (d, d + k): [A F], reference of w
+    observation: Array  # (p, d + k): [C G], reference of v
+    whitened_scatter: Array  # (2, 2), of time-varying covariances S_t of w and of v: Σ tr S_t⁻¹ E[r rᵀ] × size, Σ rank
+    entropy: Array  # (): of the posterior of the states
+    n_frames: Array  # ()
 
     complete = False
     unit = "frame"
@@ -51,28 +52,31 @@ class LinearStats(Addable, Value):
     @property
     def total_weight(self) -> float:
         """Weight of all frames."""
-        return float(self.frames)
+        return float(self.n_frames)
 
     @property
     def units(self) -> float:
-        """What a gain is measured by: frames."""
+        """Number of frames, by which a gain of the objective is divided."""
         return self.total_weight
 
-    def about(self, mean: Array, move: Array, emit: Array) -> LinearStats:
+    def about(self, initial_mean: Array, transition: Array, observation: Array) -> LinearStats:
         """The same moments, of residuals about other matrices."""
-        if mean is self.mean and move is self.move and emit is self.emit:
+        if initial_mean is self.initial_mean and transition is self.transition and observation is self.observation:
             return self
-        shift, by, to = self.mean - mean, self.move - move, self.emit - emit
-        scatter = self.first_scatter + np.outer(self.first, shift) + np.outer(shift, self.first)
+        shift, dA, dC = self.initial_mean - initial_mean, self.transition - transition, self.observation - observation
+        initial = self.initial_scatter + np.outer(self.initial_sum, shift) + np.outer(shift, self.initial_sum)
         return self.replace(
-            first=self.first + self.n_initial * shift, first_scatter=scatter + self.n_initial * np.outer(shift, shift),
-            noise=_moved(self.noise, self.noise_by, self.before, by), noise_by=self.noise_by + by @ self.before,
-            observed=_moved(self.observed, self.observed_by, self.states, to),
-            observed_by=self.observed_by + to @ self.states, mean=mean, move=move, emit=emit,
+            initial_sum=self.initial_sum + self.n_initial * shift,
+            initial_scatter=initial + self.n_initial * np.outer(shift, shift),
+            process_scatter=_shifted(self.process_scatter, self.transition_cross, self.transition_gram, dA),
+            transition_cross=self.transition_cross + dA @ self.transition_gram,
+            observation_scatter=_shifted(self.observation_scatter, self.observation_cross, self.observation_gram, dC),
+            observation_cross=self.observation_cross + dC @ self.observation_gram,
+            initial_mean=initial_mean, transition=transition, observation=observation,
         )  # fmt: skip
 
     def __add__(self, other: LinearStats) -> LinearStats:
-        other = other.about(self.mean, self.move, self.emit)
+        other = other.about(self.initial_mean, self.transition, self.observation)
         return self.replace(**{name: getattr(self, name) + getattr(other, name) for name in SUMS})
 
     def __mul__(self, factor: float) -> LinearStats:
@@ -83,24 +87,25 @@ class LinearStats(Addable, Value):
 
 SUMS = (
     "n_initial",
-    "first",
-    "first_scatter",
+    "initial_sum",
+    "initial_scatter",
     "n_transitions",
-    "noise",
-    "noise_by",
-    "before",
-    "seen",
-    "observed",
-    "observed_by",
-    "states",
-    "white",
+    "process_scatter",
+    "transition_cross",
+    "transition_gram",
+    "n_observed",
+    "observation_scatter",
+    "observation_cross",
+    "observation_gram",
+    "whitened_scatter",
     "entropy",
-    "frames",
+    "n_frames",
 )
 
 
-def _moved(scatter: Array, cross: Array, of: Array, by: Array) -> Any:
-    if not by.any():
+def _shifted(scatter: Array, cross: Array, gram: Array, change: Array) -> Any:
+    """Scatter of residuals r + change h, from Σ E[r rᵀ], Σ E[r hᵀ], Σ E[h hᵀ]."""
+    if not change.any():
         return scatter
-    step = by @ cross.T
-    return scatter + step + step.T + by @ of @ by.T
+    product = change @ cross.T
+    return scatter + product + product.T + change @ gram @ change.T

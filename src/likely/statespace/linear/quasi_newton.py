@@ -1,4 +1,4 @@
-"""EM begins, quasi-Newton goes on, EM confirms: variances that EM would creep toward are reached in a few passes."""
+"""Maximum likelihood of linear-Gaussian models: EM, then BFGS on the exact score, then EM to confirm convergence."""
 
 from __future__ import annotations
 
@@ -17,41 +17,42 @@ from likely.core.fit_loop import FALLS, INTERRUPTED, Keeper, Stop, fit, gather, 
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once
 from likely.statespace.linear.kalman_filter import series_of
-from likely.statespace.linear.linear_em import LinearLearner, explained, objective
+from likely.statespace.linear.linear_em import LinearLearner, e_step_of_means, objective
 from likely.statespace.linear.linear_score import Coordinates, score
 from likely.statespace.linear.linear_stats import LinearStats
-from likely.statespace.linear.small_variances import Doubt, Look, doubt, raised
+from likely.statespace.linear.small_variances import BoundaryCheck, CollectPair, check_boundary, with_raised
 
-WARM = 10  # passes of EM first: nothing gains more at the beginning
-NEARER = 0.01  # of tol: where the steps between end, so that EM's own gain is below it
-LONGEST = 2.0  # step in θ: a variance changes by e⁴ at most
-RISE = 1e-4  # share of the slope's promise that a step must keep
+EM_PASSES = 10  # passes of EM first: they gain most at the beginning
+TIGHTER = 0.01  # BFGS stops at this share of tol, so that the gain of EM afterwards is below tol
+LONGEST_STEP = 2.0  # step in θ: a variance changes by e⁴ at most
+SUFFICIENT_INCREASE = 1e-4  # Armijo condition: share of the linear prediction that a step must gain
 HALVINGS = 12
-LAST = 4  # passes that a climb leaves to EM, which confirms, and to the look at small variances
-WORTH = 1e-3  # nats that a variance near 0 must promise before it is raised
-HEIGHTS = (1.0, 1 / 16, 1 / 256, 1 / 4096)  # of the data's own scale
+RESERVED = 4  # passes that BFGS leaves for EM, which confirms, and for the check of small variances
+LEAST_GAIN = 1e-3  # expected gain in nats for which a variance near 0 is raised
+RAISED_SHARES = (1.0, 1 / 16, 1 / 256, 1 / 4096)  # of the scale set by the data
 SINGULAR = "the next step would be worse: a covariance is so nearly singular that rounding decides; a prior avoids this"
-STUCK = "a variance near 0 should be greater, where its logarithm has no slope any more: begin with a greater {}"
-BOLDER = 4.0  # longer steps where the slope does not fall: far from a maximum a variance's logarithm hardly matters
+STUCK = "a variance near 0 should be larger, but its logarithm has no gradient there: start from a larger {}"
+EXPANSION = 4.0  # longer steps where the gradient does not decrease: far from a maximum log p is flat in log variances
 
 
-def learned(
+def fit_quasi_newton(
     start: LinearLearner, data: Any, prior: Any = None, stop: Stop = Stop(500, 1e-8), checkpoint: Keeper | None = None
 ) -> FitReport:
-    """The maximum that EM leads to, in fewer passes: each pass is one look at the data, and the objective never falls.
+    """Fit by EM and BFGS: the maximum that EM converges to, in fewer passes; the objective never decreases.
 
-    `WARM` passes of EM, then steps by the exact slope of log p(y) (BFGS), each accepted only if the objective rises,
-    and so on in turn until EM gains less than `tol` a frame where the slope promises no more. EM alone gains less
-    a pass than is left to gain: the share of information that is hidden is the factor by which its errors shrink.
-    A variance near 0, where both see no slope, is raised if log p rises with it, before this is called converged.
+    `EM_PASSES` passes of EM, then BFGS steps with the exact gradient of log p(y), each accepted only if the objective
+    increases, in turn until EM gains less than `tol` per frame where the gradient predicts no more. EM alone converges
+    linearly, with the fraction of missing information as its rate. A variance near 0, where both see no gradient, is
+    raised if that increases log p, before the fit counts as converged.
 
-    A `checkpoint` is written at every step that rises. What was cut off goes on there: to the same bits during the
-    first passes of EM, and later to the same maximum, since steps learn the curvature anew.
+    A `checkpoint` is written at every accepted step. An interrupted fit continues there: to the same bits during the
+    first passes of EM, and later to the same maximum, since BFGS estimates the curvature anew.
 
     >>> import likely as lk
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020])
     >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
-    >>> report = learned(LinearLearner.of(level, ["process_covariance", "observation_covariance"]), lk.Ragged.of(nile))
+    >>> learner = LinearLearner.of(level, ["process_covariance", "observation_covariance"])
+    >>> report = fit_quasi_newton(learner, lk.Ragged.of(nile))
     >>> report.converged, report.iterations < 60
     (True, True)
     """
@@ -59,58 +60,58 @@ def learned(
         return _Run(start, Blocks.of(data, sequences=True), prior, stop, checkpoint).run()
 
 
-def doubted(report: FitReport, data: Any, tol: float) -> FitReport:
-    """A report of EM alone that does not call a variance settled which is only too near 0 to move."""
+def check_converged(report: FitReport, data: Any, tol: float) -> FitReport:
+    """A report of EM alone, not converged if a variance is stuck near 0 and should be larger."""
     if not report.converged:
         return report
-    look = _pairs(Blocks.of(data, sequences=True).whole(), report)
-    found = doubt(report.model.model, look, report.prior, report.model.structure, _worth(report, tol))
-    if not found.lifts:
+    collect = _collect_pairs(Blocks.of(data, sequences=True).whole(), report)
+    found = check_boundary(report.model.model, collect, report.prior, report.model.structure, _least_gain(report, tol))
+    if not found.variance_directions:
         return report
-    return replace(report, converged=False, reason=STUCK.format(found.lifts[0].name))
+    return replace(report, converged=False, reason=STUCK.format(found.variance_directions[0].name))
 
 
-def _worth(report: FitReport, tol: float) -> float:
-    return max(10.0 * tol * units(report.stats), WORTH)
+def _least_gain(report: FitReport, tol: float) -> float:
+    return max(10.0 * tol * units(report.stats), LEAST_GAIN)
 
 
-def _look(learner: LinearLearner, blocks: Blocks) -> LinearStats:
+def _collect(learner: LinearLearner, blocks: Blocks) -> LinearStats:
     stats: LinearStats = Threads().total(partial(gather, learner), blocks)
     return stats
 
 
-def _pairs(blocks: Blocks, report: FitReport) -> Look:
-    """Looks for moments and for those of what is expected alone; the report's own model has looked already."""
+def _collect_pairs(blocks: Blocks, report: FitReport) -> CollectPair:
+    """E-steps: all moments, and those of the posterior means alone; the report's own statistics are reused."""
 
-    def known(model: Any, block: Block) -> LinearStats:
-        return explained(model, series_of(model, block.x), block.weight)
+    def means_only(model: Any, block: Block) -> LinearStats:
+        return e_step_of_means(model, series_of(model, block.x), block.weight)
 
-    def look(model: Any) -> tuple[LinearStats, LinearStats]:
+    def collect(model: Any) -> tuple[LinearStats, LinearStats]:
         learner = report.model.replace(model=model)
-        stats = report.stats if model is report.model.model else _look(learner, blocks)
+        stats = report.stats if model is report.model.model else _collect(learner, blocks)
         with np.errstate(all="ignore"):
-            return stats, Threads().total(partial(known, model), blocks)
+            return stats, Threads().total(partial(means_only, model), blocks)
 
-    return look
+    return collect
 
 
-class _Kept:
-    """A keeper for passes of EM among others: what they write is a part of the whole, and not yet its end."""
+class _PartialCheckpoint:
+    """Checkpoint of EM passes within a longer fit: the trace is prepended, and the fit is not marked as finished."""
 
-    def __init__(self, real: Keeper | None, before: list[float], kept: Progress | None = None) -> None:
-        self.real, self.before, self.kept = real, list(before), kept
+    def __init__(self, checkpoint: Keeper | None, before: list[float], progress: Progress | None = None) -> None:
+        self.checkpoint, self.before, self.progress = checkpoint, list(before), progress
 
     def load(self) -> Progress | None:
-        return self.kept
+        return self.progress
 
     def save(self, progress: Progress, /) -> None:
-        if self.real is not None:
+        if self.checkpoint is not None:
             trace = np.concatenate([self.before, progress.trace])
-            self.real.save(progress.replace(trace=trace, reason="", converged=False))
+            self.checkpoint.save(progress.replace(trace=trace, reason="", converged=False))
 
 
 class _Run:
-    """EM, climb, EM …: what was reached, what each look reached, and how many looks are left."""
+    """Alternation of EM and BFGS: current report, objective after each pass, and number of passes left."""
 
     def __init__(self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: Keeper | None) -> None:
         self.start, self.blocks, self.prior, self.stop, self.checkpoint = start, blocks, prior, stop, checkpoint
@@ -120,112 +121,121 @@ class _Run:
 
     @property
     def left(self) -> int:
-        """Looks that may still be made: one more than refits."""
+        """E-steps left: one more than M-steps."""
         return self.stop.max_iter + 1 - len(self.trace)
 
     def run(self) -> FitReport:
         try:
-            return self._noted(self._rounds())
+            return self._saved(self._alternate())
         except KeyboardInterrupt:
             if self.report is None:
                 raise
-            return self._told(self.report, False, INTERRUPTED)
+            return self._finished(self.report, False, INTERRUPTED)
 
-    def _rounds(self) -> FitReport:
-        report, ended = self._begun()
+    def _alternate(self) -> FitReport:
+        report, ended = self._first_em()
         while not ended:
-            report, ended = self._round(report)
+            report, ended = self._next_round(report)
         return report
 
-    def _begun(self) -> tuple[FitReport, bool]:
-        """The first passes of EM, or what was kept of an earlier run; True if that was its end."""
-        kept = self.checkpoint.load() if self.checkpoint else None
-        done = 0 if kept is None else len(kept.trace) - 1
-        warm = WARM if self.stop.max_iter >= WARM + LAST else self.stop.max_iter
-        first = Stop(min(max(warm, done), self.stop.max_iter), self.stop.tol)
-        keeper = _Kept(self.checkpoint, [], kept) if self.checkpoint else None
+    def _first_em(self) -> tuple[FitReport, bool]:
+        """The first passes of EM, or the checkpoint of an earlier run; True if that had finished."""
+        progress = self.checkpoint.load() if self.checkpoint else None
+        done = 0 if progress is None else len(progress.trace) - 1
+        n_first = EM_PASSES if self.stop.max_iter >= EM_PASSES + RESERVED else self.stop.max_iter
+        first = Stop(min(max(n_first, done), self.stop.max_iter), self.stop.tol)
+        keeper = _PartialCheckpoint(self.checkpoint, [], progress) if self.checkpoint else None
         report = fit(self.start, self.blocks, prior=self.prior, stop=first, checkpoint=keeper)
         self.report, self.trace = report, list(report.trace)
-        found = kept is not None and kept.converged and report.converged and len(report.trace) == len(kept.trace)
-        still = not len(Coordinates(report.model.model, report.stats, report.model.structure))
-        return report, found or still or report.reason == INTERRUPTED or not np.isfinite(report.objective)
+        found = (
+            progress is not None
+            and progress.converged
+            and report.converged
+            and len(report.trace) == len(progress.trace)
+        )
+        none_free = not len(Coordinates(report.model.model, report.stats, report.model.structure))
+        return report, found or none_free or report.reason == INTERRUPTED or not np.isfinite(report.objective)
 
-    def _round(self, report: FitReport) -> tuple[FitReport, bool]:
-        """Steps along the slope, passes of EM, and where both have settled a look at variances near 0."""
-        if self.left < LAST:
+    def _next_round(self, report: FitReport) -> tuple[FitReport, bool]:
+        """BFGS steps, EM passes, and after convergence of both a check of variances near 0."""
+        if self.left < RESERVED:
             return self._cut_off(report), True
-        climb = self._climbed(report)
-        cut = self.left < LAST
-        last = self._em(climb.best)
+        bfgs = self._quasi_newton(report)
+        cut = self.left < RESERVED
+        last = self._em(bfgs.best)
         if last.reason == INTERRUPTED:
-            return self._told(last, False, INTERRUPTED), True
-        if last.trace[0] < climb.reached - FALLS * max(abs(climb.reached), units(last.stats)):
-            return self._told(replace(last, model=climb.best, stats=climb.stats), False, SINGULAR), True
+            return self._finished(last, False, INTERRUPTED), True
+        if last.trace[0] < bfgs.reached - FALLS * max(abs(bfgs.reached), units(last.stats)):
+            return self._finished(replace(last, model=bfgs.best, stats=bfgs.stats), False, SINGULAR), True
         self.report = last
         self.trace += last.trace
         if not last.converged or cut or self.left < 1:
             return last, False
-        return self._confirmed(last)
+        return self._check_boundary(last)
 
-    def _climbed(self, report: FitReport) -> _Climb:
-        look = partial(_look, blocks=self.whole)
+    def _quasi_newton(self, report: FitReport) -> _BFGS:
+        collect = partial(_collect, blocks=self.whole)
         coordinates = Coordinates(report.model.model, report.stats, report.model.structure)
-        climb = _Climb(coordinates, report, look, partial(self._rose, report))
+        bfgs = _BFGS(coordinates, report, collect, partial(self._on_increase, report))
         frames = units(report.stats)
-        climb.run(self.left - LAST + 1, self.stop.tol * NEARER * frames, max(frames, 1e-300))
-        self._said(climb)
-        return climb
+        bfgs.run(self.left - RESERVED + 1, self.stop.tol * TIGHTER * frames, max(frames, 1e-300))
+        self._take_trace(bfgs)
+        return bfgs
 
-    def _rose(self, report: FitReport, climb: _Climb) -> None:
-        """After each step that rose: what was reached can be found again."""
-        self._said(climb)
-        self.report = replace(report, model=climb.best, stats=climb.stats)
-        self._keep(self.report)
+    def _on_increase(self, report: FitReport, bfgs: _BFGS) -> None:
+        """After each accepted step: save the model reached."""
+        self._take_trace(bfgs)
+        self.report = replace(report, model=bfgs.best, stats=bfgs.stats)
+        self._save(self.report)
 
-    def _said(self, climb: _Climb) -> None:
-        self.trace += climb.trace[len(climb.trace) - climb.unsaid :]
-        climb.unsaid = 0
+    def _take_trace(self, bfgs: _BFGS) -> None:
+        self.trace += bfgs.trace[len(bfgs.trace) - bfgs.n_pending :]
+        bfgs.n_pending = 0
 
     def _em(self, learner: LinearLearner) -> FitReport:
-        few = Stop(max(min(WARM, self.left - 2), 1), self.stop.tol)
-        keeper = _Kept(self.checkpoint, self.trace) if self.checkpoint else None
+        stop = Stop(max(min(EM_PASSES, self.left - 2), 1), self.stop.tol)
+        keeper = _PartialCheckpoint(self.checkpoint, self.trace) if self.checkpoint else None
         assert self.report is not None
-        return fit(learner, self.blocks, prior=self.report.prior, stop=few, checkpoint=keeper)
+        return fit(learner, self.blocks, prior=self.report.prior, stop=stop, checkpoint=keeper)
 
     # ------------------------------------------------------------- variances near 0
 
-    def _confirmed(self, report: FitReport) -> tuple[FitReport, bool]:
-        """The end, unless a variance near 0 ought to be greater: then passes from there."""
-        found = doubt(
-            report.model.model, _pairs(self.whole, report), report.prior, report.model.structure,
-            _worth(report, self.stop.tol), max(self.left // 2, 1),
+    def _check_boundary(self, report: FitReport) -> tuple[FitReport, bool]:
+        """Finish, unless a variance near 0 should be larger: then continue with EM from there."""
+        found = check_boundary(
+            report.model.model, _collect_pairs(self.whole, report), report.prior, report.model.structure,
+            _least_gain(report, self.stop.tol), max(self.left // 2, 1),
         )  # fmt: skip
-        self.trace += [self.trace[-1]] * min(2 * found.looks - 1, self.left)
-        if not found.lifts:
-            return (self._cut_off(report) if found.cut else self._told(report, True, report.reason)), True
-        better = self._raised(report, found)
+        self.trace += [self.trace[-1]] * min(2 * found.n_looks - 1, self.left)
+        if not found.variance_directions:
+            return (self._cut_off(report) if found.cut else self._finished(report, True, report.reason)), True
+        better = self._raise_variances(report, found)
         if better is None:
-            reason = STUCK.format(found.lifts[0].name)
-            return self._told(report, False, reason), True
+            reason = STUCK.format(found.variance_directions[0].name)
+            return self._finished(report, False, reason), True
         self.report = better
-        self._keep(better)
-        if self.left < LAST:
+        self._save(better)
+        if self.left < RESERVED:
             return better, False
         last = self._em(better.model)
         self.trace += last.trace
         self.report = last
         return last, last.reason == INTERRUPTED
 
-    def _raised(self, report: FitReport, found: Doubt) -> FitReport | None:
+    def _raise_variances(self, report: FitReport, found: BoundaryCheck) -> FitReport | None:
         """The model with these variances raised, all of them or the best one, to where the objective is higher."""
-        several = [found.lifts, found.lifts[:1]] if len(found.lifts) > 1 else [found.lifts]
-        for height in HEIGHTS:
-            for some in several:
+        several = (
+            [found.variance_directions, found.variance_directions[:1]]
+            if len(found.variance_directions) > 1
+            else [found.variance_directions]
+        )
+        for share in RAISED_SHARES:
+            for chosen in several:
                 if self.left < 1:
                     return None
-                model = raised(report.model.model, some, [1.0 + height / lift.share for lift in some])
+                model = with_raised(report.model.model, chosen, [1.0 + share / direction.share for direction in chosen])
                 learner = report.model.replace(model=model)
-                stats = _look(learner, self.whole)
+                stats = _collect(learner, self.whole)
                 value = objective(model, stats, report.prior)
                 if value > self.trace[-1] + self.stop.tol * units(stats):
                     self.trace.append(value)
@@ -236,92 +246,92 @@ class _Run:
     # ------------------------------------------------------------------ the report
 
     def _cut_off(self, report: FitReport) -> FitReport:
-        return self._told(report, False, f"{self.stop.max_iter} passes made, the objective still moving")
+        return self._finished(report, False, f"{self.stop.max_iter} passes made, the objective still moving")
 
-    def _told(self, report: FitReport, converged: bool, reason: str) -> FitReport:
+    def _finished(self, report: FitReport, converged: bool, reason: str) -> FitReport:
         return replace(report, converged=converged, reason=reason, trace=list(self.trace))
 
-    def _keep(self, report: FitReport, **end: Any) -> None:
+    def _save(self, report: FitReport, **end: Any) -> None:
         if self.checkpoint:
             weight = report.stats.total_weight
             self.checkpoint.save(Progress.at(report.model, report.prior, weight, self.trace, [], **end))
 
-    def _noted(self, report: FitReport) -> FitReport:
-        """The report, kept as the end of this run."""
+    def _saved(self, report: FitReport) -> FitReport:
+        """The report, saved as the final state of this run."""
         if report.reason != INTERRUPTED:
-            self._keep(report, reason=report.reason, converged=report.converged)
+            self._save(report, reason=report.reason, converged=report.converged)
         return report
 
 
-class _Climb:
-    """A climb in θ: where it stands, what is known of the curvature, and what each look reached."""
+class _BFGS:
+    """BFGS in θ with step halving: current point, inverse Hessian, and objective after each pass."""
 
     def __init__(
-        self, coordinates: Coordinates, report: FitReport, look: Callable[[LinearLearner], LinearStats],
-        rose: Callable[[_Climb], None],
+        self, coordinates: Coordinates, report: FitReport, collect: Callable[[LinearLearner], LinearStats],
+        on_increase: Callable[[_BFGS], None],
     ) -> None:  # fmt: skip
-        self.coordinates, self.look, self.rose, self.prior = coordinates, look, rose, report.prior
+        self.coordinates, self.collect, self.on_increase, self.prior = coordinates, collect, on_increase, report.prior
         self.best, self.stats, self.reached = report.model, report.stats, report.objective
         self.theta = np.zeros(len(coordinates))
         self.trace: list[float] = []
-        self.unsaid = 0  # looks since the last step that rose
+        self.n_pending = 0  # passes since the last accepted step
 
     def run(self, passes: int, tol: float, frames: float) -> None:
-        """Steps until the slope promises less than `tol`, no step rises, or the passes are used up."""
-        curvature = np.eye(len(self.theta)) / frames  # its inverse: complete frames would have just that
-        slope = self._slope()
-        while len(self.trace) < passes and np.isfinite(slope).all():
-            step = _bounded(curvature @ slope)
-            if slope @ step <= 2.0 * tol:
+        """Steps until the predicted gain is below `tol`, no step increases the objective, or the passes are used up."""
+        inverse_hessian = np.eye(len(self.theta)) / frames  # that of complete data
+        gradient = self._gradient()
+        while len(self.trace) < passes and np.isfinite(gradient).all():
+            step = _bounded(inverse_hessian @ gradient)
+            if gradient @ step <= 2.0 * tol:
                 return
-            found = self._risen(slope, step, passes)
+            found = self._line_search(gradient, step, passes)
             if found is None:
                 return
-            moved, new = found
-            curvature = _updated(curvature, moved, slope - new)
-            slope = new
+            step_taken, new = found
+            inverse_hessian = _updated(inverse_hessian, step_taken, gradient - new)
+            gradient = new
 
-    def _slope(self) -> Array:
-        """At the beginning, from moments that EM has collected."""
+    def _gradient(self) -> Array:
+        """Gradient at the start, from the statistics of the last E-step of EM."""
         with np.errstate(all="ignore"):
             return score(self.coordinates, lambda _: self.stats, self.theta, self.prior)[0]
 
-    def _risen(self, slope: Array, step: Array, passes: int) -> tuple[Array, Array] | None:
-        """The longest of the step's halves that rises enough, and the slope there."""
+    def _line_search(self, gradient: Array, step: Array, passes: int) -> tuple[Array, Array] | None:
+        """Backtracking line search: the first halving of the step with sufficient increase, and the gradient there."""
         for _ in range(HALVINGS):
             if len(self.trace) >= passes:
                 return None
-            value, new, stats = self._looked(self.theta + step)
-            if value >= self.reached + RISE * float(slope @ step) and np.isfinite(new).all():
+            value, new, stats = self._evaluate(self.theta + step)
+            if value >= self.reached + SUFFICIENT_INCREASE * float(gradient @ step) and np.isfinite(new).all():
                 self.theta, self.reached, self.stats = self.theta + step, value, stats
                 self.best = self.best.replace(model=self.coordinates.at(self.theta))
                 self.trace[-1] = value
-                self.rose(self)
+                self.on_increase(self)
                 return step, new
             step = step / 2.0
         return None
 
-    def _looked(self, theta: Array) -> tuple[float, Array, LinearStats]:
+    def _evaluate(self, theta: Array) -> tuple[float, Array, LinearStats]:
         with np.errstate(all="ignore"):
-            slope, stats = score(self.coordinates, self._collected, theta, self.prior)
+            gradient, stats = score(self.coordinates, self._collected, theta, self.prior)
             value = objective(self.coordinates.at(theta), stats, self.prior)
         self.trace.append(self.reached)
-        self.unsaid += 1
-        return (value if np.isfinite(value) else -np.inf), slope, stats
+        self.n_pending += 1
+        return (value if np.isfinite(value) else -np.inf), gradient, stats
 
     def _collected(self, model: Any) -> LinearStats:
-        return self.look(self.best.replace(model=model))
+        return self.collect(self.best.replace(model=model))
 
 
 def _bounded(step: Array) -> Array:
     longest = float(np.abs(step).max(initial=0.0))
-    return step if longest <= LONGEST else step * (LONGEST / longest)
+    return step if longest <= LONGEST_STEP else step * (LONGEST_STEP / longest)
 
 
-def _updated(inverse: Array, moved: Array, fell: Array) -> Array:
-    """BFGS: the inverse curvature after a step along which the slope fell by so much; where it rose, bolder steps."""
-    along = float(moved @ fell)
-    if along <= 1e-12 * float(np.linalg.norm(moved) * np.linalg.norm(fell)):
-        return inverse * BOLDER
-    away = np.eye(len(moved)) - np.outer(moved, fell) / along
-    return away @ inverse @ away.T + np.outer(moved, moved) / along
+def _updated(inverse: Array, step_taken: Array, gradient_decrease: Array) -> Array:
+    """BFGS update of the inverse Hessian; longer steps where the gradient did not decrease along the step."""
+    along = float(step_taken @ gradient_decrease)
+    if along <= 1e-12 * float(np.linalg.norm(step_taken) * np.linalg.norm(gradient_decrease)):
+        return inverse * EXPANSION
+    away = np.eye(len(step_taken)) - np.outer(step_taken, gradient_decrease) / along
+    return away @ inverse @ away.T + np.outer(step_taken, step_taken) / along

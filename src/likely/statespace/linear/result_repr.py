@@ -1,4 +1,4 @@
-"""A result in one line: how many frames, how many states, how probable; its arrays are one attribute away."""
+"""Reprs of state-space results: number of frames and states and the log-likelihood, in one line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SMALL = 4  # entries of a matrix that is written out in a line
 
 
 def counted(n: int, what: str) -> str:
-    """So many of something.
+    """A count with its noun in singular or plural.
 
     >>> counted(1, "state"), counted(1200, "frame")
     ('1 state', '1,200 frames')
@@ -32,7 +32,7 @@ def path_words(mean: Any, what: str = "state") -> str:
 
 
 def states_words(name: str, mean: Any, log_prob: Any) -> str:
-    """Believed states in one line; of several sequences, log_prob is that of all.
+    """Repr of filtered or smoothed states; for several sequences log_prob is the total.
 
     >>> states_words("Smoothed", np.zeros((100, 1)), -633.4645)
     'Smoothed(100 frames of 1 state, log_prob=-633.46)'
@@ -48,24 +48,28 @@ def matrix_words(a: Any) -> str:
     """
     if np.size(a) > SMALL:
         return "×".join(map(str, np.shape(a)))
-    told = [", ".join(f"{x:.6g}" for x in row) for row in np.atleast_2d(a).tolist()]
-    return "[" + (", ".join(f"[{row}]" for row in told) if np.ndim(a) > 1 else told[0]) + "]"
+    rows_text = [", ".join(f"{x:.6g}" for x in row) for row in np.atleast_2d(a).tolist()]
+    return "[" + (", ".join(f"[{row}]" for row in rows_text) if np.ndim(a) > 1 else rows_text[0]) + "]"
 
 
 def start_words(model: Any) -> str:
-    """What is known of the first state of a linear model, before anything was seen."""
+    """The initial state of a linear model in words: proper, diffuse, or partly diffuse."""
     unknown = 0 if model.diffuse is None else int(model.diffuse.shape[1])
     if not unknown:
-        return "known start"
-    return "diffuse start" if unknown == model.states else f"start diffuse in {unknown} of {model.states} directions"
+        return "proper initial state"
+    return (
+        "diffuse initial state"
+        if unknown == model.states
+        else f"initial state diffuse in {unknown} of {model.states} directions"
+    )
 
 
 def linear_words(model: Any, names: tuple[str, ...]) -> str:
-    """A linear model in one line: its size, its start, and those matrices if all of them are small."""
+    """Repr of a linear model: sizes, initial state, and the named matrices if all of them are small."""
     sizes = [counted(model.states, "state"), counted(model.dim, "column")]
     inputs, length = getattr(model, "n_inputs", 0), getattr(model, "length", None)
     sizes += [counted(inputs, "input")] * bool(inputs)
-    sizes += [] if length is None else [f"changing over {counted(length, 'frame')}"]
+    sizes += [] if length is None else [f"time-varying over {counted(length, 'frame')}"]
     there = [(name, getattr(model, name)) for name in names if getattr(model, name) is not None]
     small = all(np.size(a) <= SMALL for _, a in there)
     matrices = [f"{name}={matrix_words(a)}" for name, a in there] if small and length is None else []

@@ -1,4 +1,4 @@
-"""A variance near 0 hides its slope: in its logarithm all is flat there, so it is looked at in the data's own units."""
+"""Check of variances near the boundary 0: score tests on the variance itself, since its logarithm has no gradient."""
 
 from __future__ import annotations
 
@@ -9,206 +9,235 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.numerics import spd
-from likely.statespace.linear.linear_e_step import inverse, size
-from likely.statespace.linear.linear_em import at_model
-from likely.statespace.linear.linear_score import flat_root
+from likely.statespace.linear.linear_e_step import mean_variance, pinv_logdet_rank
+from likely.statespace.linear.linear_em import about_model
+from likely.statespace.linear.linear_score import support_root
 from likely.statespace.linear.linear_stats import LinearStats
-from likely.statespace.linear.linear_structure import SPREADS, Structure, blocks_of, in_blocks, variance_labels
+from likely.statespace.linear.linear_structure import COVARIANCES, Structure, blocks_of, in_blocks, variance_labels
 
-SMALL = 1e-5  # share of a variance that data know about, below which its slope is looked for further up
-PROBE = 1e-3  # share at which it is looked for
-LEAST = 1e-12  # share that can be told from none
+SMALL = 1e-5  # share of the noise that data determine, below which the gradient is evaluated at a larger variance
+PROBE = 1e-3  # share at which it is evaluated
+LEAST = 1e-12  # smallest share that can be distinguished from 0
 ROUNDED = 1e-7  # share of a variance that may be rounding
-EPS = 64 * float(np.finfo(np.float64).eps)  # of what moments are differences of: a few roundings each
+EPS = 64 * float(np.finfo(np.float64).eps)  # relative rounding of the terms whose differences are moments
 PROBES = 5
 
-Look = Callable[[Any], tuple[LinearStats, LinearStats]]
+CollectPair = Callable[[Any], tuple[LinearStats, LinearStats]]
 
 
-class Lift(NamedTuple):
-    """A variance that may grow: `way` (d, d) is the part of its covariance that is a multiple of it."""
+class VarianceDirection(NamedTuple):
+    """A learned variance and its gradient: `part` (d, d) is the part of the covariance that is a multiple of it."""
 
     name: str
-    way: Array
-    slope: float  # ∂ log p / ∂ log of the variance
-    share: float  # 1 − (what stays uncertain of its noise) / variance: variance / share is the data's scale of it
-    rounding: float  # share of the variance that moments cannot tell from 0
+    part: Array
+    gradient: float  # ∂ log p / ∂ log of the variance
+    share: float  # 1 − (posterior variance of its noise) / variance: variance / share is the scale set by the data
+    rounding: float  # share of the variance that is within rounding of the moments
     frames: float
 
     @classmethod
-    def of(cls, name: str, way: Array, n: float, all_of: float, known: float, rounded: float) -> Lift:
-        """From second moments in units of the variance, n of them."""
-        return cls(name, way, 0.5 * (all_of - n), 1.0 - (all_of - known) / n, rounded / n, n)
+    def of(cls, name: str, part: Array, n: float, all_of: float, explained: float, rounded: float) -> VarianceDirection:
+        """From n second moments in units of the variance."""
+        return cls(name, part, 0.5 * (all_of - n), 1.0 - (all_of - explained) / n, rounded / n, n)
 
     @property
-    def lost(self) -> bool:
-        """True if the variance is too small to see its slope."""
+    def below_rounding(self) -> bool:
+        """True if the variance is too small for its gradient to exceed rounding."""
         return self.share < SMALL or self.rounding > ROUNDED
 
     @property
-    def until_seen(self) -> float:
-        """How many times itself must be added so that its slope is seen, where data still hardly feel it."""
+    def probe_factor(self) -> float:
+        """Multiple of the variance to add so that its gradient exceeds rounding, still far below the data's scale."""
         if self.rounding > ROUNDED:
             return 2.0 * self.rounding / ROUNDED
         return PROBE / max(self.share, LEAST)
 
     @property
     def gain(self) -> float:
-        """What log p would gain about, were it raised to the data's scale: a score test   (½ slope² / information)."""
-        return (self.slope / max(self.share, LEAST)) ** 2 / self.frames if self.slope > 0 else 0.0
+        """Approximate gain of log p if it were raised to the data's scale: a score test, ½ gradient² / information."""
+        return (self.gradient / max(self.share, LEAST)) ** 2 / self.frames if self.gradient > 0 else 0.0
 
 
 class Scatters(NamedTuple):
-    """Σ E[r rᵀ], its part Σ E[r] E[r]ᵀ, what may be rounding of it, each (d, d), and the weight of all."""
+    """Residual scatter Σ E[r rᵀ], its part Σ E[r] E[r]ᵀ, its rounding error, each (d, d), and the total weight."""
 
-    every: Array
-    known: Array
+    total: Array
+    explained: Array
     rounded: Array
     n: float
-    white: Array  # (2, 2): of every and of known, where the covariance changes, as in `LinearStats`
+    whitened: Array  # (2, 2): of total and of explained, of a time-varying covariance, as in `LinearStats`
 
     def inside(self, at: Any) -> Scatters:
-        """Those of a block."""
-        return self._replace(every=self.every[at], known=self.known[at], rounded=self.rounded[at])
+        """Scatters of a block."""
+        return self._replace(total=self.total[at], explained=self.explained[at], rounded=self.rounded[at])
 
     def through(self, f: Callable[[Array], float]) -> tuple[float, float, float]:
-        """f of each."""
-        return f(self.every), f(self.known), f(self.rounded)
+        """f of the three scatters."""
+        return f(self.total), f(self.explained), f(self.rounded)
 
 
-def lifts(model: Any, moments: tuple[LinearStats, LinearStats], prior: Any, structure: Structure) -> list[Lift]:
-    """All variances that are learned, from the E-step's moments and those of what it expects alone.
+def variance_directions(
+    model: Any, moments: tuple[LinearStats, LinearStats], prior: Any, structure: Structure
+) -> list[VarianceDirection]:
+    """All learned variances, from the E-step's moments and those of the posterior means alone.
 
-    Noise w of variance v has Σ E[w²] = Z, of which M = Σ E[w]² is known: data tell the share ρ = 1 − (Z − M) / (n v) of
-    it, which falls in proportion to v once v is below the scale v / ρ of what data see of it. A maximum needs a slope
-    that is not positive: (Z / v − n) / 2 ≤ 0, or v is not at the data's scale because nothing was learned of it.
+    Noise w of variance v has Σ E[w²] = Z, of which M = Σ E[w]² is explained: the data determine a share ρ = 1 − (Z − M)
+    / (n v) of it, which is proportional to v once v is below the scale v / ρ set by the data. At a maximum the gradient
+    is not positive: (Z / v − n) / 2 ≤ 0, or v is below the data's scale because EM could not move it.
     """
-    every, known = (at_model(model, s if prior is None else s + prior.stats) for s in moments)
-    out: list[Lift] = []
-    for name, of in _scatters(model, every, known):
+    total, explained = (about_model(model, s if prior is None else s + prior.stats) for s in moments)
+    out: list[VarianceDirection] = []
+    for name, of in _scatters(model, total, explained):
         if name in structure.learn and of.n > 0:
             out += _of_form(name, getattr(model, name), of, structure.form.get(name, "full"))
     return out
 
 
-def _scatters(model: Any, every: LinearStats, known: LinearStats) -> Iterator[tuple[str, Scatters]]:
-    white, d = np.stack([every.white, known.white], axis=1), model.states
-    P, squares = (every.before - known.before)[:d, :d], np.diagonal(known.before)[:d]
-    A = every.move[:, :d]
+def _scatters(model: Any, total: LinearStats, explained: LinearStats) -> Iterator[tuple[str, Scatters]]:
+    whitened, d = np.stack([total.whitened_scatter, explained.whitened_scatter], axis=1), model.states
+    P, squares = (total.transition_gram - explained.transition_gram)[:d, :d], np.diagonal(explained.transition_gram)[:d]
+    A = total.transition[:, :d]
     moved = np.maximum(np.diagonal(P), np.einsum("ij,jk,ik->i", A, P, A))
-    seen = np.einsum("ij,jk,ik->i", every.emit, known.states, every.emit)
-    first = model.initial_mean**2 * every.n_initial + np.diagonal(known.first_scatter)
+    observed_squares = np.einsum("ij,jk,ik->i", total.observation, explained.observation_gram, total.observation)
+    first = model.initial_mean**2 * total.n_initial + np.diagonal(explained.initial_scatter)
     yield (
         "process_covariance",
-        Scatters(every.noise, known.noise, _rounded(moved, squares), float(every.n_transitions), white[0]),
+        Scatters(
+            total.process_scatter,
+            explained.process_scatter,
+            _rounded(moved, squares),
+            float(total.n_transitions),
+            whitened[0],
+        ),
     )
     yield (
         "observation_covariance",
-        Scatters(every.observed, known.observed, _rounded(0.0, seen), float(every.seen), white[1]),
+        Scatters(
+            total.observation_scatter,
+            explained.observation_scatter,
+            _rounded(0.0, observed_squares),
+            float(total.n_observed),
+            whitened[1],
+        ),
     )
-    scatter = every.first_scatter, known.first_scatter
-    yield "initial_covariance", Scatters(*scatter, _rounded(0.0, first), float(every.n_initial), white[0])
+    scatter = total.initial_scatter, explained.initial_scatter
+    yield "initial_covariance", Scatters(*scatter, _rounded(0.0, first), float(total.n_initial), whitened[0])
 
 
 def _rounded(differences: Any, squares: Array) -> Array:
-    """What is lost of differences of second moments, and of squares of differences."""
+    """Rounding error of differences of second moments, and of squares of differences."""
     return np.diag(EPS * np.abs(differences) + EPS**2 * np.abs(squares))
 
 
-def _of_form(name: str, S: Array, of: Scatters, form: Any) -> Iterator[Lift]:
+def _of_form(name: str, S: Array, of: Scatters, form: Any) -> Iterator[VarianceDirection]:
     if S.ndim == 3:
         yield from _of_changing(name, S, of)
     elif in_blocks(form):
         for kind, at in blocks_of(form):
             inside = np.ix_(at, at)
-            for lift in [] if kind == "fixed" else _of_form(name, S[inside], of.inside(inside), kind):
-                yield lift._replace(way=_placed(lift.way, inside, S.shape))
+            for direction in [] if kind == "fixed" else _of_form(name, S[inside], of.inside(inside), kind):
+                yield direction._replace(part=_placed(direction.part, inside, S.shape))
     elif isinstance(form, str) and form in ("full", "scale"):
         yield from (_of_directions if form == "full" else _of_size)(name, S, of)
     else:
         yield from _of_labels(name, S, of, variance_labels(len(S), form))
 
 
-def _placed(way: Array, inside: Any, shape: tuple[int, ...]) -> Array:
+def _placed(part: Array, inside: Any, shape: tuple[int, ...]) -> Array:
     out = np.zeros(shape)
-    out[inside] = way
+    out[inside] = part
     return out
 
 
-def _of_changing(name: str, S: Array, of: Scatters) -> Iterator[Lift]:
-    """The size of a covariance that changes with time."""
-    every, known = of.white[:, 0] / max(size(S), 1e-300)
-    if of.white[0, 1] > 0:
-        rounded = float(np.trace(of.rounded)) / max(size(S), 1e-300)
-        yield Lift.of(name, S, float(of.white[0, 1]), every, known, rounded)
+def _of_changing(name: str, S: Array, of: Scatters) -> Iterator[VarianceDirection]:
+    """The scale of a time-varying covariance."""
+    total, explained = of.whitened[:, 0] / max(mean_variance(S), 1e-300)
+    if of.whitened[0, 1] > 0:
+        rounded = float(np.trace(of.rounded)) / max(mean_variance(S), 1e-300)
+        yield VarianceDirection.of(name, S, float(of.whitened[0, 1]), total, explained, rounded)
 
 
-def _of_size(name: str, S: Array, of: Scatters) -> Iterator[Lift]:
-    inv, _, rank = inverse(S)
+def _of_size(name: str, S: Array, of: Scatters) -> Iterator[VarianceDirection]:
+    inv, _, rank = pinv_logdet_rank(S)
     if rank:
-        yield Lift.of(name, S, of.n * float(rank), *of.through(lambda a: float((inv * a).sum())))
+        yield VarianceDirection.of(name, S, of.n * float(rank), *of.through(lambda a: float((inv * a).sum())))
 
 
-def _of_labels(name: str, S: Array, of: Scatters, labels: Any) -> Iterator[Lift]:
+def _of_labels(name: str, S: Array, of: Scatters, labels: Any) -> Iterator[VarianceDirection]:
     v = np.diagonal(S)
     for label in np.unique(labels[(labels > 0) & (v > 0)]):
         at = np.flatnonzero((labels == label) & (v > 0))
-        way = np.zeros_like(S)
-        way[at, at] = v[at]
-        yield Lift.of(name, way, of.n * len(at), *of.through(lambda a, i=at: float((a[i, i] / v[i]).sum())))  # type: ignore[misc]
+        part = np.zeros_like(S)
+        part[at, at] = v[at]
+        moments = of.through(lambda a, i=at: float((a[i, i] / v[i]).sum()))  # type: ignore[misc]
+        yield VarianceDirection.of(name, part, of.n * len(at), *moments)
 
 
-def _of_directions(name: str, S: Array, of: Scatters) -> Iterator[Lift]:
-    """Directions of a free covariance of which data know more or less, each by itself."""
-    K, s = flat_root(S), spd.scales(S)
+def _of_directions(name: str, S: Array, of: Scatters) -> Iterator[VarianceDirection]:
+    """Eigendirections of the posterior covariance of the noise, for a free covariance."""
+    K, s = support_root(S), spd.scales(S)
     back = np.linalg.pinv(K / s[:, None]) / s
-    uncertain = back @ (of.every - of.known) @ back.T
+    uncertain = back @ (of.total - of.explained) @ back.T
     _, vectors = np.linalg.eigh(spd.symmetric(uncertain))
     for u in vectors.T:
-        way, row = K @ u, u @ back
-        yield Lift.of(name, np.outer(way, way), of.n, *of.through(lambda a, r=row: float(r @ a @ r)))  # type: ignore[misc]
+        part, row = K @ u, u @ back
+        yield VarianceDirection.of(name, np.outer(part, part), of.n, *of.through(lambda a, r=row: float(r @ a @ r)))  # type: ignore[misc]
 
 
-def raised(model: Any, some: list[Lift], by: list[float]) -> Any:
-    """The model with these variances greater by so many times themselves."""
-    parts = {name: getattr(model, name) for name in (*SPREADS, "initial_covariance")}
-    for lift, times in zip(some, by, strict=True):
-        parts[lift.name] = parts[lift.name] + times * lift.way
-    return model.replace(**{lift.name: parts[lift.name] for lift in some})
+def with_raised(model: Any, directions: list[VarianceDirection], by: list[float]) -> Any:
+    """The model with these variances increased by the given multiples of themselves."""
+    parts = {name: getattr(model, name) for name in (*COVARIANCES, "initial_covariance")}
+    for direction, times in zip(directions, by, strict=True):
+        parts[direction.name] = parts[direction.name] + times * direction.part
+    return model.replace(**{direction.name: parts[direction.name] for direction in directions})
 
 
-class Doubt(NamedTuple):
-    """Variances that should be raised, the best first; looks it took, and whether more would have told more."""
+class BoundaryCheck(NamedTuple):
+    """Variances that should be raised, largest gain first; number of E-steps, and whether more were needed."""
 
-    lifts: list[Lift]
-    looks: int
+    variance_directions: list[VarianceDirection]
+    n_looks: int
     cut: bool
 
 
-def doubt(model: Any, look: Look, prior: Any, structure: Structure, least: float, looks: int = PROBES) -> Doubt:
-    """Which variances ought to be greater, for a gain of at least so much, though their logarithms have no slope.
+def check_boundary(
+    model: Any, collect: CollectPair, prior: Any, structure: Structure, least: float, n_looks: int = PROBES
+) -> BoundaryCheck:
+    """Variances near 0 that should be raised for a gain of at least `least`, though their logarithms have no gradient.
 
-    Those that are lost in rounding are looked at where they are greater, and only those: the model is not at its
-    maximum there, so that the slopes of all others say nothing.
+    Those below rounding are evaluated at larger values, and only those: the raised model is not at a maximum, so the
+    gradients of all others are not informative.
     """
-    found, made, good = lifts(model, look(model), prior, structure), 1, []
+    found, made, candidates = variance_directions(model, collect(model), prior, structure), 1, []
     while True:
-        good += [lift for lift in found if not lift.lost and lift.gain > least]
-        lost = [lift for lift in found if lift.lost]
-        if not lost or made >= min(looks, PROBES):
-            return Doubt(sorted(good, key=lambda lift: -lift.gain), made, bool(lost) and made < PROBES)
-        by = [lift.until_seen for lift in lost]
-        model = raised(model, lost, by)
-        found = [lift for lift in lifts(model, look(model), prior, structure) if _is_raised(lift, model, lost, by)]
+        candidates += [direction for direction in found if not direction.below_rounding and direction.gain > least]
+        below_rounding = [direction for direction in found if direction.below_rounding]
+        if not below_rounding or made >= min(n_looks, PROBES):
+            return BoundaryCheck(
+                sorted(candidates, key=lambda direction: -direction.gain), made, bool(below_rounding) and made < PROBES
+            )
+        by = [direction.probe_factor for direction in below_rounding]
+        model = with_raised(model, below_rounding, by)
+        found = [
+            direction
+            for direction in variance_directions(model, collect(model), prior, structure)
+            if _is_raised(direction, model, below_rounding, by)
+        ]
         made += 1
 
 
-def _is_raised(lift: Lift, model: Any, lost: list[Lift], by: list[float]) -> bool:
-    """True if most of a variance of the raised model is what was raised; directions need not be the same as before."""
-    grown = [(1.0 + times) * other.way for other, times in zip(lost, by, strict=True) if other.name == lift.name]
-    S = getattr(model, lift.name)
+def _is_raised(
+    direction: VarianceDirection, model: Any, below_rounding: list[VarianceDirection], by: list[float]
+) -> bool:
+    """True if most of a variance of the raised model is due to the increase; directions may differ from before."""
+    grown = [
+        (1.0 + times) * other.part
+        for other, times in zip(below_rounding, by, strict=True)
+        if other.name == direction.name
+    ]
+    S = getattr(model, direction.name)
     if not grown or S.ndim == 3:
         return bool(grown)
-    inv = inverse(S)[0]
-    way = inv @ lift.way
-    return float(np.trace(way @ inv @ sum(grown))) > 0.5 * float(np.trace(way))
+    inv = pinv_logdet_rank(S)[0]
+    part = inv @ direction.part
+    return float(np.trace(part @ inv @ sum(grown))) > 0.5 * float(np.trace(part))

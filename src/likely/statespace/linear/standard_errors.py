@@ -1,4 +1,4 @@
-"""How well a learned linear-Gaussian model is known: the curvature of log p(y) where it is highest."""
+"""Standard errors of a linear-Gaussian model from the observed information: the Hessian of log p(y) at the maximum."""
 
 from __future__ import annotations
 
@@ -12,22 +12,26 @@ from likely.core.arrays import Array
 from likely.core.warnings import tell
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import series_of
-from likely.statespace.linear.linear_em import collected
-from likely.statespace.linear.linear_score import Coordinates, Sizes, slopes
+from likely.statespace.linear.linear_em import e_step
+from likely.statespace.linear.linear_score import Coordinates, VarianceScales, gradients
 from likely.statespace.linear.linear_stats import LinearStats
-from likely.statespace.linear.linear_structure import MATRICES, SPREADS, STARTS, Structure
+from likely.statespace.linear.linear_structure import COVARIANCES, INITIAL, MATRICES, Structure
 from likely.statespace.linear.result_repr import matrix_words
 
-STEP = 3e-5  # of numbers of size 1: central differences err by STEP², rounding of slopes adds 1e-14 / STEP a frame
-UNDETERMINED = 1e-7  # information about a direction, as a share of what complete data would say of it
-STRAYS = 1e-6  # share of an entry that lies in undetermined directions and makes it undetermined
+STEP = (
+    3e-5  # for numbers of size 1: central differences err by STEP², rounding of gradients adds 1e-14 / STEP per frame
+)
+UNDETERMINED = 1e-7  # information about a direction, as a share of that of complete data
+STRAYS = 1e-6  # share of an entry in undetermined directions that makes it undetermined
 
 
 @dataclass(frozen=True, eq=False)
 class StandardErrors(Mapping[str, Array]):
-    """Standard errors by name, each in the shape of its matrix: 0 for entries that are fixed, infinite for those that
-    the data do not determine. `names` are the free entries, `covariance` (m, m) is that of their estimates: the inverse
-    of −∂² log p / ∂θ∂θᵀ, the observed information (Efron and Hinkley 1978).
+    """Standard errors by parameter name, each in the shape of its matrix.
+
+    They are 0 for fixed entries and infinite for entries that the data do not determine. `names` are the free entries,
+    `covariance` (m, m) is that of their estimates: the inverse of the observed information −∂² log p / ∂θ∂θᵀ (Efron and
+    Hinkley 1978).
 
     >>> import likely as lk, numpy as np
     >>> level = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
@@ -59,11 +63,11 @@ def standard_errors(
     model: Any, y: Any, learn: Any = None, form: Any = None, *, weight: Any = None, inputs: Any = None,
     prior: Any = None,
 ) -> StandardErrors:  # fmt: skip
-    """Square roots of the diagonal of the inverse of −∂² log p(y), at a model that was learned from y.
+    """Standard errors from the observed information −∂² log p(y) / ∂θ∂θᵀ, at a model that was learned from y.
 
-    The second derivatives are central differences of the exact first ones (Fisher's identity), two E-steps for each
-    free number. `learn` and `form` say what is free, as for `lk.LinearLearner`; a `prior` counts as earlier data. They
-    hold for long sequences, and at a maximum inside; a variance that was estimated as 0 has no such error.
+    The second derivatives are central differences of the exact gradient (Fisher's identity), two E-steps per free
+    parameter. `learn` and `form` specify the free parameters, as for `lk.LinearLearner`; a `prior` counts as
+    pseudo-observations. The errors are asymptotic, for a maximum in the interior; a variance estimated as 0 has none.
 
     >>> import likely as lk
     >>> y = np.sin(np.arange(60.0) ** 2)
@@ -77,12 +81,12 @@ def standard_errors(
     structure = Structure.of(model, learn, form)
     series = series_of(model, y, inputs)
 
-    def look(at: Any) -> LinearStats:
-        stats = collected(at, series_of(at, y, inputs) if _changes_inputs(structure) else series, weight)
+    def collect(at: Any) -> LinearStats:
+        stats = e_step(at, series_of(at, y, inputs) if _changes_inputs(structure) else series, weight)
         return stats if prior is None else stats + prior.stats
 
-    coordinates = Coordinates(model, look(model), structure)
-    information, counts = _information(model, coordinates, look)
+    coordinates = Coordinates(model, collect(model), structure)
+    information, counts = _information(model, coordinates, collect)
     return _reported(model, structure, coordinates, information, counts)
 
 
@@ -90,41 +94,44 @@ def _changes_inputs(structure: Structure) -> bool:
     return "control" in structure.learn or "feedthrough" in structure.learn
 
 
-def _information(model: Any, coordinates: Coordinates, look: Callable[[Any], LinearStats]) -> tuple[Array, Array]:
-    """−∂² log p(y) along all directions (m, m), and how often each could be seen (m,)."""
+def _information(model: Any, coordinates: Coordinates, collect: Callable[[Any], LinearStats]) -> tuple[Array, Array]:
+    """Observed information −∂² log p(y) along all directions (m, m), and the count of terms for each (m,)."""
     m = len(coordinates)
     out = np.empty((m, m))
     for j in range(m):
-        ahead, behind = (_slope(coordinates, j, by, look) for by in (STEP, -STEP))
+        ahead, behind = (_gradient(coordinates, j, by, collect) for by in (STEP, -STEP))
         out[j] = (behind - ahead) / (2.0 * STEP)
-    return spd.symmetric(out), _counts(coordinates, look(model))
+    return spd.symmetric(out), _counts(coordinates, collect(model))
 
 
 def _counts(coordinates: Coordinates, stats: LinearStats) -> Array:
-    """Moves tell of the transition and its noise, frames of the emission and its noise, first states of the start."""
-    seen = {
+    """Counts per direction: transitions, observed frames or initial states, whichever the parameter depends on."""
+    counts_by_name = {
         "transition": stats.n_transitions,
         "process_covariance": stats.n_transitions,
         "initial_mean": stats.n_initial,
         "initial_covariance": stats.n_initial,
     }
-    each = [np.full(len(p.directions), float(seen.get(_of(p), stats.seen))) for p in coordinates.pieces]
+    each = [np.full(len(p.directions), float(counts_by_name.get(_of(p), stats.n_observed))) for p in coordinates.pieces]
     return np.maximum(np.concatenate([np.empty(0), *each]), 1e-300)
 
 
-def _slope(coordinates: Coordinates, j: int, by: float, look: Callable[[Any], LinearStats]) -> Array:
-    """The slope along all directions, a step away in direction j."""
+def _gradient(coordinates: Coordinates, j: int, by: float, collect: Callable[[Any], LinearStats]) -> Array:
+    """The gradient along all directions, one step away in direction j."""
     at = coordinates.model.replace(**_moved(coordinates, j, by))
-    found = slopes(at, look(at))
+    found = gradients(at, collect(at))
     return np.concatenate([_along(piece, at, found) for piece in coordinates.pieces])
 
 
 def _along(piece: Any, at: Any, found: dict[str, Array]) -> Array:
-    slope = found[_of(piece)]
-    if isinstance(piece, Sizes) and slope.ndim == 0:  # by the log of its size, which is linear in it
+    gradient = found[_of(piece)]
+    if isinstance(piece, VarianceScales) and gradient.ndim == 0:  # from d/d log scale to d/d scale
         first = np.flatnonzero(piece.base)[0]
-        return np.full(len(piece.directions), slope * piece.base.flat[first] / getattr(at, piece.name).flat[first])
-    return np.tensordot(piece.directions, slope, axes=slope.ndim)
+        return np.full(
+            len(piece.directions),
+            gradient * piece.base.flat[first] / getattr(at, piece.name).flat[first],
+        )
+    return np.tensordot(piece.directions, gradient, axes=gradient.ndim)
 
 
 def _of(piece: Any) -> str:
@@ -132,10 +139,10 @@ def _of(piece: Any) -> str:
 
 
 def _moved(coordinates: Coordinates, j: int, by: float) -> dict[str, Array]:
-    """What changes of the model along direction j, in a straight line."""
+    """Parameters of the model after a straight step in direction j."""
     k = int(np.searchsorted(coordinates.edges, j, side="right")) - 1
     piece, i = coordinates.pieces[k], j - int(coordinates.edges[k])
-    if not hasattr(piece, "name"):  # matrices and means move in straight lines anyway
+    if not hasattr(piece, "name"):  # matrices and means are linear in θ
         theta = np.zeros(len(piece.directions))
         theta[i] = by
         return piece.parts(theta)
@@ -145,27 +152,27 @@ def _moved(coordinates: Coordinates, j: int, by: float) -> dict[str, Array]:
 def _reported(
     model: Any, structure: Structure, coordinates: Coordinates, information: Array, counts: Array
 ) -> StandardErrors:
-    units = 1.0 / np.sqrt(counts)  # in which complete data say 1 of every direction
+    units = 1.0 / np.sqrt(counts)  # complete-data information is 1 in these units
     values, vectors = np.linalg.eigh(information * units[:, None] * units[None, :])
-    known, vectors = values > UNDETERMINED, units[:, None] * vectors
+    determined, vectors = values > UNDETERMINED, units[:, None] * vectors
     names, rows, errors = [], [], {}
-    for name in (n for n in (*MATRICES, *SPREADS, *STARTS) if n in structure.learn):
+    for name in (n for n in (*MATRICES, *COVARIANCES, *INITIAL) if n in structure.learn):
         changes = _changes(model, coordinates, name)  # (m, *shape)
-        flat = changes.reshape(len(changes), -1).T @ vectors
-        errors[name] = _deviations(flat, known, values).reshape(changes.shape[1:])
-        for at in _free_entries(changes, name in (*SPREADS, "initial_covariance")):
+        changes_flat = changes.reshape(len(changes), -1).T @ vectors
+        errors[name] = _deviations(changes_flat, determined, values).reshape(changes.shape[1:])
+        for at in _free_entries(changes, name in (*COVARIANCES, "initial_covariance")):
             names.append(f"{name}[{', '.join(map(str, at))}]")
             rows.append(_entry(changes, at) @ vectors)
     table = np.array(rows).reshape(len(rows), len(values))
-    if not known.all():
-        lost = ~np.isfinite(_deviations(table, known, values))
-        told = ", ".join([n for n, gone in zip(names, lost, strict=True) if gone][:5])
-        tell(f"standard_errors: the data do not determine {told}: learn less, or fix some entries")
-    return StandardErrors(errors, tuple(names), _covariance(table, known, values))
+    if not determined.all():
+        undetermined = ~np.isfinite(_deviations(table, determined, values))
+        message = ", ".join([n for n, gone in zip(names, undetermined, strict=True) if gone][:5])
+        tell(f"standard_errors: the data do not determine {message}: learn fewer parameters, or fix some entries")
+    return StandardErrors(errors, tuple(names), _covariance(table, determined, values))
 
 
 def _changes(model: Any, coordinates: Coordinates, name: str) -> Array:
-    """How each entry of a parameter changes along every direction (m, *shape)."""
+    """Derivative of each entry of a parameter along every direction (m, *shape)."""
     out = np.zeros((len(coordinates), *getattr(model, name).shape))
     for k, piece in enumerate(coordinates.pieces):
         at = slice(int(coordinates.edges[k]), int(coordinates.edges[k + 1]))
@@ -178,36 +185,38 @@ def _changes(model: Any, coordinates: Coordinates, name: str) -> Array:
 
 
 def _entry(changes: Array, at: tuple[int, ...]) -> Array:
-    """How one entry changes along every direction (m,)."""
+    """Derivative of one entry along every direction (m,)."""
     index: Any = (slice(None), *at)
     return np.asarray(changes[index])
 
 
-def _deviations(flat: Array, known: Any, values: Array) -> Array:
-    """Standard deviations of entries whose changes along eigenvectors are rows; infinite where these are unknown."""
-    variance = (flat[:, known] ** 2 / values[known]).sum(axis=1)
-    strays = (flat[:, ~known] ** 2).sum(axis=1) > STRAYS**2 * np.maximum((flat**2).sum(axis=1), 1e-300)
-    return np.where(strays, np.inf, np.sqrt(variance))
+def _deviations(changes_flat: Array, determined: Any, values: Array) -> Array:
+    """Standard deviations of entries with derivatives along eigenvectors as rows; infinite if undetermined."""
+    variance = (changes_flat[:, determined] ** 2 / values[determined]).sum(axis=1)
+    outside = (changes_flat[:, ~determined] ** 2).sum(axis=1) > STRAYS**2 * np.maximum(
+        (changes_flat**2).sum(axis=1), 1e-300
+    )
+    return np.where(outside, np.inf, np.sqrt(variance))
 
 
-def _covariance(table: Array, known: Any, values: Array) -> Array:
-    each = _deviations(table, known, values) if len(table) else np.empty(0)
-    out = (table[:, known] / values[known]) @ table[:, known].T
-    lost = ~np.isfinite(each)
-    out[lost], out[:, lost] = 0.0, 0.0
-    out[lost, lost] = np.inf
+def _covariance(table: Array, determined: Any, values: Array) -> Array:
+    each = _deviations(table, determined, values) if len(table) else np.empty(0)
+    out = (table[:, determined] / values[determined]) @ table[:, determined].T
+    undetermined = ~np.isfinite(each)
+    out[undetermined], out[:, undetermined] = 0.0, 0.0
+    out[undetermined, undetermined] = np.inf
     return spd.symmetric(out)
 
 
 def _free_entries(changes: Array, symmetric: bool) -> list[tuple[int, ...]]:
-    """Entries that are free, one for those that change together; of a covariance its upper half."""
-    seen: list[Array] = []
+    """Free entries, one per group of entries that share a value; the upper triangle of a covariance."""
+    counts_by_name: list[Array] = []
     out = []
     for at in np.ndindex(changes.shape[1:]):
         row = _entry(changes, at)
-        if (symmetric and at[-2] > at[-1]) or not row.any() or any(_parallel(row, other) for other in seen):
+        if (symmetric and at[-2] > at[-1]) or not row.any() or any(_parallel(row, other) for other in counts_by_name):
             continue
-        seen.append(row)
+        counts_by_name.append(row)
         out.append(at)
     return out
 

@@ -1,4 +1,4 @@
-"""What a filter believes of a vector: a Gaussian with a root of its covariance, and the frame that it speaks of."""
+"""Gaussian belief state of a Kalman filter: mean and square root of the covariance, and the diffuse part if any."""
 
 from __future__ import annotations
 
@@ -17,27 +17,30 @@ from likely.numerics import covariance_roots
 
 
 @dataclass(frozen=True, eq=False)
-class Loose(Value):
-    """What is known while the start is not: the state given η, where δ = point + basis η are the unknown directions.
+class DiffusePart(Value):
+    """Augmented filter of the diffuse phase (de Jong 1991): the state given η, where δ = offset + basis η is diffuse.
 
-    The state is N(mean + spread η, rootᵀroot); `rows` [G | g] say |G η − g|² of η. `known` is what they gave to log p.
+    The state is N(mean + loadings η, rootᵀ root). `information_root` [G | g] is the square-root information array of η
+    with misfit |G η − g|², `n_free` the number of coordinates of η that are not fixed exactly, and `log_prob` the part
+    of the log-likelihood that depends on the information about δ.
     """
 
     mean: Array  # (d,)
     root: Array  # (d, d)
-    spread: Array  # (d, q)
+    loadings: Array  # (d, q)
     basis: Array  # (q, q)
-    point: Array  # (q,)
-    rows: Array  # (q + 1, q + 1)
-    free: int
-    known: float
+    offset: Array  # (q,)
+    information_root: Array  # (q + 1, q + 1)
+    n_free: int
+    log_prob: float
 
 
 @dataclass(frozen=True, eq=False)
 class StateBelief(Value):
-    """N(mean, covariance) of the state at frame `time`, covariance = rootᵀ root: a belief is a density.
+    """Gaussian belief state N(mean, covariance) at frame `time`, with covariance = rootᵀ root: itself a density.
 
-    While a diffuse start is not yet determined by what was seen (`loose`), variances are infinite where they are.
+    `root` is the upper triangular square root of the covariance. While a diffuse initial state is not yet determined by
+    the observations there is a `diffuse_part`, and variances are infinite in the directions that are not determined.
 
     >>> import likely as lk, numpy as np
     >>> belief = StateBelief([1.0, 0.0], [[2.0, 0.0], [0.0, 1.0]])
@@ -48,7 +51,7 @@ class StateBelief(Value):
     mean: Array  # (d,)
     root: Array  # (d, d), upper triangular
     time: int = 0
-    loose: Loose | None = None
+    diffuse_part: DiffusePart | None = None
 
     def __post_init__(self) -> None:
         mean, root = parameter(self.mean, "StateBelief", "mean"), parameter(self.root, "StateBelief", "root")
@@ -59,24 +62,24 @@ class StateBelief(Value):
             raise DomainError(sentence("StateBelief", "root must be upper triangular", "entries below the diagonal"))
         if isinstance(self.time, bool) or not isinstance(self.time, int | np.integer) or not 0 <= self.time < 2**53:
             raise DomainError(sentence("StateBelief", "time must be the number of a frame, from 0 on", repr(self.time)))
-        if self.loose is not None and self.loose.mean.shape != mean.shape:
-            expected = "what is known of the start must be of the same state"
-            raise ShapeError(sentence("StateBelief", expected, (self.loose.mean.shape, mean.shape)))
+        if self.diffuse_part is not None and self.diffuse_part.mean.shape != mean.shape:
+            expected = "the diffuse part must have the dimension of the state"
+            raise ShapeError(sentence("StateBelief", expected, (self.diffuse_part.mean.shape, mean.shape)))
         self._set(mean=mean, root=root, time=int(self.time))
 
     @classmethod
     def of(cls, density: Any, time: int = 0) -> StateBelief:
-        """The belief that a Gaussian is."""
+        """The belief state with the mean and covariance of a Gaussian."""
         root = covariance_roots.root(np.ascontiguousarray(density.covariance_matrix))
-        return cls.trusted(mean=np.array(density.mean), root=root, time=time, loose=None)
+        return cls.trusted(mean=np.array(density.mean), root=root, time=time, diffuse_part=None)
 
     @classmethod
     def fresh(cls, mean: Array, root: Array, time: int) -> StateBelief:
-        """As `trusted`, in a tenth of its time: a live step makes two, of arrays that nobody else holds."""
+        """As `trusted`, in a tenth of its time: an online step makes two, of arrays without other references."""
         self = object.__new__(cls)
         mean.setflags(write=False)
         root.setflags(write=False)
-        self.__dict__.update(mean=mean, root=root, time=time, loose=None)
+        self.__dict__.update(mean=mean, root=root, time=time, diffuse_part=None)
         return self
 
     @property
@@ -86,10 +89,10 @@ class StateBelief(Value):
 
     @cached_property
     def covariance(self) -> Array:
-        """The covariance (d, d); infinite variances where nothing is known yet."""
-        if self.loose is None:
+        """The covariance (d, d); infinite variances in the diffuse directions."""
+        if self.diffuse_part is None:
             return covariance_roots.square(self.root)
-        return loose_moments(self.loose)[1]
+        return diffuse_moments(self.diffuse_part)[1]
 
     @property
     def variance(self) -> Array:
@@ -99,9 +102,11 @@ class StateBelief(Value):
     @cached_property
     def gaussian(self) -> Gaussian:
         """The same belief as a `Gaussian`."""
-        if self.loose is not None:
-            remedy = "see more observations first, or give the model a covariance of its start"
-            raise DomainError(sentence("StateBelief", "the start must be known", "infinite variances", remedy))
+        if self.diffuse_part is not None:
+            remedy = "filter more observations first, or give the model an initial covariance"
+            raise DomainError(
+                sentence("StateBelief", "the initial state must be determined", "infinite variances", remedy)
+            )
         return Gaussian.trusted(mean=self.mean, covariance=self.covariance, kind="full")
 
     def log_prob(self, x: Any) -> Array:
@@ -109,26 +114,26 @@ class StateBelief(Value):
         return self.gaussian.log_prob(x)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """States drawn from the belief (n, d)."""
+        """Draw n states (n, d)."""
         return self.gaussian.sample(n, rng)
 
 
-def loose_moments(loose: Loose) -> tuple[Array, Array]:
-    """Mean and covariance of a state whose start is not yet known in all directions."""
-    free, q = loose.free, len(loose.point)
-    G, g = loose.rows[:, :free], loose.rows[:, q]
+def diffuse_moments(part: DiffusePart) -> tuple[Array, Array]:
+    """Mean and covariance of the state in the diffuse phase; infinite variances in undetermined directions."""
+    n_free, q = part.n_free, len(part.offset)
+    G, g = part.information_root[:, :n_free], part.information_root[:, q]
     unit = np.sqrt((G * G).sum(axis=0))
-    unit[unit == 0] = 1.0  # columns may have any units: small ones must not look unknown
+    unit[unit == 0] = 1.0  # columns may have any units: small ones must not appear undetermined
     G = G / unit
     u, s, vt = np.linalg.svd(G, full_matrices=True)
-    some = s > 1e-11 * max(float(s.max(initial=0.0)), 1e-300)
-    v = vt[: len(s)][some]
-    M = loose.spread[:, :free] / unit
-    mean = loose.mean + M @ (v.T @ ((u[:, : len(s)][:, some].T @ g) / s[some]))
-    seen = (M @ v.T) / s[some]
-    covariance = covariance_roots.square(loose.root) + seen @ seen.T
-    unseen = M - (M @ v.T) @ v
-    open_ = np.abs(unseen).max(axis=1, initial=0.0) > 1e-9 * np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300)
-    covariance[open_], covariance[:, open_] = 0.0, 0.0
-    covariance[open_, open_] = np.inf
+    determined = s > 1e-11 * max(float(s.max(initial=0.0)), 1e-300)
+    v = vt[: len(s)][determined]
+    M = part.loadings[:, :n_free] / unit
+    mean = part.mean + M @ (v.T @ ((u[:, : len(s)][:, determined].T @ g) / s[determined]))
+    factor = (M @ v.T) / s[determined]
+    covariance = covariance_roots.square(part.root) + factor @ factor.T
+    null_part = M - (M @ v.T) @ v
+    diffuse = np.abs(null_part).max(axis=1, initial=0.0) > 1e-9 * np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300)
+    covariance[diffuse], covariance[:, diffuse] = 0.0, 0.0
+    covariance[diffuse, diffuse] = np.inf
     return mean, covariance

@@ -1,4 +1,4 @@
-"""Linear-Gaussian models that have names: tracks, levels, trends, seasons, cycles, autoregressions, and their sums."""
+"""Structural time-series models: local level, trend, seasonal, cycle, autoregression, kinematic models, and sums."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from likely.numerics.spd import is_symmetric
 from likely.statespace.linear.sums_of_models import added, blocks, kron
 
 
-class ReadyMade:
-    """Ways to make a `LinearGaussian` by its name, and `+`.
+class StructuralModels:
+    """Constructors of structural models as a `LinearGaussian`, and their sum `+`.
 
-    Everywhere `start=(mean, covariance)` is the distribution of the first state, (d,) and (d, d) or a number or
-    variances. Without it, what wanders (positions, levels, seasons) starts exactly diffuse, and what settles starts
-    settled. Covariances are a number (the same for all columns), one number per column, or a matrix.
+    Everywhere `initial=(mean, covariance)` is the distribution of the initial state: (d,) and (d, d), or a number or
+    variances. Without it, nonstationary states (positions, levels, seasons) are exactly diffuse, and stationary ones
+    have their stationary distribution. Covariances are a number (the same for all columns), one number per column, or a
+    matrix.
     """
 
     @classmethod
@@ -31,11 +32,10 @@ class ReadyMade:
         observation_variance: Any = 1.0,
         initial: Any = None,
     ) -> Self:
-        """A point that keeps its velocity but for white acceleration; its position is measured.
+        """Constant-velocity model: white-noise acceleration; the position is observed.
 
-        `spectral_density` is the spectral density q of the acceleration: in a step dt velocities gain variance q dt,
-        positions q dt³/3 (exact). States: `dim` positions, then `dim` velocities. `dt` may be the T − 1 steps between T
-        frames.
+        `spectral_density` is that of the acceleration, q: per step dt the velocity gains variance q dt, the position
+        q dt³/3 (exact). States: `dim` positions, then `dim` velocities. `dt` may be the T − 1 steps between T frames.
 
         >>> import likely as lk
         >>> m = lk.LinearGaussian.constant_velocity(dim=1, dt=2.0, spectral_density=3.0, observation_variance=0.25)
@@ -53,7 +53,7 @@ class ReadyMade:
         observation_variance: Any = 1.0,
         initial: Any = None,
     ) -> Self:
-        """Constant acceleration but for white jerk of the given spectral density; the position is measured.
+        """Constant-acceleration model: white-noise jerk of the given spectral density; the position is observed.
 
         States: `dim` positions, then velocities, then accelerations. `dt` as in `constant_velocity`.
 
@@ -76,8 +76,8 @@ class ReadyMade:
         p, name = count(dim, cls.__name__, "dim"), cls.__name__
         one, Q, R = (
             np.eye(p),
-            spread(level_variance, p, name, "level_variance"),
-            spread(observation_variance, p, name, "observation_variance"),
+            covariance_of(level_variance, p, name, "level_variance"),
+            covariance_of(observation_variance, p, name, "observation_variance"),
         )
         return _made(
             cls, {"transition": one, "process_covariance": Q, "observation": one, "observation_covariance": R}, initial
@@ -92,7 +92,9 @@ class ReadyMade:
         dim: int = 1,
         initial: Any = None,
     ) -> Self:
-        """A level with a slope; both wander, with steps of these variances. `level_variance=0` makes the trend smooth.
+        """Local linear trend: level and slope are random walks with steps of these variances.
+
+        `level_variance=0` gives a smooth trend.
 
         States: `dim` levels, then `dim` slopes.
 
@@ -104,10 +106,11 @@ class ReadyMade:
         parts = {
             "transition": kron([[1.0, 1.0], [0.0, 1.0]], np.eye(p)),
             "process_covariance": blocks(
-                spread(level_variance, p, name, "level_variance"), spread(slope_variance, p, name, "slope_variance")
+                covariance_of(level_variance, p, name, "level_variance"),
+                covariance_of(slope_variance, p, name, "slope_variance"),
             ),
             "observation": kron([[1.0, 0.0]], np.eye(p)),
-            "observation_covariance": spread(observation_variance, p, name, "observation_variance"),
+            "observation_covariance": covariance_of(observation_variance, p, name, "observation_variance"),
         }
         return _made(cls, parts, initial)
 
@@ -118,11 +121,11 @@ class ReadyMade:
     ) -> Self:  # fmt: skip
         """Seasonal pattern that repeats after `period` frames and sums to 0; it changes if `seasonal_variance` > 0.
 
-        - `form="dummy"`: a season is minus the sum of the period − 1 before it, plus a step of variance
-          `seasonal_variance`. States: this season's effect, the last one's, … (period − 1).
-        - `form="trigonometric"`: `harmonics` waves of periods period/j (all, by default), each turning, each with
-          steps of variance `seasonal_variance`; the period need not be whole. States: cosine and sine part of each wave
-          (of the wave of period 2 only the first). The signal is the sum of the first parts.
+        - `form="dummy"`: the effect of a season is minus the sum of the period − 1 before it, plus noise of variance
+          `seasonal_variance`. States: the effects of this season, the last one, … (period − 1).
+        - `form="trigonometric"`: `harmonics` of periods period/j (all, by default), each with noise of variance
+          `seasonal_variance`; the period need not be a whole number. States: cosine and sine part of each harmonic (of
+          that of period 2 only the first). The signal is the sum of the first parts.
 
         >>> import likely as lk
         >>> lk.LinearGaussian.seasonal(4).transition.tolist()
@@ -142,7 +145,7 @@ class ReadyMade:
             )
         else:
             raise DomainError(sentence(name, "form must be 'dummy' or 'trigonometric'", repr(form)))
-        R = spread(observation_variance, 1, name, "observation_variance")
+        R = covariance_of(observation_variance, 1, name, "observation_variance")
         return _made(
             cls, {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}, initial
         )
@@ -156,10 +159,10 @@ class ReadyMade:
         observation_variance: Any = 0.0,
         initial: Any = None,
     ) -> Self:
-        """Stochastic cycle: it turns once per `period`, shrinks by `damping` per frame, with noise `cycle_variance`.
+        """Stochastic cycle of the given `period`: damped by `damping` per frame, with noise of `cycle_variance`.
 
-        States: the wave, and what it will be a quarter of a period on. With damping < 1 the start is settled, of
-        variance cycle_variance/(1 − damping²); with 1 it is diffuse.
+        States: the cycle, and its quadrature component (a quarter of a period later). With damping < 1 the initial
+        state is stationary, of variance cycle_variance/(1 − damping²); with 1 it is diffuse.
 
         >>> import likely as lk
         >>> lk.LinearGaussian.cycle(4, 0.5, cycle_variance=3.0).initial_covariance.round(12).tolist()
@@ -169,8 +172,8 @@ class ReadyMade:
         size, q = real(damping, name, "damping", 0.0), variance(cycle_variance, name, "cycle_variance")
         if size > 1.0:
             raise DomainError(sentence(name, "damping must lie in 0 … 1", size))
-        A = size * _turn(2 * np.pi / real(period, name, "period", 2.0))
-        R = spread(observation_variance, 1, name, "observation_variance")
+        A = size * _rotation(2 * np.pi / real(period, name, "period", 2.0))
+        R = covariance_of(observation_variance, 1, name, "observation_variance")
         parts = {
             "transition": A,
             "process_covariance": q * np.eye(2),
@@ -190,11 +193,11 @@ class ReadyMade:
         mean: Any = 0.0,
         initial: Any = None,
     ) -> Self:
-        """y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, innovation_variance): an autoregression, started settled.
+        """Stationary autoregression y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, innovation_variance).
 
         `coefficients` (K,) of one column, or (K, p, p) of p columns (a vector autoregression). States: y_t − μ,
-        y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are learned from the series with
-        `mean=None`. A process that does not settle needs `initial`.
+        y_{t−1} − μ, … (K · p); then, unless `mean` is 0, p constants μ, which are diffuse states with `mean=None`. A
+        nonstationary process needs `initial`.
 
         >>> import likely as lk
         >>> lk.LinearGaussian.ar([0.5], innovation_variance=3.0).initial_covariance.tolist()
@@ -203,17 +206,17 @@ class ReadyMade:
         name = f"{cls.__name__}.ar"
         A, p = _companion(coefficients, name)
         Q = np.zeros_like(A)
-        Q[:p, :p] = spread(innovation_variance, p, name, "innovation_variance")
-        C, R = np.eye(p, len(A)), spread(observation_variance, p, name, "observation_variance")
+        Q[:p, :p] = covariance_of(innovation_variance, p, name, "innovation_variance")
+        C, R = np.eye(p, len(A)), covariance_of(observation_variance, p, name, "observation_variance")
         parts = {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}
         if initial is None:
             parts |= {"initial_mean": np.zeros(len(A)), "initial_covariance": settled(A, Q, name)}
         return _made(cls, _about(parts, mean, p, initial is not None, name), initial)
 
     def __add__(self, other: Any) -> Self:
-        """One observation that is the sum of two: states of the first, then of the second; noises add.
+        """Sum of two models: the observation is the sum of both; states of the first, then of the second; noises add.
 
-        `components` takes the smoothed states of a sum apart again.
+        `components` gives the signals of the parts from smoothed states.
 
         >>> import likely as lk
         >>> (lk.LinearGaussian.local_level(1.0, 2.0) + lk.LinearGaussian.seasonal(4)).observation.tolist()
@@ -222,7 +225,7 @@ class ReadyMade:
         return added(self, other)
 
     def __radd__(self, other: Any) -> Self:
-        """So that `sum([a, b, c])` works, which begins at 0."""
+        """For `sum([a, b, c])`, which starts at 0."""
         return self if isinstance(other, int) and other == 0 else added(other, self)
 
 
@@ -230,25 +233,25 @@ class ReadyMade:
 
 
 def _moving(name: str, order: int, dim: Any, dt: Any, noise: Any, observation: Any) -> dict[str, Array]:
-    """A chain of integrators of white noise, one for each of `dim` columns."""
+    """Integrated white noise of the given order, for each of `dim` columns."""
     p = count(dim, name, "dim")
     A, Q = _steps(np.eye(order, k=1), np.diag([0.0] * (order - 1) + [1.0]), dt, name)
     parts = {
         "transition": kron(A, np.eye(p)),
-        "process_covariance": kron(Q, spread(noise, p, name, "spectral_density")),
+        "process_covariance": kron(Q, covariance_of(noise, p, name, "spectral_density")),
     }
-    C, R = kron(np.eye(1, order), np.eye(p)), spread(observation, p, name, "observation")
+    C, R = kron(np.eye(1, order), np.eye(p)), covariance_of(observation, p, name, "observation")
     return {**parts, "observation": C, "observation_covariance": R}
 
 
 def _steps(drift: Array, diffusion: Array, dt: Any, name: str) -> tuple[Array, Array]:
-    """A and Q of one step (d, d), or of T − 1 steps (T, d, d): entry t leads to frame t."""
+    """A and Q of one step (d, d), or of T − 1 steps (T, d, d): entry t is the step to frame t."""
     steps = parameter(dt, name, "dt")
     if steps.ndim > 1:
         raise ShapeError(sentence(name, "dt must be a number, or the T − 1 steps between frames", steps.shape))
     if not (steps >= 0).all():
         raise DomainError(sentence(name, "dt must not be negative", float(steps.min()), "sort the frames by time"))
-    first = steps[:1] if steps.size > 0 and steps.ndim else np.zeros(1)  # no step makes the first frame: any will do
+    first = steps[:1] if steps.size > 0 and steps.ndim else np.zeros(1)  # not used: no step leads to the first frame
     A, Q = discretize(drift, diffusion, np.concatenate([first, np.atleast_1d(steps)]))
     return (A, Q) if steps.ndim else (A[1], Q[1])
 
@@ -266,18 +269,18 @@ def _waves(period: float, harmonics: int | None, noise: float, name: str) -> tup
         raise DomainError(sentence(name, f"a period of {period:g} has at most {most} harmonics", n))
     A, C = np.zeros((0, 0)), np.zeros((1, 0))
     for j in range(1, n + 1):
-        alone = 2 * j == period  # cos πt is a sign that changes; there is no sine
-        A = blocks(A, np.array([[-1.0]]) if alone else _turn(2 * np.pi * j / period))
+        alone = 2 * j == period  # cos πt alternates in sign; the sine is 0
+        A = blocks(A, np.array([[-1.0]]) if alone else _rotation(2 * np.pi * j / period))
         C = np.concatenate([C, np.eye(1, 1 if alone else 2)], axis=1)
     return A, noise * np.eye(len(A)), C
 
 
-def _turn(angle: float) -> Array:
+def _rotation(angle: float) -> Array:
     return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
 
 
 def _companion(coefficients: Any, name: str) -> tuple[Array, int]:
-    """The transition of an autoregression, and its number of columns p."""
+    """Companion matrix of an autoregression, and its number of columns p."""
     phi = parameter(coefficients, name, "coefficients")
     phi = phi.reshape(-1, 1, 1) if phi.ndim <= 1 else phi
     if phi.ndim != 3 or phi.shape[1] != phi.shape[2] or not len(phi):
@@ -289,7 +292,7 @@ def _companion(coefficients: Any, name: str) -> tuple[Array, int]:
 
 
 def _about(parts: dict[str, Array], mean: Any, p: int, given: bool, name: str) -> dict[str, Array]:
-    """The same with p more states that never change: the mean, known or (None) to be found."""
+    """The same with p constant states for the mean, known or (None) diffuse."""
     unknown = mean is None
     mu = np.zeros(p) if unknown else _each(mean, p, name, "mean")
     if not unknown and not mu.any():
@@ -309,37 +312,38 @@ def _about(parts: dict[str, Array], mean: Any, p: int, given: bool, name: str) -
     return more | ({"diffuse": np.eye(d + p, p, k=-d)} if unknown and not given else {})
 
 
-# ----------------------------------------------------------------- what is given
+# ----------------------------------------------------------------- checks
 
 
 def _made(cls: Any, parts: dict[str, Array], start: Any) -> Any:
-    return cls(**with_start(parts, start, cls.__name__))
+    return cls(**with_initial(parts, start, cls.__name__))
 
 
-def with_start(parts: dict[str, Array], start: Any, name: str) -> dict[str, Array]:
-    """The same parts, with the start exchanged for a given (mean, covariance)."""
+def with_initial(parts: dict[str, Array], start: Any, name: str) -> dict[str, Array]:
+    """The same parts, with a given (mean, covariance) of the initial state."""
     if start is None:
         return parts
     if not isinstance(start, tuple | list) or len(start) != 2:
-        raise ShapeError(sentence(name, "start must be (mean, covariance) of the first state", type(start).__name__))
+        expected = "initial must be (mean, covariance) of the initial state"
+        raise ShapeError(sentence(name, expected, type(start).__name__))
     d = parts["observation"].shape[-1]
     mean, covariance = (
-        _each(start[0], d, name, "mean of the start"),
-        spread(start[1], d, name, "covariance of the start"),
+        _each(start[0], d, name, "initial mean"),
+        covariance_of(start[1], d, name, "initial covariance"),
     )
     given = {"initial_mean": mean, "initial_covariance": covariance}
     return {**{k: v for k, v in parts.items() if k not in ("initial_mean", "initial_covariance", "diffuse")}, **given}
 
 
 def _each(value: Any, n: int, name: str, what: str) -> Array:
-    """n numbers, from as many or from one."""
+    """Array of n numbers, broadcast from one if needed."""
     a = parameter(value, name, what)
     if a.shape not in ((), (n,)):
         raise ShapeError(sentence(name, f"{what} must be a number, or have shape ({n},)", a.shape))
     return np.array(np.broadcast_to(a, (n,)))
 
 
-def spread(value: Any, p: int, name: str, what: str) -> Array:
+def covariance_of(value: Any, p: int, name: str, what: str) -> Array:
     """A covariance (p, p) from a number, p variances, or a matrix."""
     a = parameter(value, name, what)
     a = np.diag(np.broadcast_to(a, (p,))) if a.ndim == 0 or a.shape == (p,) else a
@@ -347,27 +351,27 @@ def spread(value: Any, p: int, name: str, what: str) -> Array:
         expected = f"{what} must be a number, {p} variances or a matrix ({p}, {p})"
         raise ShapeError(sentence(name, expected, a.shape))
     if not is_symmetric(a) or (p and np.linalg.eigvalsh(a)[0] < -1e-9 * np.abs(a).max()):
-        expected = f"{what} must be a covariance: symmetric, no variance below 0"
+        expected = f"{what} must be a covariance: symmetric and positive semidefinite"
         raise DomainError(sentence(name, expected, np.array2string(a, precision=4, threshold=16).replace("\n", "")))
     return np.array(a)
 
 
 def variance(value: Any, name: str, what: str) -> float:
-    """One number, not below 0."""
-    return float(spread(value, 1, name, what)[0, 0])
+    """A variance: one number, not negative."""
+    return float(covariance_of(value, 1, name, what)[0, 0])
 
 
 def real(value: Any, name: str, what: str, least: float) -> float:
-    """A number that is not below the least."""
+    """A number of at least `least`."""
     a = parameter(value, name, what)
     if a.ndim or not a >= least:
-        raise DomainError(sentence(name, f"{what} must be a number from {least:g} on", value))
+        raise DomainError(sentence(name, f"{what} must be a number of at least {least:g}", value))
     return float(a)
 
 
 def count(value: Any, name: str, what: str, least: int = 1) -> int:
-    """A whole number that is not below the least."""
+    """A whole number of at least `least`."""
     a = parameter(value, name, what)
     if isinstance(value, bool) or a.ndim or a != np.round(a) or a < least:
-        raise DomainError(sentence(name, f"{what} must be a whole number from {least} on", repr(value)))
+        raise DomainError(sentence(name, f"{what} must be a whole number of at least {least}", repr(value)))
     return int(a)

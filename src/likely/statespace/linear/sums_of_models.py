@@ -1,4 +1,4 @@
-"""A sum of state-space models: states side by side, one observation that adds their signals up."""
+"""Sums of state-space models: block-diagonal states, one observation that is the sum of their signals."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from likely.core.ragged import Ragged
 
 
 class Signal(NamedTuple):
-    """What one part of a sum adds to the observation; of many sequences Ragged of them."""
+    """Signal of one component of a sum of models: mean and covariance; Ragged for many sequences."""
 
     mean: Any  # (T, p)
     covariance: Any  # (T, p, p)
 
 
 def components(result: Any, *parts: Any) -> list[Signal]:
-    """The signals C_i x_i of the parts of a sum, from its filtered or smoothed states, in the order of the sum.
+    """Signals C_i x_i of the components of a sum of models, from its filtered or smoothed states, in their order.
 
     >>> import likely as lk, numpy as np
     >>> trend, season = lk.LinearGaussian.local_trend(0.1, 0.0, 1.0), lk.LinearGaussian.seasonal(4, 0.1)
@@ -32,8 +32,8 @@ def components(result: Any, *parts: Any) -> list[Signal]:
     mean, covariance = result.mean, result.covariance
     d = (mean.values if isinstance(mean, Ragged) else mean).shape[-1]
     if sum(sizes) != d:
-        expected = f"the parts of a sum of {d} states are needed, in its order"
-        raise ShapeError(sentence("components", expected, f"parts of {sizes} states"))
+        expected = f"the components of a sum of {d} states are needed, in its order"
+        raise ShapeError(sentence("components", expected, f"components of {sizes} states"))
     ends = np.cumsum(sizes)
     return [_signal(part, mean, covariance, slice(e - n, e)) for part, n, e in zip(parts, sizes, ends, strict=True)]
 
@@ -47,32 +47,32 @@ def _signal(part: Any, mean: Any, covariance: Any, at: slice) -> Signal:
 
 def _seen(C: Array, mean: Array, covariance: Array) -> tuple[Array, Array]:
     C = C[: len(mean)] if C.ndim == 3 else C
-    return (C @ mean[:, :, None])[:, :, 0], seen_covariance(C, covariance)
+    return (C @ mean[:, :, None])[:, :, 0], observed_covariance(C, covariance)
 
 
-def seen_covariance(C: Array, P: Array) -> Array:
-    """C P Cᵀ of covariances (T, d, d); a variance that is infinite, as before a diffuse start is known, stays so.
+def observed_covariance(C: Array, P: Array) -> Array:
+    """C P Cᵀ for covariances (T, d, d); infinite variances, as in the diffuse phase, stay infinite.
 
-    >>> seen_covariance(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[[np.inf, 0.0], [0.0, 3.0]]])).tolist()
+    >>> observed_covariance(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[[np.inf, 0.0], [0.0, 3.0]]])).tolist()
     [[[inf, 0.0], [0.0, 12.0]]]
     """
-    open_ = np.isinf(np.diagonal(P, axis1=-2, axis2=-1))
-    if not open_.any():
+    diffuse = np.isinf(np.diagonal(P, axis1=-2, axis2=-1))
+    if not diffuse.any():
         return C @ P @ np.swapaxes(C, -1, -2)
-    shown = ((C != 0) @ open_[:, :, None])[:, :, 0]
+    loads_diffuse = ((C != 0) @ diffuse[:, :, None])[:, :, 0]
     out = C @ np.where(np.isfinite(P), P, 0.0) @ np.swapaxes(C, -1, -2)
-    out[shown[:, :, None] | shown[:, None, :]] = 0.0
-    at, which = np.nonzero(shown)
+    out[loads_diffuse[:, :, None] | loads_diffuse[:, None, :]] = 0.0
+    at, which = np.nonzero(loads_diffuse)
     out[at, which, which] = np.inf
     return out
 
 
-# --------------------------------------------------------------------- joining
+# --------------------------------------------------------------------- sums
 
 
-def joined_starts(a: Any, b: Any) -> dict[str, Array]:
-    """The starts of two models side by side: what was diffuse in one is diffuse in the sum."""
-    (m, P, D), (n, R, E) = start_of(a), start_of(b)
+def joined_initial(a: Any, b: Any) -> dict[str, Array]:
+    """Initial distribution of a sum: block-diagonal; diffuse directions of a part stay diffuse."""
+    (m, P, D), (n, R, E) = initial_of(a), initial_of(b)
     diffuse = blocks(D, E)
     return {
         "initial_mean": np.concatenate([m, n]),
@@ -81,8 +81,8 @@ def joined_starts(a: Any, b: Any) -> dict[str, Array]:
     }
 
 
-def start_of(model: Any) -> tuple[Array, Array, Array]:
-    """Mean (d,), covariance (d, d) and diffuse directions (d, q) of the first state; nothing said: all diffuse."""
+def initial_of(model: Any) -> tuple[Array, Array, Array]:
+    """Mean (d,), covariance (d, d) and diffuse directions (d, q) of the initial state; all diffuse if not given."""
     d = model.observation.shape[-1]
     mean = np.zeros(d) if model.initial_mean is None else model.initial_mean
     nothing = model.initial_covariance is None and model.diffuse is None
@@ -92,19 +92,19 @@ def start_of(model: Any) -> tuple[Array, Array, Array]:
 
 
 def joined_inputs(a: Any, b: Any) -> dict[str, Array]:
-    """Control and feedthrough of a sum: both parts get the same inputs; one without any does not mind."""
+    """Control and feedthrough of a sum: both parts get the same inputs; a part without inputs ignores them."""
     control = _pair(a.control, b.control, a.observation.shape[-1], b.observation.shape[-1])
     feed = _pair(a.feedthrough, b.feedthrough, a.observation.shape[-2], b.observation.shape[-2])
     widths = {x.shape[-1] for x in (*control, *feed)}
     if len(widths) > 1:
-        expected = "parts of a sum get the same inputs, so they must take equally many"
+        expected = "parts of a sum get the same inputs, so they must have the same number of them"
         raise ShapeError(sentence("sum", expected, sorted(widths)))
     found = {"control": np.concatenate(together(*control), axis=-2)} if control else {}
     return found | ({"feedthrough": np.add(*together(*feed))} if feed else {})
 
 
 def _pair(x: Array | None, y: Array | None, rows: int, others: int) -> tuple[Array, ...]:
-    """Both, zeros for the one that is missing; nothing where both are."""
+    """Both matrices, zeros for a missing one; () if both are missing."""
     if x is None and y is None:
         return ()
     if x is None or y is None:
@@ -114,16 +114,16 @@ def _pair(x: Array | None, y: Array | None, rows: int, others: int) -> tuple[Arr
 
 
 def together(x: Array, y: Array) -> tuple[Array, Array]:
-    """Two matrices, of which one may change with time and the other not."""
+    """Two matrices broadcast to a common time axis, if one varies with time."""
     if x.ndim == y.ndim == 3 and len(x) != len(y):
-        expected = "parts of a sum that change with time must be given for equally many frames"
+        expected = "time-varying parts of a sum must have the same number of frames"
         raise ShapeError(sentence("sum", expected, f"{len(x)} and {len(y)}"))
     T = [len(z) for z in (x, y) if z.ndim == 3]
     return (np.broadcast_to(x, (*T[:1], *x.shape[-2:])), np.broadcast_to(y, (*T[:1], *y.shape[-2:])))
 
 
 def blocks(x: Array, y: Array) -> Array:
-    """[[x, 0], [0, y]], for each frame where one changes with time.
+    """Block-diagonal matrix [[x, 0], [0, y]], per frame if one varies with time.
 
     >>> blocks(np.ones((1, 1)), np.full((1, 2), 3.0)).tolist()
     [[1.0, 0.0, 0.0], [0.0, 3.0, 3.0]]
@@ -136,34 +136,34 @@ def blocks(x: Array, y: Array) -> Array:
 
 
 def kron(x: Any, y: Any) -> Array:
-    """Kronecker's product: y at every place of x, times its entry."""
+    """Kronecker product x ⊗ y."""
     return np.asarray(np.kron(x, y), dtype=np.float64)
 
 
 def beside(x: Array, y: Array) -> Array:
-    """[x, y], for each frame where one changes with time."""
+    """[x, y], per frame if one varies with time."""
     return np.concatenate(together(x, y), axis=-1)
 
 
 def check_addable(a: Any, b: Any) -> None:
-    """Two models of one kind, whose observations have one length."""
+    """Refuse a sum of models of different types or numbers of observed columns."""
     name = type(a).__name__
     if type(b) is not type(a):
         raise DomainError(sentence("sum", f"{name} adds to another {name}", type(b).__name__))
     p, q = a.observation.shape[-2], b.observation.shape[-2]
     if p != q:
-        expected = "parts of a sum must observe equally many columns"
-        raise ShapeError(sentence("sum", expected, f"{p} and {q}", "give both an emission for the same columns"))
+        expected = "parts of a sum must observe the same number of columns"
+        raise ShapeError(sentence("sum", expected, f"{p} and {q}", "give both an observation matrix of the same rows"))
 
 
 def added(a: Any, b: Any) -> Any:
-    """The linear-Gaussian model of y = y_a + y_b, states of a first."""
+    """Linear-Gaussian model of the sum y = y_a + y_b, states of a first."""
     check_addable(a, b)
     return type(a)(
         transition=blocks(a.transition, b.transition),
         process_covariance=blocks(a.process_covariance, b.process_covariance),
         observation=beside(a.observation, b.observation),
         observation_covariance=np.add(*together(a.observation_covariance, b.observation_covariance)),
-        **joined_starts(a, b),
+        **joined_initial(a, b),
         **joined_inputs(a, b),
     )

@@ -1,4 +1,4 @@
-"""The first two moments of a stack of distributions: all that a Gaussian belief can remember of them."""
+"""Means and covariances of stacks of distributions, for filters by Gaussian approximation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AXES = {"full": 2, "diagonal": 1, "spherical": 0}  # of one covariance
 
 
 class DistributionMoments(NamedTuple):
-    """Means and covariances of N distributions, and the stack itself."""
+    """Means and covariances of N distributions, and the stack of distributions."""
 
     mean: Array  # (N, p)
     spread: Array  # covariances in the shape of their kind, with a leading N unless all have one
@@ -27,7 +27,7 @@ class DistributionMoments(NamedTuple):
 
     @property
     def covariance(self) -> Array:
-        """The covariances written out: (N, p, p), or (p, p) where all have one."""
+        """Covariances as full matrices: (N, p, p), or (p, p) if all share one."""
         return _matrix(self.spread, self.kind, self.mean.shape[1])
 
     @property
@@ -37,14 +37,14 @@ class DistributionMoments(NamedTuple):
         return c if c.ndim == 2 else c[0]
 
     def noise(self) -> Array:
-        """The noise of the first distribution, as `Linear` takes it."""
+        """Root (or standard deviations) of the noise of the first distribution, as `Linear` takes it."""
         v = self._spread
         if self.kind == "full":
             return root_of(v)
         return np.sqrt(v) if v.ndim else np.full(self.mean.shape[1], math.sqrt(v))
 
     def noisy(self) -> bool:
-        """True if no entry of the first distribution is a constant."""
+        """True if every entry of the first distribution has positive variance."""
         v = self._spread
         return min((v.diagonal() if self.kind == "full" else v.ravel()).tolist()) > 0
 
@@ -54,9 +54,9 @@ class DistributionMoments(NamedTuple):
 
 
 def distribution_moments(distribution: Any, members: int, whose: str, what: str, t: int) -> DistributionMoments:
-    """Mean and covariance of each of N distributions, whatever they are: Gaussian, StudentT, Poisson, Mixture …
+    """Mean and covariance of each of N distributions of any family: Gaussian, StudentT, Poisson, Mixture …
 
-    The rest is for errors: the filter's name, which of its distributions these are, and the frame.
+    The other arguments are for error messages: the filter's name, which of its distributions these are, the frame.
 
     >>> import likely as lk
     >>> distribution_moments(lk.Poisson([[2.0, 3.0]]), 1, "test", "transition", 1).covariance.tolist()
@@ -80,7 +80,7 @@ def distribution_moments(distribution: Any, members: int, whose: str, what: str,
         remedy = "write the function for a stack of states (N, d), not for one state"
         raise ShapeError(sentence(named(whose, what, t), expected, f"means {mean.shape}", remedy))
     if not finite:
-        expected, remedy = "means and covariances must be finite", "see what the function does with its states"
+        expected, remedy = "means and covariances must be finite", "check the function at these states"
         raise DomainError(sentence(named(whose, what, t), expected, "NaN or infinity", remedy))
     return DistributionMoments(mean, spread, kind, distribution)
 
@@ -100,9 +100,7 @@ def _found(distribution: Any) -> tuple[Array, Array]:
     mean = getattr(distribution, "mean", None)
     if mean is None or isinstance(mean, dict | list) or callable(mean):
         raise DomainError(
-            sentence(
-                type(distribution).__name__, "it has no mean in numbers", remedy="return a distribution that has one"
-            )
+            sentence(type(distribution).__name__, "it has no numeric mean", remedy="return a distribution that has one")
         )
     return np.asarray(mean, dtype=np.float64), _covariance(distribution)
 
@@ -122,7 +120,7 @@ def _covariance(distribution: Any) -> Array:
 
 
 def _matrix(covariance: Array, kind: str, d: int) -> Array:
-    """A covariance written out, shared ones once."""
+    """A covariance as a full matrix."""
     if kind == "full":
         return covariance
     return (covariance if kind == "diagonal" else covariance[..., None])[..., None] * np.eye(d)

@@ -1,4 +1,4 @@
-"""The extended Kalman filter: follow the tangent where the belief is, and hope that the belief is narrow."""
+"""Extended Kalman filter (EKF), and its iterated form: linearization at the mean of the belief."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from likely.hmm.decoding import whole
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
 from likely.statespace.nonlinear.distribution_moments import DistributionMoments
-from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, asked
+from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, wrapped
 from likely.statespace.nonlinear.gaussian_filter import Curve, GaussianFilter, turned
 from likely.statespace.nonlinear.jacobians import displaced, given_slope, slope
-from likely.statespace.nonlinear.joint_gaussian import Linear, Seen, Sizes, grain_of
+from likely.statespace.nonlinear.joint_gaussian import Conditioned, Linear, Sizes, grain_of
 
-SETTLED = 1e-8  # standard deviations of the belief before: a shorter step changes nothing
-ROUNDING = 1e-12  # of a log density: a fall that counts as none
+CONVERGED = 1e-8  # length of a step, in standard deviations of the prior belief, below which iterations stop
+ROUNDING = 1e-12  # relative decrease of a log-density that counts as rounding
 HALVINGS = 20
-SLOPES = {"transition": "_transition_slope", "observation": "_observation_slope"}  # as functions of everything: `asked`
+SLOPES = {"transition": "_transition_slope", "observation": "_observation_slope"}  # with all arguments: `wrapped`
 
 
 @dataclass(frozen=True, eq=False)
 class ExtendedFilter(GaussianFilter):
-    """z ≈ h(m) + H (x − m), H = ∂h/∂x at m; covariance H P Hᵀ + V(m)   (Jazwinski 1970, 8.3).
+    """Extended Kalman filter: z ≈ h(m) + H (x − m), H = ∂h/∂x at m, covariance H P Hᵀ + V(m) (Jazwinski 1970, 8.3).
 
-    `model` is a `StateSpace`; h is the mean of its distributions, V their covariance. Slopes come from central
-    differences, or from `transition_slope` and `observation_slope`: functions of the same arguments as the
-    distributions', which return (1, p, d) for a stack of one state. Differences ask the distributions for 2d + 1 states
-    per frame rather than for one: with 7 states a filter took 1.5 times as long as with given slopes. `iterations` > 1
-    repeats the update at the better state that it found (Gauss–Newton), in steps so short that the posterior density
-    never falls: the mean is then the mode (Bell and Cathey 1993). log p(y) is that under the last tangent.
+    `model` is a `StateSpace`; h is the mean of its distributions, V their covariance. Jacobians are central
+    differences, or given by `transition_slope` and `observation_slope`: functions of the same arguments as the
+    distributions, which return (1, p, d) for a stack of one state. Differences evaluate the distributions at 2d + 1
+    states per frame instead of one: with 7 states a filter took 1.5 times as long as with given Jacobians. `iterations`
+    > 1 is the iterated filter: Gauss–Newton steps, shortened so that the posterior density never decreases; the mean is
+    then the mode (Bell and Cathey 1993). log p(y) is that under the last linearization.
 
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
@@ -57,11 +57,11 @@ class ExtendedFilter(GaussianFilter):
             given = getattr(self, name)
             if given is not None and not callable(given):
                 raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(given)))
-            found = None if given is None else asked(given, DISTRIBUTION, f"ExtendedFilter.{name}")
+            found = None if given is None else wrapped(given, DISTRIBUTION, f"ExtendedFilter.{name}")
             object.__setattr__(self, kept, found)
 
     def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
-        """The tangent at the mean."""
+        """Linearization at the mean."""
         return self._tangent(mean, root, curve, t, u)[0]
 
     def _tangent(self, x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Linear, DistributionMoments]:
@@ -74,44 +74,49 @@ class ExtendedFilter(GaussianFilter):
         sizes = partial(_sizes, found, root, H, apart)
         return Linear(found.mean[0], root.dot(H.T), found.noise(), sizes, found.noisy), found
 
-    def _seen(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Seen:
-        return (self._mode if self.iterations > 1 else super()._seen)(mean, root, t, y, at, u)
+    def _conditioned(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Conditioned:
+        return (self._mode if self.iterations > 1 else super()._conditioned)(mean, root, t, y, at, u)
 
-    def _mode(self, m: Array, root: Array, t: int, y: Array, there: Index | slice | None, u: Any) -> Seen:
-        """Gauss–Newton in white coordinates ξ, x = m + rootᵀ ξ: log p(x | y) = log p(y | x) − ½ |ξ|² + constant."""
+    def _mode(self, m: Array, root: Array, t: int, y: Array, there: Index | slice | None, u: Any) -> Conditioned:
+        """Posterior mode by Gauss–Newton in whitened coordinates ξ, x = m + rootᵀ ξ.
+
+        log p(x | y) = log p(y | x) − ½ |ξ|² + constant.
+        """
         at = np.zeros(len(m))
         for _ in range(self.iterations):
             near, found = self._tangent(m + at @ root, root, self._observation, t, u)
             self._check_length(y, near.mean)
-            best = self._absorbed(m, root, near, y, there, at @ near.slope)
+            best = self._condition_on(m, root, near, y, there, at @ near.slope)
             if np.isneginf(best.log_prob):
                 return best
             step = best.white - at
-            if np.abs(step).max() < SETTLED:
+            if np.abs(step).max() < CONVERGED:
                 break
-            height = self._height(found, y) - 0.5 * float(at @ at)
-            step = self._climb(m, root, t, u, y, at, step, height - ROUNDING * abs(height))
+            height = self._log_likelihood_at(found, y) - 0.5 * float(at @ at)
+            step = self._backtracked(m, root, t, u, y, at, step, height - ROUNDING * abs(height))
             if not step.any():
                 break
             at = at + step
         return best._replace(mean=m + at @ root)
 
-    def _climb(self, m: Array, root: Array, t: int, u: Any, y: Array, at: Array, step: Array, height: float) -> Array:
-        """The longest of the steps 1, ½, ¼ … that does not lower the posterior density; none, where all do."""
+    def _backtracked(
+        self, m: Array, root: Array, t: int, u: Any, y: Array, at: Array, step: Array, height: float
+    ) -> Array:
+        """Backtracking: the first of the steps 1, ½, ¼ … that does not lower the posterior density; 0 if all do."""
         for _ in range(HALVINGS):
             there = at + step
             found = self._observation.at((m + there @ root)[None], t, u)
-            if self._height(found, y) - 0.5 * float(there @ there) >= height:
+            if self._log_likelihood_at(found, y) - 0.5 * float(there @ there) >= height:
                 return step
             step = 0.5 * step
         return np.zeros_like(step)
 
-    def _height(self, found: DistributionMoments, y: Array) -> float:
-        """log p(y | x) of the first state, by the distribution itself."""
+    def _log_likelihood_at(self, found: DistributionMoments, y: Array) -> float:
+        """log p(y | x) of the first state, from the distribution itself."""
         away = turned(y - found.mean[0], self.wrap)
         if isinstance(
             found.distribution, Gaussian
-        ):  # a fifth of the time that the distribution's own way, made for many members, takes
+        ):  # a fifth of the time of the distribution's own log_prob, made for many members
             there = ~np.isnan(y)
             root = spd.cholesky(found.first[np.ix_(there, there)])
             if root is not None:
@@ -122,7 +127,7 @@ class ExtendedFilter(GaussianFilter):
 
 
 def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Array, DistributionMoments, float]:
-    """Slope by central differences, the distributions evaluated for it, and the longest step's share of its spread."""
+    """Jacobian by central differences, the moments evaluated for it, and the largest ratio of deviation to step."""
     d, spread = len(x), np.sqrt((root * root).sum(axis=0))
     points = displaced(x, spread)
     found = curve.at(points, t, u)
@@ -132,5 +137,5 @@ def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[A
 
 def _sizes(found: DistributionMoments, root: Array, H: Array, apart: float) -> Sizes:
     size, reach = np.abs(found.mean[0]), (np.abs(root) @ np.abs(H.T)).max(axis=0)
-    # a slope's rounding is that of the mean over the step
+    # the rounding of a Jacobian is that of the mean divided by the step
     return Sizes(size + reach, grain_of(apart * size + reach, found.first))

@@ -1,4 +1,4 @@
-"""A user's function gets what it asks for: as many of (x, t, u) as it takes, in this order."""
+"""Arguments of user functions: each is called with as many of (x, t, u) as its signature takes, in this order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def named(whose: str, what: str, t: int) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A function that is called with everything, and hands on what the user's own function takes."""
+class FunctionWrapper:
+    """Wrapper that takes all arguments and passes on those in the signature of the user's function."""
 
     function: Callable[..., Any]
-    count: int  # of arguments in their order
-    names: tuple[tuple[str, int], ...]  # of those that go by name, and where they stand
+    count: int  # of positional arguments
+    names: tuple[tuple[str, int], ...]  # keyword arguments, and their positions
     whose: str
     knows_inputs: bool
 
@@ -44,27 +44,27 @@ class Asked:
             raise DataError(sentence(self.whose, expected, remedy=remedy)) from error
 
 
-def asked(function: Callable[..., Any], known: tuple[str, ...], whose: str) -> Asked:
-    """The function as one of all that is known, the last of which are the inputs u.
+def wrapped(function: Callable[..., Any], known: tuple[str, ...], whose: str) -> FunctionWrapper:
+    """Wrap a function to be called with all of `known`, the last of which are the inputs u.
 
-    Arguments without a default are filled in their order. What is called as something known is, is also filled if it
-    goes by keyword only or is None by default. A default of another value leaves open who should set it: it is refused.
+    Arguments without a default are passed by position. Arguments with one of the known names are also passed if they
+    are keyword-only or None by default. Another default value is ambiguous and is refused.
 
-    >>> asked(lambda x, t: t, DISTRIBUTION, "test")("states", 7, None)
+    >>> wrapped(lambda x, t: t, DISTRIBUTION, "test")("states", 7, None)
     7
-    >>> asked(lambda x, *, u: u, DISTRIBUTION, "test")("states", 7, 0.5)
+    >>> wrapped(lambda x, *, u: u, DISTRIBUTION, "test")("states", 7, 0.5)
     0.5
     """
     try:
         found = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # of a builtin: nothing is known but that it is one of states
-        return Asked(function, 1, (), whose, False)
+    except (TypeError, ValueError):  # a builtin without a signature: a function of the states
+        return FunctionWrapper(function, 1, (), whose, False)
     everything = any(p.kind is p.VAR_POSITIONAL for p in found)
     count = len(known) if everything else sum(_is_ordinal(p) and p.default is p.empty for p in found)
     _refuse_number(count, found, known, whose)
     bound = function.keywords if isinstance(function, partial) else {}
     names = tuple((p.name, known.index(p.name)) for p in found if _by_name(p, known, bound, whose))
-    return Asked(function, count, names, whose, count == len(known) or known[-1] in dict(names))
+    return FunctionWrapper(function, count, names, whose, count == len(known) or known[-1] in dict(names))
 
 
 def _is_ordinal(p: Parameter) -> bool:
@@ -72,7 +72,7 @@ def _is_ordinal(p: Parameter) -> bool:
 
 
 def _by_name(p: Parameter, known: tuple[str, ...], bound: dict[str, Any], whose: str) -> bool:
-    """Whether a parameter is to be filled by its name."""
+    """Whether a parameter is passed by keyword."""
     if p.default is p.empty:
         if p.kind is p.KEYWORD_ONLY and p.name not in known:
             expected = f"a function may take {', '.join(known)} and nothing else without a default"
@@ -81,8 +81,8 @@ def _by_name(p: Parameter, known: tuple[str, ...], bound: dict[str, Any], whose:
     if p.name not in known[1:] or p.name in bound or p.kind is p.POSITIONAL_ONLY:
         return False
     if p.default is not None:
-        remedy = "leave the default out, or call it something else"
-        raise DomainError(sentence(whose, f"{p.name} is filled for every frame", f"{p.name}={p.default!r}", remedy))
+        remedy = "remove the default, or rename the parameter"
+        raise DomainError(sentence(whose, f"{p.name} is set for every frame", f"{p.name}={p.default!r}", remedy))
     return True
 
 

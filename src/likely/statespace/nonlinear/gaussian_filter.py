@@ -1,4 +1,4 @@
-"""Filters whose belief is Gaussian whatever the model: they differ only in how they draw a line through a curve."""
+"""Base of filters by Gaussian approximation (assumed-density filters): they differ only in the linearization."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States
 from likely.statespace.linear.state_belief import StateBelief
 from likely.statespace.nonlinear.distribution_moments import DistributionMoments, distribution_moments
-from likely.statespace.nonlinear.joint_gaussian import Linear, Seen, backward_gain, joint, seen, triangular
+from likely.statespace.nonlinear.joint_gaussian import Conditioned, Linear, backward_gain, condition, joint, triangular
 
 
 class Curve(NamedTuple):
-    """The moments of z as a function of the state; z is the next state or the observation."""
+    """Conditional mean and covariance of z as a function of the state; z is the next state or the observation."""
 
     distribution: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
     angles: Sequence[int]  # columns of z that are
@@ -42,11 +42,12 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaussianFilter:
-    """What filters by Gaussian approximation share; each adds `near`, its line through a curve.
+    """Base class of filters by Gaussian approximation; each subclass adds `near`, its linearization.
 
-    A belief is N(mean, rootᵀ root). Moving it and seeing something both need the joint distribution of the state x and
-    of z, the next state or the observation, when x is Gaussian and z | x has moments that are a curve in x. `near`
-    makes z a linear function of x with noise; the rest is exact, in square roots, so covariances stay positive.
+    A belief is N(mean, rootᵀ root). Prediction and update both need the joint distribution of the state x and of z, the
+    next state or the observation, where x is Gaussian and z | x has moments that are nonlinear in x. `near`
+    approximates z by a linear function of x with noise; the rest is exact, in square-root form, so covariances stay
+    positive.
     """
 
     model: Any  # a StateSpace
@@ -61,18 +62,18 @@ class GaussianFilter:
         for name in ("wrap", "wrap_state"):
             columns = np.asarray(getattr(self, name))
             if columns.size and (columns.ndim != 1 or columns.dtype.kind not in "iu" or columns.min() < 0):
-                expected = f"{name} must be numbers of columns that are angles"
+                expected = f"{name} must be indices of columns that are angles"
                 raise DomainError(sentence(self._name, expected, getattr(self, name)))
             object.__setattr__(self, name, tuple(columns.tolist()))
 
     def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
-        """z as a linear function of x ~ N(mean, rootᵀ root), at frame t with inputs u."""
+        """Linearization of z for x ~ N(mean, rootᵀ root), at frame t with inputs u."""
         raise NotImplementedError
 
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> StateBelief:
-        """The first state, before anything was seen."""
+        """Belief of the initial state, before any observation."""
         mean, root = self._start
         return StateBelief.fresh(mean.copy(), root.copy(), 0)
 
@@ -83,14 +84,15 @@ class GaussianFilter:
         return frozen(turned(found.mean[0], self.wrap_state)), frozen(covariance_roots.root(found.first))
 
     def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
-        """The state one frame on; `inputs` are those of that frame, where the model takes some."""
+        """Prediction step: the belief one frame later; `inputs` are those of that frame, if the model takes any."""
         t = int(belief.time) + 1
         return StateBelief.fresh(*self._predicted(belief.mean, belief.root, t, inputs), t)
 
     def update(self, belief: StateBelief, y: Any, inputs: Any = None) -> tuple[StateBelief, float]:
-        """The state once y (p,) is seen, and log p(y | all before); what cannot be leaves the belief as it was.
+        """Update step: the belief given y (p,) too, and log p(y | earlier frames).
 
-        NaN entries were not observed; if all are, nothing changes and log p is 0.
+        NaN entries are missing; if all are, nothing changes and log p is 0. A frame of probability 0 leaves the belief
+        unchanged, with −inf.
         """
         y = self._one_frame(y)
         at = np.flatnonzero(~np.isnan(y))
@@ -100,14 +102,14 @@ class GaussianFilter:
         return StateBelief.fresh(mean, root, belief.time), log_prob
 
     def _predicted(self, mean: Array, root: Array, t: int, u: Any) -> tuple[Array, Array]:
-        """Mean and root one frame on, at frame t."""
+        """Predicted mean and root at frame t."""
         near = self._moved(mean, root, t, u)
         return frozen(turned(near.mean, self.wrap_state)), near.root
 
     def _updated(self, mean: Array, root: Array, t: int, y: Array, at: Index, u: Any) -> tuple[Array, Array, float]:
-        """Mean, root and log p once the entries `at` of a frame y are seen; one at least."""
+        """Updated mean and root, and log p, given the entries `at` of a frame y; at least one."""
         some = None if len(at) == len(y) else at if len(at) > 1 else slice(at[0], at[0] + 1)  # a view, not a copy
-        found = self._seen(mean, root, t, y, some, u)
+        found = self._conditioned(mean, root, t, y, some, u)
         return frozen(turned(found.mean, self.wrap_state)), found.root, found.log_prob
 
     def _moved(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
@@ -120,22 +122,22 @@ class GaussianFilter:
     def _observed(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
         return self.near(mean, root, self._observation, t, u)
 
-    def _seen(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Seen:
-        return self._absorbed(mean, root, self._observed(mean, root, t, u), y, at)
+    def _conditioned(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Conditioned:
+        return self._condition_on(mean, root, self._observed(mean, root, t, u), y, at)
 
-    def _absorbed(
+    def _condition_on(
         self, mean: Array, root: Array, near: Linear, y: Array, at: Index | slice | None, shift: Any = None
-    ) -> Seen:
-        """The state given the entries `at` of y (None: all), by one line; its mean lies `shift` lower than it says."""
+    ) -> Conditioned:
+        """Update with the entries `at` of y (None: all) under one linearization; `shift` is added to the innovation."""
         self._check_length(y, near.mean)
         innovation = turned(y - near.mean, self.wrap)
         if shift is not None:
             innovation = innovation + shift
         if at is not None:
             near, innovation = near.columns(at), innovation[at]
-        return seen(mean, root, near, innovation)
+        return condition(mean, root, near, innovation)
 
-    # ------------------------------------------------------- what the user wrote
+    # ------------------------------------------------------- functions of the user
 
     @cached_property
     def _transition(self) -> Curve:
@@ -166,25 +168,27 @@ class GaussianFilter:
     # -------------------------------------------------------------- sequences
 
     def filter(self, y: Any, inputs: Any = None) -> States:
-        """p(x_t | y_0 … y_t) of every frame: what was known at the time."""
+        """Filtered means and covariances, p(x_t | y_0 … y_t), per frame."""
         return States(*self._over(y, inputs, self._filtered))
 
     def smooth(self, y: Any, inputs: Any = None) -> Smoothed:
-        """p(x_t | all y) of every frame   (Rauch, Tung and Striebel 1965, with the approximation's own covariances)."""
+        """Smoothed means and covariances, p(x_t | all y): RTS smoother with the approximation's covariances."""
         return Smoothed(*self._over(y, inputs, self._smoothed))
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
-        """log p(y) of each sequence (n,), as far as the approximation goes."""
+        """Approximate log-likelihood log p(y) per sequence (n,)."""
         seqs = Ragged.of(y)
         with one_blas_thread():
-            return np.array([sum(news for *_, news in self._steps(*both)) for both in self._pairs(seqs, inputs)])
+            return np.array(
+                [sum(increment for *_, increment in self._steps(*both)) for both in self._pairs(seqs, inputs)]
+            )
 
     def forecast(
         self, y: Any = None, steps: int = 1, inputs: Any = None, future: Any = None, belief: StateBelief | None = None
     ) -> StateForecast:
-        """States and observations 1 … steps frames after one sequence, or after a live `belief`.
+        """Forecast of states and observations 1 … steps frames after one sequence, or after a `belief`.
 
-        `inputs` are those of y, `future` those of the frames ahead.
+        `inputs` are those of y, `future` those of the forecast frames.
         """
         whose = f"{self._name}.forecast"
         steps = whole(steps, 1, whose, "steps")
@@ -200,7 +204,7 @@ class GaussianFilter:
         return StateForecast.trusted(mean=mean, covariance=covariance, states=states, state_covariance=of_states)
 
     def belief_after(self, y: Any, inputs: Any = None) -> StateBelief:
-        """The belief after one whole sequence, as `lk.follow` would have left it."""
+        """Filtered belief after one whole sequence, equal to the last one of `lk.follow`."""
         seqs = Ragged.of(y)
         if len(seqs) != 1 or not len(seqs.values):
             expected = "one sequence of at least one frame is needed"
@@ -211,7 +215,7 @@ class GaussianFilter:
         return StateBelief.fresh(mean, root, len(seqs.values) - 1)
 
     def _over(self, y: Any, inputs: Any, one: Callable[[Any, Any], tuple[Any, ...]]) -> Iterator[Any]:
-        """What `one` finds in each sequence, joined: arrays become Ragged, numbers (n,)."""
+        """Results of `one` per sequence, concatenated: arrays become Ragged, numbers (n,)."""
         seqs = Ragged.of(y)
         with one_blas_thread():
             found = [one(*both) for both in self._pairs(seqs, inputs)]
@@ -230,37 +234,37 @@ class GaussianFilter:
         return ((y, None if u is None else u[i]) for i, y in enumerate(seqs))
 
     def _steps(self, y: Any, inputs: Any) -> Iterator[tuple[Array, Array, float]]:
-        """Mean and root after every frame, and log p(y_t | all before)."""
+        """Filtered mean and root per frame, and log p(y_t | earlier frames)."""
         frames = numbers(y, self._name)
         frames = frames.reshape(len(frames), -1) if frames.size else frames
         if len(frames) and not frames.size:
             self._one_frame(frames[0])
         there = ~np.isnan(frames)
-        any_there = np.asarray(there.any(axis=-1)).tolist()
+        any_observed = np.asarray(there.any(axis=-1)).tolist()
         mean, root = self._start
         for t, frame in enumerate(frames):
-            u, news = None if inputs is None else inputs[t], 0.0
+            u, increment = None if inputs is None else inputs[t], 0.0
             if t:
                 mean, root = self._predicted(mean, root, t, u)
-            if any_there[t]:
-                mean, root, news = self._updated(mean, root, t, frame, there[t].nonzero()[0], u)
-            yield mean, root, news
+            if any_observed[t]:
+                mean, root, increment = self._updated(mean, root, t, frame, there[t].nonzero()[0], u)
+            yield mean, root, increment
 
     def _filtered(self, y: Any, inputs: Any) -> tuple[Array, Array, float]:
         d = len(self._start[0])
         mean, covariance, total = np.empty((len(y), d)), np.empty((len(y), d, d)), 0.0
-        for t, (m, root, news) in enumerate(self._steps(y, inputs)):
+        for t, (m, root, increment) in enumerate(self._steps(y, inputs)):
             mean[t], covariance[t] = m, root
-            total += news
+            total += increment
         for a in range(0, len(y), ROWS):  # many at once: a product of two small matrices costs less than its call
             covariance[a : a + ROWS] = covariance_roots.square(covariance[a : a + ROWS])
         return mean, covariance, total
 
     def _smoothed(self, y: Any, inputs: Any) -> tuple[Array, Array, float, Array]:
         beliefs, total, d = [], 0.0, len(self._start[0])
-        for t, (m, root, news) in enumerate(self._steps(y, inputs)):
+        for t, (m, root, increment) in enumerate(self._steps(y, inputs)):
             beliefs.append(StateBelief.fresh(m, root, t))
-            total += news
+            total += increment
         mean, covariance, lag_one = np.empty((len(y), d)), np.empty((len(y), d, d)), np.zeros((len(y), d, d))
         for t in range(len(y) - 1, -1, -1):
             if t == len(y) - 1:
@@ -272,7 +276,7 @@ class GaussianFilter:
         return mean, covariance, total, lag_one
 
     def _corrected(self, belief: StateBelief, later: StateBelief, u: Any) -> tuple[StateBelief, Array]:
-        """The belief of frame t once that of frame t + 1 is known from all that was seen, and the gain."""
+        """RTS step: smoothed belief of frame t from that of frame t + 1, and the smoother gain."""
         near = self._moved(belief.mean, belief.root, int(belief.time) + 1, u)
         S, C, rest = joint(near, belief.root)
         gain = backward_gain(S, C)
@@ -288,7 +292,7 @@ def _together(parts: tuple[Any, ...], seqs: Ragged) -> Any:
 
 
 def turned(x: Array, columns: Sequence[int]) -> Array:
-    """x (…, p) with its angles brought into [−π, π) by whole turns.
+    """x (…, p) with its angles wrapped to [−π, π).
 
     >>> turned(np.array([7.0, 7.0]), [1]).round(3).tolist()
     [7.0, 0.717]
@@ -303,4 +307,4 @@ def turned(x: Array, columns: Sequence[int]) -> Array:
 
 def _check_columns(columns: Sequence[int], p: int, whose: str, name: str) -> None:
     if columns and max(columns) >= p:
-        raise ShapeError(sentence(whose, f"{name} must name columns 0 … {p - 1}", max(columns)))
+        raise ShapeError(sentence(whose, f"{name} must be columns in 0 … {p - 1}", max(columns)))

@@ -1,4 +1,4 @@
-"""Slopes by central differences: a little to both sides, all sides in one call."""
+"""Jacobians by central differences, with all points in one call, or from a user's function."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from likely.core.arrays import Array, all_finite
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.statespace.nonlinear.function_arguments import named
 
-BESIDE = 1e-4  # of a standard deviation: truncation 1e-9, rounding 1e-12 where curves bend on the scale of the belief
-GRAIN = float(np.finfo(np.float64).eps)  # of the state itself: what numbers can tell apart
-CLOSEST = 256  # grains: slopes to some thousandths, where a belief is so narrow that no step is better
+BESIDE = 1e-4  # step in standard deviations: truncation 1e-9, rounding 1e-12 if functions vary on the belief's scale
+GRAIN = float(np.finfo(np.float64).eps)  # relative resolution of the state
+CLOSEST = 256  # smallest step in units of the resolution: Jacobians to some thousandths if a belief is very narrow
 
 
 def steps(x: Array, spread: Array) -> Array:
-    """How far to go to either side of x (d,), where each entry is known up to `spread` (d,).
+    """Step sizes of central differences at x (d,), with standard deviations `spread` (d,).
 
-    Truncation grows as (h / spread)², rounding falls as grain / h: they meet at h³ = grain · spread².
+    Truncation grows as (h / spread)², rounding falls as grain / h: both are equal at h³ = grain · spread².
     """
     grain = GRAIN * np.abs(x)
     h = np.maximum(np.maximum(BESIDE * spread, np.cbrt(grain * spread) * np.cbrt(spread)), CLOSEST * grain)
@@ -24,7 +24,7 @@ def steps(x: Array, spread: Array) -> Array:
 
 
 def displaced(x: Array, spread: Array) -> Array:
-    """x itself, and x moved forth and back along each axis: (1 + 2d, d)."""
+    """x, and x plus and minus a step along each axis: (1 + 2d, d)."""
     h = np.diag(steps(x, spread))
     return np.concatenate([x[None], x + h, x - h])
 
@@ -37,20 +37,20 @@ def slope(points: Array, difference: Array) -> Array:
     array([[12.]])
     """
     d = points.shape[1]
-    apart = np.diagonal(points[1 : d + 1] - points[d + 1 :])  # what was moved, not what was asked for
+    apart = np.diagonal(points[1 : d + 1] - points[d + 1 :])  # steps after rounding
     return difference.T / apart
 
 
 def given_slope(found: object, shape: tuple[int, int], whose: str, what: str, t: int) -> Array:
-    """A Jacobian that the user's function returned for a stack of one state: (1, p, d), or (p, d).
+    """Validated Jacobian of the user's function for a stack of one state: (1, p, d), or (p, d).
 
-    The rest is for errors: the filter's name, what this is the slope of ("transition" or "observation"), and the frame.
+    The other arguments are for error messages: the filter's name, "transition" or "observation", and the frame.
     """
     a = np.asarray(found, dtype=np.float64)
     a = a[0] if a.ndim == 3 and len(a) == 1 else a
     if a.shape != shape:
-        expected = f"a slope must have shape {(1, *shape)} or {shape}"
+        expected = f"a Jacobian must have shape {(1, *shape)} or {shape}"
         raise ShapeError(sentence(named(whose, f"{what}_slope", t), expected, a.shape))
     if not all_finite(a):
-        raise DomainError(sentence(named(whose, f"{what}_slope", t), "a slope must be finite", "NaN or infinity in it"))
+        raise DomainError(sentence(named(whose, f"{what}_slope", t), "a Jacobian must be finite", "NaN or infinity"))
     return a

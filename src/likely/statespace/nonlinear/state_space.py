@@ -1,4 +1,4 @@
-"""A state-space model written as distributions: where the state begins, how it moves, what is seen of it."""
+"""General state-space model given by distributions: initial, transition and observation distribution."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, 
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each
 from likely.hmm.decoding import whole
-from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, asked
+from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, wrapped
 
-ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `asked`
+ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `wrapped`
 
 
 class Simulated(NamedTuple):
-    """States (n, T, d) that a model imagined, and what would have been seen of them (n, T, p)."""
+    """Simulated states (n, T, d) and observations (n, T, p)."""
 
     states: Array
     observations: Any
@@ -51,13 +51,13 @@ class StateSpace:
             if not callable(function):
                 expected = f"{name} must be a function of states that returns a stack of distributions"
                 raise DomainError(sentence("StateSpace", expected, type(function).__name__))
-            object.__setattr__(self, ASKED[name], asked(function, DISTRIBUTION, f"StateSpace.{name}"))
+            object.__setattr__(self, ASKED[name], wrapped(function, DISTRIBUTION, f"StateSpace.{name}"))
         if not (_is_distribution(self.initial) or callable(self.initial)):
             expected = "initial must be a density, or a function that gives one"
             raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
 
     def start(self) -> Any:
-        """The distribution of the first state."""
+        """The initial distribution."""
         distribution = self.initial if _is_distribution(self.initial) else self.initial()
         if not _is_distribution(distribution) or getattr(distribution, "members", None) is not None:
             got = (
@@ -67,17 +67,17 @@ class StateSpace:
         return distribution
 
     def moved(self, x: Array, t: int, u: Any = None) -> Any:
-        """The distribution of x_t for each of the states x_{t−1} (N, d)."""
+        """The transition distribution of x_t for each of the states x_{t−1} (N, d)."""
         return self._distribution("transition", x, t, u)
 
     def observed(self, x: Array, t: int, u: Any = None) -> Any:
-        """The distribution of y_t for each of the states x_t (N, d)."""
+        """The observation distribution of y_t for each of the states x_t (N, d)."""
         return self._distribution("observation", x, t, u)
 
     def _distribution(self, name: str, x: Array, t: int, u: Any) -> Any:
         try:
             distribution = self.__dict__[ASKED[name]](x, t, u)
-        except LikelyError as error:  # a distribution refused its parameters: say whose they were, and when
+        except LikelyError as error:  # invalid parameters of a distribution: name the function and the frame
             raise DataError(f"StateSpace.{name} at frame {t}: {error}") from error
         members = getattr(distribution, "members", len(x))
         if (members != len(x) and not (members is None and len(x) == 1)) or not _is_distribution(distribution):
@@ -85,16 +85,16 @@ class StateSpace:
         return distribution
 
     def first(self, n: int, rng: Generator) -> Array:
-        """n first states (n, d)."""
+        """Draw n initial states (n, d)."""
         return as_states(self.start().sample(n, rng), n, "StateSpace.initial")
 
     def next(self, x: Array, t: int, u: Any, rng: Generator) -> Array:
-        """One x_t (N, d) for each x_{t−1} (N, d)."""
+        """Draw one x_t (N, d) for each x_{t−1} (N, d)."""
         drawn = draw_each(self.moved(x, t, u), rng)
         return as_states(drawn, len(x), f"StateSpace.transition at frame {t}", x.shape[1])
 
     def sample(self, n: int, rng: Generator, length: int, inputs: Any = None) -> Simulated:
-        """n runs of the model, each of so many frames: states (n, T, d) and observations (n, T, p).
+        """Simulate n sequences of `length` frames: states (n, T, d) and observations (n, T, p).
 
         >>> import likely as lk
         >>> walk = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Poisson(np.exp(x)))
@@ -115,7 +115,7 @@ class StateSpace:
 
 
 def as_states(draw: Any, n: int, whose: str, d: int | None = None) -> Array:
-    """What distributions drew as states (n, d) of finite numbers."""
+    """Validated draws as states (n, d) of finite numbers."""
     try:
         a = np.asarray(draw, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -126,7 +126,7 @@ def as_states(draw: Any, n: int, whose: str, d: int | None = None) -> Array:
         raise ShapeError(sentence(whose, f"states must have shape ({n}, {'d' if d is None else d})", a.shape))
     if not all_finite(a):
         raise DataError(
-            sentence(whose, "states must be finite", "NaN or infinity", "look at the distribution's parameters")
+            sentence(whose, "states must be finite", "NaN or infinity", "check the distribution's parameters")
         )
     return a
 
@@ -145,7 +145,7 @@ def _refuse(name: str, distribution: Any, n: int, t: int) -> None:
 
 
 def as_distributions(model: Any) -> StateSpace:
-    """A linear-Gaussian model as distributions; its start must be known.
+    """A linear-Gaussian model as a general state-space model; its initial state must not be diffuse.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[2.0]],
@@ -154,8 +154,8 @@ def as_distributions(model: Any) -> StateSpace:
     array([[6.]])
     """
     if model.diffuse is not None:
-        remedy = "give the model a covariance of its first state"
-        raise DomainError(sentence("StateSpace", "distributions need a start that is known", "a diffuse one", remedy))
+        remedy = "give the model an initial covariance"
+        raise DomainError(sentence("StateSpace", "a proper initial distribution is needed", "a diffuse one", remedy))
 
     def part(name: str, t: int) -> Any:
         a = getattr(model, name)

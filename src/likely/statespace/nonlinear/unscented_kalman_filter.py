@@ -1,4 +1,4 @@
-"""Sigma points: it is easier to approximate a density than a curve, so let a few well-placed states run through it."""
+"""Unscented and cubature Kalman filters: linearization by sigma points (statistical linear regression)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from likely.statespace.nonlinear.jacobians import CLOSEST, GRAIN
 from likely.statespace.nonlinear.joint_gaussian import GRAIN as ROUNDING
 from likely.statespace.nonlinear.joint_gaussian import Linear, Sizes, grain_of, root_of
 
-TINY = 1e-300  # instead of 0 below a line
+TINY = 1e-300  # instead of 0 as a divisor
 
 
 class Rule(NamedTuple):
-    """Points and weights with Σ w f(point) ≈ E f(ξ) of a white Gaussian ξ; the first point lies in the middle."""
+    """Quadrature rule: Σ w f(point) ≈ E f(ξ) for a standard normal ξ; the first point is the center."""
 
     points: Array  # (N, d)
     weights: Array  # (N,)
@@ -29,11 +29,11 @@ class Rule(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnscentedFilter(GaussianFilter):
-    """2d + 1 states, at m and at m ± γ times the rows of the root, γ² = α² (d + κ)   (Julier and Uhlmann 1997).
+    """Unscented Kalman filter (UKF): 2d + 1 sigma points, m and m ± γ times the rows of the root, γ² = α² (d + κ).
 
-    Weights: 1/(2γ²) at the outer states, what is left of 1 at m, for the mean; for the covariance 1 − α² + β more at m
-    (Wan and van der Merwe 2000). The default α = 1, β = 2, κ = 0 has no negative weight and is exact
-    for the variance of x². Covariances that depend on the state are averaged.
+    Weights for the mean: 1/(2γ²) at the outer points, the remainder of 1 at m; for the covariance 1 − α² + β more at m
+    (Julier and Uhlmann 1997; Wan and van der Merwe 2000). The default α = 1, β = 2, κ = 0 has no negative weight and is
+    exact for the variance of x². Covariances that depend on the state are averaged.
 
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
@@ -53,7 +53,7 @@ class UnscentedFilter(GaussianFilter):
             raise DomainError(sentence("UnscentedFilter", expected, (self.alpha, self.beta, self.kappa)))
 
     def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
-        """The line that the sigma points give."""
+        """Linearization by the sigma points."""
         rule = unscented(len(mean), self.alpha, self.beta, self.kappa)
         wider = widened(mean, rule.points[1, 0] * root)
         found = curve.at(mean + rule.points @ (wider * root), t, u)
@@ -64,7 +64,7 @@ class UnscentedFilter(GaussianFilter):
 
 @dataclass(frozen=True, eq=False)
 class CubatureFilter(GaussianFilter):
-    """States at which every polynomial up to a degree has its exact mean: 3 (2d states) or 5 (2d² + 1 states).
+    """Cubature Kalman filter (CKF): exact means of polynomials up to degree 3 (2d points) or 5 (2d² + 1 points).
 
     Degree 3: m ± √d times the rows of the root, equal weights (Arasaratnam and Haykin 2009). Degree 5: McNamee and
     Stenger (1967); above four dimensions some of its weights are negative. Covariances that depend on the
@@ -84,7 +84,7 @@ class CubatureFilter(GaussianFilter):
             raise DomainError(sentence("CubatureFilter", "degree must be 3 or 5", repr(self.degree)))
 
     def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
-        """The line that the cubature points give."""
+        """Linearization by the cubature points."""
         rule = cubature(len(mean), self.degree)
         wider = widened(mean, root)
         found = curve.at(mean + rule.points @ (wider * root), t, u)
@@ -93,10 +93,10 @@ class CubatureFilter(GaussianFilter):
 
 
 def widened(mean: Array, root: Array) -> Array:
-    """Factors (d, 1) from 1 on by which points go further than the rows of a root, where numbers could not tell.
+    """Factors (d, 1), at least 1, by which points are spread beyond the rows of a root to exceed rounding.
 
-    A row counts if some entry of the state moves by 256 of its grains. On less than that no curve bends: its slope is
-    found on the longer row, and divided by the factor.
+    A row suffices if some entry of the state changes by 256 times its resolution. On a smaller scale functions are
+    linear: the slope is found on the longer row, and divided by the factor.
 
     >>> widened(np.array([1e9]), np.array([[1e-9]])).round().tolist(), widened(np.zeros(1), np.eye(1)).tolist()
     ([[56843.0]], [[1.0]])
@@ -109,11 +109,11 @@ def widened(mean: Array, root: Array) -> Array:
 
 
 def _with_noise(found: DistributionMoments, rule: Rule, shift: Array, slope: Array, rest: Array) -> Linear:
-    """Total covariance: that of the means, and the mean of the covariances."""
+    """Law of total covariance: covariance of the means plus mean of the covariances."""
     V = found.covariance
     V = V if V.ndim == 2 else np.einsum("n,npq->pq", rule.weights, V)
     size = np.abs(found.mean).max(axis=0)
-    rounded = size / min(1.0, float(rule.points.max()))  # differences are divided by how far points lie apart
+    rounded = size / min(1.0, float(rule.points.max()))  # differences are divided by the distance of the points
     rest = np.where(np.abs(rest) > ROUNDING * rounded, rest, 0.0)
     rows, grain = np.concatenate([rest, root_of(V)]), grain_of(rounded, V)
     return Linear(found.mean[0] + shift, slope, rows, lambda: Sizes(size, grain), lambda: bool((grain < 0).all()))
@@ -168,11 +168,11 @@ def _pairs(d: int) -> Array:
     return out
 
 
-# ------------------------------------------------------------------------ lines
+# ------------------------------------------------------------------------ linearizations
 
 
 def regression(rule: Rule, z: Array) -> tuple[Array, Array, Array]:
-    """The best line through z (N, p) under a rule: mean (p,), slope (d, p), and a factor of what it leaves over."""
+    """Statistical linear regression of z (N, p) under a rule: mean (p,), slope (d, p), root of the residuals."""
     points, w = rule
     mean = w @ z
     slope = points.T @ (w[:, None] * (z - mean))
@@ -183,10 +183,10 @@ def regression(rule: Rule, z: Array) -> tuple[Array, Array, Array]:
 
 
 def unscented_line(rule: Rule, z: Array, alpha: float, beta: float) -> tuple[Array, Array, Array]:
-    """The same for the unscented rule, where z (2d + 1, p) is counted from the middle state.
+    """The same for the unscented rule, with z (2d + 1, p) relative to its value at the center.
 
-    With c_i = ½ (z_i⁺ + z_i⁻) and b = Σ c_i / γ², its covariance is that of the line plus Σ c_i c_iᵀ / γ² +
-    (β − α²) b bᵀ: no middle weight is left that could be negative, and c_i is all that cancels where α is small.
+    With c_i = ½ (z_i⁺ + z_i⁻) and b = Σ c_i / γ², the covariance is that of the linear part plus Σ c_i c_iᵀ / γ² +
+    (β − α²) b bᵀ: it needs no center weight, which could be negative, and only c_i cancels if α is small.
     """
     d = rule.points.shape[1]
     wide = rule.points[1, 0] ** 2

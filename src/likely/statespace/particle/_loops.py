@@ -1,4 +1,4 @@
-"""Who lives on: each point of a sorted list falls into the piece of the unit line that a weight owns."""
+"""Resampling by inversion of the cumulative weights: compiled loops."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from likely.numerics.compile import compiled
 
 @compiled
 def choose(weights, points, out):  # type: ignore[no-untyped-def]
-    """out (m,) = the i with Σ_{j<i} w_j ≤ p < Σ_{j≤i} w_j, for sorted points p (m,) in [0, 1) of the sum of weights.
+    """Inverse of the cumulative weights: out (m,) = the i with Σ_{j<i} w_j ≤ p < Σ_{j≤i} w_j, for sorted p in [0, 1).
 
-    A weight of 0 is never chosen, also where rounding puts the last point at the very end.
+    Points p (m,) are relative to the sum of weights. A weight of 0 is never chosen, not even if the last point is
+    rounded to 1.
     """
     total = 0.0
     last = 0
@@ -29,9 +30,9 @@ def choose(weights, points, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def strata(weights, offsets, out):  # type: ignore[no-untyped-def]
-    """`choose` for the points (k + offset_k) / n, one in each of n strata: no branch that the processor would mistake.
+    """`choose` for the points (k + offset_k) / n, one in each of n strata: without unpredictable branches.
 
-    Each weight writes its number where its copies begin, and what was left open is filled from the left.
+    Each weight writes its index where its copies begin, and the entries in between are filled from the left.
     """
     n = len(offsets)
     total = 0.0

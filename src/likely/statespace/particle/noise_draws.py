@@ -1,6 +1,6 @@
-"""The normal numbers that particles move by, drawn for several frames in one go: a call a frame would cost as much.
+"""Standard normal draws of the process noise, for several frames at once: one call per frame would be slower.
 
-They are keyed by seed, place and shape alone: who asks for a frame again, in a run or step by step, gets the same bits.
+They are keyed by seed, block of frames and shape alone: a frame gets the same bits in a run and step by step.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from likely.distributions.stacks.one_row_per_member import colored, draw_each
 from likely.numerics.normal_draws import fill_normal
 from likely.statespace.particle.particle_belief import AHEAD, keyed
 
-FRAMES, NUMBERS = 8, 2**18  # drawn in one go at most: such a memory stays in a core's cache
+FRAMES, NUMBERS = 8, 2**18  # drawn at once at most: such an array stays in a core's cache
 
 Shape = tuple[int, ...]
 
 
 class FrameNoise:
-    """Numbers (N, d) of the frames of one run, in one memory: those of a frame hold until a later one is asked for."""
+    """Draws (N, d) for the frames of one run, in one buffer: those of a frame are valid until a later one is drawn."""
 
     def __init__(self, seed: int, shape: Shape) -> None:
         self.seed, self.shape, self.frames = seed, shape, frames_of(shape)
@@ -30,7 +30,7 @@ class FrameNoise:
         self.place = -1
 
     def of(self, t: int) -> Array:
-        """The numbers of frame t."""
+        """The draws of frame t."""
         place, k = divmod(t, self.frames)
         if place != self.place:
             _drawn(self.seed, place, self.shape, self.memory)
@@ -39,19 +39,19 @@ class FrameNoise:
 
 
 def noise_of(seed: int, t: int, shape: Shape) -> Array:
-    """The same numbers for who goes step by step."""
+    """The same draws for step-by-step use."""
     frames = frames_of(shape)
     drawn = _remembered if frames > 1 else _drawn
     return drawn(seed, t // frames, shape)[t % frames]
 
 
 def frames_of(shape: Shape) -> int:
-    """The number of frames whose numbers (N, d) are drawn in one go."""
+    """Number of frames whose draws (N, d) are made at once."""
     return min(FRAMES, max(1, NUMBERS // max(1, shape[0] * shape[1])))
 
 
 def _drawn(seed: int, place: int, shape: Shape, out: Array | None = None) -> Array:
-    """The numbers (frames, N, d) of all frames t with t // frames = place."""
+    """The draws (frames, N, d) of all frames t with t // frames = place."""
     out = np.empty((frames_of(shape), *shape)) if out is None else out
     return fill_normal(keyed(seed, place, AHEAD), out)
 

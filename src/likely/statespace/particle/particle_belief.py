@@ -1,4 +1,4 @@
-"""A belief made of particles: many guesses, each with a weight, and the key of the next random number."""
+"""Belief state of a particle filter: weighted particles, and the seed of its random numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.statespace.particle.resampling import resampled
 
-MOVE, LOOK, BACK, CHOOSE, AHEAD = 0, 1, 2, 3, 4  # what random numbers of a frame are for
+MOVE, LOOK, BACK, CHOOSE, AHEAD = 0, 1, 2, 3, 4  # keys of the random numbers of a frame, by purpose
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParticleBelief(Value):
-    """p(x_t | y) ≈ Σ_i W_i δ(x_t − x_i)   (de Freitas 13): states x_i and the logarithms of weights that add up to one.
+    """Weighted particles: p(x_t | y) ≈ Σ_i W_i δ(x_t − x_i), with states x_i and normalized weights (de Freitas 13).
 
     Random numbers are keyed by (seed, time): who goes on from a belief, also one that was kept in a file, draws what
     whoever never stopped would have drawn.
@@ -30,12 +30,12 @@ class ParticleBelief(Value):
     """
 
     states: Array  # (N, d)
-    log_weights: Array  # (N,): Σ exp = 1; −inf is a particle that cannot be
-    time: int = 0  # number of the frame that it speaks of
+    log_weights: Array  # (N,): Σ exp = 1; −inf is a particle of probability 0
+    time: int = 0  # number of the frame
     seed: int = 0
-    seen: bool = False  # True once the observation of that frame was taken in
-    before: Array | None = None  # (N, d): where the states came from, while a proposal still waits for the observation
-    ancestors: Index | None = None  # (N,): which particle of the frame before each comes from; None: the same number
+    seen: bool = False  # True after the update with the observation of that frame
+    before: Array | None = None  # (N, d): previous states, until a proposal uses the observation
+    ancestors: Index | None = None  # (N,): index of the ancestor in the previous frame; None: the same index
 
     def __post_init__(self) -> None:
         states = parameter(self.states, "ParticleBelief", "states")
@@ -76,23 +76,23 @@ class ParticleBelief(Value):
 
     @cached_property
     def weights(self) -> Array:
-        """W_i (N,), which add up to one."""
+        """Normalized weights W_i (N,)."""
         return np.exp(self.log_weights)
 
     @cached_property
     def ess(self) -> float:
-        """Effective number of particles, 1 / Σ W²: N if all count the same, 1 if one has all the weight."""
-        # no BLAS: whether to resample must not depend on the number of its threads
+        """Effective sample size, 1 / Σ W²: N for equal weights, 1 if one particle has all the weight."""
+        # no BLAS: the decision to resample must not depend on the number of its threads
         return 1.0 / float(np.einsum("n,n->", self.weights, self.weights))
 
     @cached_property
     def mean(self) -> Array:
-        """E[x] (d,)."""
+        """Mean E[x] (d,)."""
         return np.einsum("n,nd->d", self.weights, self.states)
 
     @cached_property
     def covariance(self) -> Array:
-        """Cov[x] (d, d)."""
+        """Covariance Cov[x] (d, d)."""
         if self.states.shape[1] == 1:
             alone = self.states[:, 0] - self.mean[0]
             return np.einsum("n,n->", self.weights * alone, alone).reshape(1, 1)
@@ -103,11 +103,11 @@ class ParticleBelief(Value):
 
     @property
     def variance(self) -> Array:
-        """Var[x] of each column (d,)."""
+        """Variance per column (d,)."""
         return np.diagonal(self.covariance)
 
     def quantile(self, q: Any) -> Array:
-        """The least x with P(X ≤ x) ≥ q, of each column: (d,), or (m, d) for m values of q.
+        """Quantiles per column: the smallest x with P(X ≤ x) ≥ q, (d,), or (m, d) for m values of q.
 
         >>> ParticleBelief([[3.0], [1.0], [2.0]], np.log([0.2, 0.3, 0.5])).quantile([0.3, 0.5]).ravel().tolist()
         [1.0, 2.0]
@@ -115,12 +115,12 @@ class ParticleBelief(Value):
         return weighted_quantile(self.states, self.weights, q)
 
     def expect(self, g: Any) -> Any:
-        """E[g(x)] for a function of states (N, d)."""
+        """Expectation E[g(x)] of a function of states (N, d)."""
         values = np.asarray(g(self.states), dtype=np.float64)
         return np.tensordot(self.weights, values, axes=1)
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d) among the particles."""
+        """Draw n states (n, d) from the particles."""
         index = resampled("multinomial", self.weights, whole_number(n, "ParticleBelief.sample", "n"), rng)
         return self.states[rng.permutation(index)]
 
@@ -139,17 +139,17 @@ def weighted_quantile(x: Array, weights: Array, q: Any) -> Array:
 
 
 def keyed(seed: int, time: int, what: int = MOVE) -> Generator:
-    """The random numbers of one frame: the same for whoever asks again."""
+    """Random generator of one frame, reproducible by seed, frame and purpose."""
     return Generator(SFC64(SeedSequence((seed, time, what))))
 
 
 def seed_of(seed: int, i: int) -> int:
-    """Each of many sequences has random numbers of its own; the first has those that it would have alone."""
+    """Seed per sequence; the first sequence has the same random numbers as if it were alone."""
     return int(seed) if i == 0 else int(SeedSequence((int(seed), i)).generate_state(1, np.uint64)[0])
 
 
 def normalized(logs: Array) -> tuple[Array, Array, float]:
-    """Log-weights that add up to one, their exponentials, and log Σ exp of those given; NaN, NaN if that is no number.
+    """Normalized log-weights, their exponentials, and log Σ exp of those given; NaN, NaN if that is not finite.
 
     Each is counted from the largest first: log Σ exp of an outlier is too large a number to keep the digits of log N.
 
@@ -163,15 +163,15 @@ def normalized(logs: Array) -> tuple[Array, Array, float]:
     logs = logs - top
     shares = np.exp(logs)
     total = float(np.add.reduce(shares))
-    shares *= 1.0 / total  # half the time of a division
+    shares *= 1.0 / total  # twice as fast as a division
     logs -= np.log(total)
     return logs, shares, top + float(np.log(total))
 
 
 def whole_number(x: Any, whose: str, what: str, least: int = 0) -> int:
-    """A whole number that is not below the least."""
+    """A whole number of at least `least`."""
     if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
-        raise DomainError(sentence(whose, f"{what} must be a whole number from {least} on", repr(x)))
+        raise DomainError(sentence(whose, f"{what} must be a whole number of at least {least}", repr(x)))
     return int(x)
 
 

@@ -1,4 +1,4 @@
-"""The particle filter: many guesses move as the model says, and those that explain what is seen multiply."""
+"""Particle filter (sequential importance resampling) with bootstrap, guided and auxiliary proposals."""
 
 from __future__ import annotations
 
@@ -36,21 +36,20 @@ from likely.statespace.particle.resampling import resampled, scheme
 
 @dataclass(frozen=True, eq=False)
 class ParticleFilter:
-    """p(x_t | y_0 … y_t) by n weighted particles   (de Freitas 13; Gordon, Salmond, Smith 1993).
+    """Particle filter: p(x_t | y_0 … y_t) by n weighted particles (de Freitas 13; Gordon, Salmond, Smith 1993).
 
-    - **proposal**: "bootstrap" moves particles by the transition; "guided" by each one's own extended Kalman update;
+    - **proposal**: "bootstrap" draws from the transition; "guided" from an extended Kalman update per particle;
       "auxiliary" first resamples by p(y | mean of the transition); or a function of (x, y, t) and, if it takes them,
       inputs u, that returns distributions.
-    - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective number of particles falls
-      below **ess_threshold** · n (1: at every frame, 0: never).
-    - **random_state**: random numbers are keyed by seed and frame, so the verbs are pure: the same belief always moves
-      alike.
+    - **resample**: "systematic", "stratified", "residual", "multinomial", when the effective sample size falls below
+      **ess_threshold** · n (1: at every frame, 0: never).
+    - **random_state**: random numbers are keyed by seed and frame, so the methods are pure functions of the belief.
 
-    The evidence grows by Σ_i W_i α_i a frame, with W the normalized weights before it: exp(log_evidence) is unbiased
-    whatever the resampling. Frames of NaN change no weight. Where no particle can explain a frame, its increment is
-    −inf (also an unbiased estimate: of a number near 0), the belief stays that before it, and a warning says so. States
-    that hardly move are no longer told apart once resampling has left few ancestors of all particles: `run` marks them,
-    and it and `lk.follow` warn.
+    The evidence is multiplied by Σ_i W_i α_i per frame, with W the normalized weights before it: exp(log_evidence) is
+    unbiased for every resampling scheme. Frames of NaN change no weight. If all particles have likelihood 0 at a frame,
+    its increment is −inf (an unbiased estimate of a number near 0), the belief stays unchanged, and there is a warning.
+    States with little process noise suffer from sample impoverishment once resampling has left few common ancestors:
+    `run` marks them, and it and `lk.follow` warn.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
@@ -69,7 +68,7 @@ class ParticleFilter:
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", getattr(self.model, "distributions", self.model))  # of a linear model
         if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
-            expected = "a model written as distributions is needed"
+            expected = "a model given by distributions is needed"
             raise DomainError(sentence("ParticleFilter", expected, type(self.model).__name__, "pass a StateSpace"))
         whole_number(self.n_particles, "ParticleFilter", "n_particles", 1)
         whole_number(self.random_state, "ParticleFilter", "random_state")
@@ -80,7 +79,7 @@ class ParticleFilter:
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> ParticleBelief:
-        """The first state, before any frame."""
+        """Belief of the initial state, before any observation."""
         return self._initial(int(self.random_state))
 
     def _initial(self, seed: int) -> ParticleBelief:
@@ -92,7 +91,7 @@ class ParticleFilter:
         )  # fmt: skip
 
     def predict(self, belief: ParticleBelief, u: Any = None) -> ParticleBelief:
-        """The state one frame on: particles are drawn anew if few of them count, and move."""
+        """Prediction step: resampling if the effective sample size is small, then the transition."""
         return self._predict(belief, u, None)
 
     def _predict(self, belief: ParticleBelief, u: Any, noise: FrameNoise | None) -> ParticleBelief:
@@ -113,7 +112,7 @@ class ParticleFilter:
         return self._place is not bootstrap  # type: ignore[attr-defined]
 
     def update(self, belief: ParticleBelief, y: Any, u: Any = None) -> tuple[ParticleBelief, float]:
-        """The state once a frame y is seen, and an estimate of log p(y | all before)."""
+        """Update step: weights multiplied by the likelihood of y, and an estimate of log p(y | earlier frames)."""
         y = one_frame(y)
         if not is_seen(y):
             return belief.replace(seen=True, before=None), 0.0
@@ -121,28 +120,30 @@ class ParticleFilter:
         place = bootstrap if belief.seen else self._place  # type: ignore[attr-defined]
         states, logs, ancestors = place(at)
         logs = logs + self._scores(states, y, belief.time, u)
-        logs, weights, news = normalized(logs)
-        if not news < np.inf:  # nor NaN
+        logs, weights, increment = normalized(logs)
+        if not increment < np.inf:  # nor NaN
             whose = f"StateSpace.observation at frame {belief.time}"
             raise DataError(
-                sentence(whose, "log-densities must be numbers below infinity", news, "look at its distribution")
+                sentence(whose, "log-densities must be numbers below infinity", increment, "check its distribution")
             )
-        return (_lost(belief) if news == -np.inf else _weighed(belief, states, logs, weights, ancestors)), news
+        return (
+            _lost(belief) if increment == -np.inf else _weighed(belief, states, logs, weights, ancestors)
+        ), increment
 
     def _scores(self, states: Array, y: Any, t: int, u: Any) -> Array:
         scores = log_prob_each(self.model.observed(states, t, u), y)
         if scores.shape != states.shape[:1]:
-            expected = f"log_prob of one frame must give one number for each of the {len(states)} states"
+            expected = f"log_prob of one frame must give one number per state ({len(states)})"
             raise ShapeError(sentence(f"StateSpace.observation at frame {t}", expected, scores.shape))
         return scores
 
     # -------------------------------------------------------------- sequences
 
     def run(self, y: Any, inputs: Any = None, keep: bool = True) -> Any:
-        """The filter over one sequence (T,) or (T, p): a `ParticleRun`; over many (Ragged, a list): a list of them.
+        """Filter one sequence (T,) or (T, p): a `ParticleRun`; many (Ragged, a list): a list of them.
 
-        `inputs` (T, k), or one such a sequence, go to distributions that take a third argument. `keep=False` keeps
-        moments and the last belief only.
+        `inputs` (T, k), or one such array per sequence, are passed to functions that take a third argument.
+        `keep=False` stores moments and the last belief only.
         """
         seqs, alone = Ragged.of(y), is_one(y)
         known = _inputs_of(inputs, seqs, alone)
@@ -153,11 +154,11 @@ class ParticleFilter:
 
     def _run(self, frames: Any, inputs: Any, seed: int, keep: bool) -> ParticleRun:
         first = self._initial(seed)
-        news, beliefs, moments = [], [], []
+        increments, beliefs, moments = [], [], []
         belief, descent = first, Descent(first)
         for belief, increment in self._follow(first, frames, inputs):
             descent.step(belief)
-            news.append(increment)
+            increments.append(increment)
             moments.append((belief.ess, belief.mean, belief.covariance))
             if keep:
                 beliefs.append(belief)
@@ -165,7 +166,7 @@ class ParticleFilter:
         d = first.states.shape[1]
         ess, mean, covariance = (list(part) for part in zip(*moments, strict=True)) if moments else ([], [], [])
         return ParticleRun(
-            np.array(news), np.reshape(mean, (-1, d)), np.reshape(covariance, (-1, d, d)), np.array(ess), belief,
+            np.array(increments), np.reshape(mean, (-1, d)), np.reshape(covariance, (-1, d, d)), np.array(ess), belief,
             tuple(beliefs) if keep else None, descent.impoverished,
         )  # fmt: skip
 
@@ -178,16 +179,16 @@ class ParticleFilter:
             yield belief, increment
 
     def _noticing(self, belief: Any) -> Callable[[ParticleBelief], None]:
-        """What `follow` calls after each frame of a live stream."""
+        """Callback of `follow` after each frame of a stream."""
         return Descent(belief if isinstance(belief, ParticleBelief) else self.initial_belief()).notice
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
-        """The estimate of log p(y) of each sequence (n,)."""
+        """Estimate of the log-likelihood log p(y) per sequence (n,)."""
         runs = self.run(y, inputs, keep=False)
         return np.array([r.log_evidence for r in ([runs] if isinstance(runs, ParticleRun) else runs)])
 
     def smooth(self, y: Any, n_paths: int = 100, inputs: Any = None) -> Any:
-        """Whole paths of states drawn from p(x_0 … x_T | y), by simulation backwards: (M, T, d) with their moments.
+        """Particle smoother: paths drawn from p(x_0 … x_T | y) by backward simulation, (M, T, d), and their moments.
 
         >>> import likely as lk
         >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
@@ -209,7 +210,7 @@ class ParticleFilter:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParticleRun:
-    """What a particle filter made of one sequence of T frames.
+    """Result of a particle filter for one sequence of T frames.
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
@@ -218,20 +219,20 @@ class ParticleRun:
     ((3, 500, 1), (3, 2, 1), True)
     """
 
-    log_evidences: Array  # (T,): estimates of log p(y_t | all before)
-    mean: Array  # (T, d): of x_t, given all up to t
+    log_evidences: Array  # (T,): estimates of log p(y_t | earlier frames)
+    mean: Array  # (T, d): filtered mean of x_t
     covariance: Array  # (T, d, d)
-    ess: Array  # (T,): effective number of particles
-    belief: ParticleBelief  # the last one: `predict` and `update` go on from it
-    beliefs: tuple[ParticleBelief, ...] | None  # all of them, if they were kept
-    impoverished: Mask  # (d,): states that particles no longer tell apart: spreads and the evidence are too small
+    ess: Array  # (T,): effective sample size
+    belief: ParticleBelief  # the last one: `predict` and `update` continue from it
+    beliefs: tuple[ParticleBelief, ...] | None  # all of them, if they were stored
+    impoverished: Mask  # (d,): states with sample impoverishment: variances and the evidence are too small
 
     @property
     def log_evidence(self) -> float:
-        """The estimate of log p(y)."""
+        """Estimate of log p(y)."""
         return float(self.log_evidences.sum())
 
-    log_prob = log_evidence  # by the name that exact filters have
+    log_prob = log_evidence  # the name used by exact filters
 
     @property
     def variance(self) -> Array:
@@ -240,22 +241,22 @@ class ParticleRun:
 
     def _kept(self) -> tuple[ParticleBelief, ...]:
         if self.beliefs is None:
-            raise DomainError(sentence("ParticleRun", "particles were not kept", remedy="run(y, keep=True)"))
+            raise DomainError(sentence("ParticleRun", "particles were not stored", remedy="run(y, keep=True)"))
         return self.beliefs
 
     @cached_property
     def particles(self) -> Array:
-        """x_t^i (T, N, d)."""
+        """Particles x_t^i (T, N, d)."""
         return np.stack([b.states for b in self._kept()])
 
     @cached_property
     def weights(self) -> Array:
-        """W_t^i (T, N)."""
+        """Weights W_t^i (T, N)."""
         return np.stack([b.weights for b in self._kept()])
 
     @cached_property
     def ancestors(self) -> Index:
-        """(T, N): the particle of frame t − 1 that each of frame t comes from."""
+        """Ancestors (T, N): index in frame t − 1 of the parent of each particle of frame t."""
         same = np.arange(len(self.belief))
         return np.stack([same if b.ancestors is None else b.ancestors for b in self._kept()])
 
@@ -264,7 +265,7 @@ class ParticleRun:
         return np.stack([weighted_quantile(b.states, b.weights, q) for b in self._kept()])
 
     def genealogy(self) -> Array:
-        """The path (T, d) that each of the last particles came by: (N, T, d)."""
+        """Genealogical path of each of the last particles: (N, T, d)."""
         index, back = np.arange(len(self.belief)), []
         for b in self._kept()[::-1]:
             back.append(b.states[index])
@@ -281,7 +282,7 @@ class ParticleRun:
 
 
 def one_frame(y: Any) -> Any:
-    """One frame as one row: numbers (1, p), a level (1,), or Columns of one row."""
+    """One frame as one row: numbers (1, p), a category (1,), or Columns of one row."""
     if isinstance(y, Columns):
         return y
     if isinstance(y, dict):
@@ -295,7 +296,7 @@ def one_frame(y: Any) -> Any:
 
 
 def is_seen(y: Any) -> bool:
-    """False for a frame of which nothing was observed."""
+    """False for a frame without any observed entry."""
     if isinstance(y, Columns):
         return any(is_seen(np.asarray(part)) for part in y.parts.values())
     if y.dtype.kind == "f":
@@ -306,7 +307,7 @@ def is_seen(y: Any) -> bool:
 def _weighed(
     belief: ParticleBelief, states: Array, logs: Array, weights: Array, ancestors: Index | None
 ) -> ParticleBelief:
-    """The belief with these log-weights, whose exponentials are known."""
+    """The belief with these log-weights and their exponentials."""
     found = ParticleBelief.trusted(
         states=states, log_weights=logs, time=belief.time, seed=belief.seed, seen=True, before=None,
         ancestors=ancestors,
@@ -316,14 +317,14 @@ def _weighed(
 
 
 def _lost(belief: ParticleBelief) -> ParticleBelief:
-    expected = f"no particle can explain frame {belief.time}, which leaves the belief as it was"
-    remedy = 'take more particles, proposal="guided", or an observation distribution with wider tails'
+    expected = f"all particles have likelihood 0 at frame {belief.time}, which leaves the belief unchanged"
+    remedy = 'use more particles, proposal="guided", or an observation distribution with heavier tails'
     tell(sentence("ParticleFilter", expected, remedy=remedy))
     return belief.replace(seen=True, before=None)
 
 
 def _inputs_of(inputs: Any, seqs: Ragged, alone: bool) -> list[Any]:
-    """The known inputs of each sequence, one row per frame; None for those that have none."""
+    """Inputs per sequence, one row per frame; None for sequences without inputs."""
     if inputs is None:
         return [None] * len(seqs)
     known = [np.asarray(inputs)] if alone else [np.asarray(u) for u in inputs]

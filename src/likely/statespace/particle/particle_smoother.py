@@ -1,8 +1,8 @@
-"""Simulation backwards: each frame's particle is chosen again, knowing where the path went afterwards.
+"""Particle smoother by backward simulation (forward filtering, backward sampling).
 
-p(x_t = x_i | x_{t+1}, y) ∝ W_i p(x_{t+1} | x_i)   (Godsill, Doucet, West 2004). Choices are made by rejection where the
-transition's largest density is known, some draws per path in place of N densities; what is refused for too long
-is chosen among all N.
+p(x_t = x_i | x_{t+1}, y) ∝ W_i p(x_{t+1} | x_i) (Godsill, Doucet, West 2004). Indices are drawn by rejection sampling
+if the maximum of the transition density is known, which takes a few draws per path instead of N densities; paths that
+are rejected too often are drawn from all N.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import log_prob_each
 from likely.statespace.particle.particle_belief import BACK, ParticleBelief, keyed
 
-ROUNDS = 100  # of rejection at most
-WORTH = 0.005  # share of paths that a round must settle: a try costs about 1/200 of looking at 10,000 particles
+ROUNDS = 100  # of rejection sampling at most
+LEAST_ACCEPTED = 0.005  # share of paths per round: a draw costs about 1/200 of evaluating 10,000 particles
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothedPaths:
-    """Paths of states (M, T, d) drawn from p(x_0 … x_T | y), all of the same weight   (Godsill, Doucet, West 2004).
+    """Smoothed paths (M, T, d) drawn from p(x_0 … x_T | y), with equal weights (Godsill, Doucet, West 2004).
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
@@ -61,7 +61,7 @@ class SmoothedPaths:
 
     @property
     def log_prob(self) -> float:
-        """The estimate of log p(y), by the name that exact smoothers have."""
+        """Estimate of log p(y), under the name used by exact smoothers."""
         return self.log_evidence
 
     def __repr__(self) -> str:
@@ -69,7 +69,7 @@ class SmoothedPaths:
 
 
 def backward_paths(model: Any, beliefs: Any, n_paths: int, inputs: Any = None) -> Array:
-    """n_paths draws (M, T, d) of p(x_0 … x_T | y) from the filter's beliefs."""
+    """Backward simulation: n_paths draws (M, T, d) from p(x_0 … x_T | y), given the filter's beliefs."""
     last = beliefs[-1]
     chosen = _drawn(last.weights, keyed(last.seed, last.time, BACK).random(n_paths))
     back = [last.states[chosen]]
@@ -82,7 +82,7 @@ def backward_paths(model: Any, beliefs: Any, n_paths: int, inputs: Any = None) -
 
 
 def _chosen_before(b: ParticleBelief, distribution: Any, after: Array, rng: Generator) -> Index:
-    """For each state of the next frame (M, d), a particle of this one that it may have come from."""
+    """Draw the index of an ancestor for each state of the next frame (M, d)."""
     chosen = np.full(len(after), -1, dtype=np.intp)
     peak = log_peak(distribution)
     if peak is not None:
@@ -91,7 +91,7 @@ def _chosen_before(b: ParticleBelief, distribution: Any, after: Array, rng: Gene
         logs = b.log_weights + log_prob_each(distribution, after[m : m + 1])
         top = logs.max()
         if not np.isfinite(top):
-            expected = f"a path must be able to come from some particle of frame {b.time}"
+            expected = f"a path must have positive transition density from some particle of frame {b.time}"
             raise DomainError(sentence("ParticleFilter.smooth", expected, "a transition density of 0 from all"))
         chosen[m] = _drawn(np.exp(logs - top), rng.random(1))[0]
     return chosen
@@ -108,12 +108,12 @@ def _by_rejection(
         kept = np.log(rng.random(len(open_))) < logs
         chosen[open_[kept]] = guess[kept]
         tried, open_ = len(open_), open_[~kept]
-        if not len(open_) or kept.sum() < WORTH * tried:
+        if not len(open_) or kept.sum() < LEAST_ACCEPTED * tried:
             return
 
 
 def log_peak(distribution: Any) -> float | None:
-    """The largest log-density of a stack of Gaussians anywhere; None where it is not known, or spreads are singular."""
+    """Maximum of the log-densities of a stack of Gaussians; None for other families or singular covariances."""
     if not isinstance(distribution, Gaussian) or not distribution.members:
         return None
     if distribution.kind == "full" and distribution.tied and distribution.form.roots is None:
@@ -124,11 +124,11 @@ def log_peak(distribution: Any) -> float | None:
 
 
 def _drawn(weights: Array, uniform: Array) -> Index:
-    """Numbers i with probability proportional to weights (N,), one for each uniform number."""
+    """Indices drawn with probability proportional to weights (N,), one per uniform number."""
     return _found(np.cumsum(weights), uniform)
 
 
 def _found(reach: Array, uniform: Array) -> Index:
-    """The pieces of a line into which uniform numbers fall; pieces end at `reach` (N,), and empty ones get none."""
-    last = int(np.searchsorted(reach, reach[-1], side="left"))  # the first to reach the end: the last of any length
+    """Inversion of cumulative weights `reach` (N,) at uniform numbers; weights of 0 are never drawn."""
+    last = int(np.searchsorted(reach, reach[-1], side="left"))  # the last positive weight
     return np.minimum(np.searchsorted(reach, uniform * reach[-1], side="right"), last)

@@ -1,7 +1,7 @@
-"""Where particles are put: any distribution will do, as long as the weights pay for the difference.
+"""Proposal distributions of particle filters: bootstrap, guided, auxiliary, and user functions.
 
-α = p(y | x) p(x | x′) / q(x | x′, y): a proposal q that looks at the observation puts particles where they are needed.
-Each function here gives states, and what they carry *before* p(y | x) is multiplied in.
+Importance weights are α = p(y | x) p(x | x′) / q(x | x′, y); a proposal q that depends on the observation lowers their
+variance. Each function here returns states, and log-weights *without* the factor p(y | x).
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each, spread_factor
 from likely.numerics import small_matrices
-from likely.statespace.nonlinear.function_arguments import PROPOSAL, asked
+from likely.statespace.nonlinear.function_arguments import PROPOSAL, wrapped
 from likely.statespace.nonlinear.state_space import as_states
 from likely.statespace.particle.particle_belief import LOOK, ParticleBelief, keyed, normalized
 from likely.statespace.particle.resampling import resampled
 
 STEP = 1e-3  # of a central difference, in standard deviations of the noise
-DEFENSE = 0.3  # share of the particles that a look ahead chooses by their weights alone: none is ruled out by its mean
-SHARP = 1e12  # precision of an observation, in units of the noise, beyond which a proposal is no sharper
+DEFENSE = 0.3  # share of the first-stage weights of "auxiliary" that ignores the observation: none is ruled out
+SHARP = 1e12  # largest precision of an observation, in units of the noise, that a proposal uses
 
 
 class Placed(NamedTuple):
-    """States (N, d), the logarithms of what they carry (N,), and which particle each comes from."""
+    """Proposed states (N, d), their log-weights (N,), and the ancestor of each."""
 
     states: Array
     logs: Array
@@ -36,7 +36,7 @@ class Placed(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a proposal may look at: the filter's model and rules, the belief before y, y itself (1, p), the inputs."""
+    """Arguments of a proposal: the filter's model and settings, the predicted belief, y (1, p), the inputs."""
 
     model: Any
     belief: ParticleBelief
@@ -47,12 +47,12 @@ class Setting(NamedTuple):
 
 
 def bootstrap(at: Setting) -> Placed:
-    """Particles stay where the transition put them: q = p(x | x′), α = p(y | x)."""
+    """Bootstrap proposal: the transition, q = p(x | x′), α = p(y | x)."""
     return Placed(at.belief.states, at.belief.log_weights, at.belief.ancestors)
 
 
 def is_first(at: Setting) -> bool:
-    """Whether the filter itself drew the particles from the initial distribution; others say where the state is."""
+    """Whether the particles are the filter's own draws from the initial distribution, not a given belief."""
     b, n = at.belief, len(at.belief)
     if b.time != 0 or b.before is not None or not (b.log_weights == -np.log(n)).all():
         return False
@@ -63,11 +63,11 @@ def is_first(at: Setting) -> bool:
 
 
 def guided(at: Setting) -> Placed:
-    """Each particle's own extended Kalman update of its transition distribution.
+    """Guided proposal: an extended Kalman update of the transition distribution per particle.
 
     With x = m + L z, z ~ N(0, I), and y ≈ h(m) + G z + v, G by central differences along the columns of L:
-    q(z) = N(Λ⁻¹GᵀR⁻¹(y − h), Λ⁻¹), Λ = I + GᵀR⁻¹G. In the coordinates z of the noise a singular one needs no care.
-    A first distribution that is no Gaussian is drawn from as it is, and particles of a belief that somebody made stay.
+    q(z) = N(Λ⁻¹GᵀR⁻¹(y − h), Λ⁻¹), Λ = I + GᵀR⁻¹G. In these coordinates a singular process noise needs no special care.
+    Draws from a non-Gaussian initial distribution, and the particles of a given belief, are kept as they are.
     """
     b, n = at.belief, len(at.belief)
     if b.before is None and not is_first(at):
@@ -86,13 +86,13 @@ def guided(at: Setting) -> Placed:
 
 
 def _steered(at: Setting, center: Array, factor: Array, rng: Generator) -> tuple[Array, Array]:
-    """States drawn about what y suggests (N, d), and log p(x | x′) − log q(x) (N,)."""
+    """States drawn from the proposal (N, d), and log p(x | x′) − log q(x) (N,)."""
     n, r = len(center), factor.shape[1]
     whitened, surprise = _white_regression(at, center, factor)
     precision = np.einsum("pin,pjn->ijn", whitened, whitened)
     ease = SHARP / np.maximum(np.einsum("iin->n", precision), SHARP)
     root = small_matrices.roots(np.eye(r)[:, :, None] + ease * precision)
-    assert root is not None  # the identity, and no more than SHARP beside it
+    assert root is not None  # the identity plus at most SHARP
     pulled = ease * np.einsum("pin,pn->in", whitened, surprise)
     noise = rng.standard_normal((r, n))
     z = small_matrices.solve_transposed(root, small_matrices.solve(root, pulled) + noise)
@@ -101,7 +101,7 @@ def _steered(at: Setting, center: Array, factor: Array, rng: Generator) -> tuple
 
 
 def _white_regression(at: Setting, center: Array, factor: Array) -> tuple[Array, Array]:
-    """R^−½G (p, r, N) and R^−½(y − h) (p, N) for the entries of y that were seen."""
+    """Whitened slope R^−½G (p, r, N) and innovation R^−½(y − h) (p, N) for the observed entries of y."""
     distribution = at.model.observed(center, at.belief.time, at.u)
     y = rows(at.y, getattr(distribution, "dim", None), "ParticleFilter")
     seen = np.flatnonzero(~np.isnan(y[0]))
@@ -131,7 +131,7 @@ def _mean(distribution: Any, name: str) -> Array:
 
 
 def _spread(distribution: Any, seen: Index) -> Array:
-    """Covariances (p, p, N or 1) of the entries that were seen."""
+    """Covariances (p, p, N or 1) of the observed entries."""
     if isinstance(distribution, Gaussian):
         full = np.atleast_3d(
             distribution.covariance_matrix[:1] if distribution.tied else distribution.covariance_matrix
@@ -150,9 +150,9 @@ def _spread(distribution: Any, seen: Index) -> Array:
 
 
 def auxiliary(at: Setting) -> Placed:
-    """Resample by W · p(y | mean of the transition) first, then move, and divide by the look ahead (Pitt, Shephard).
+    """Auxiliary particle filter (Pitt and Shephard): resample by W · g, g = p(y | mean of the transition), then move.
 
-    The increment Σ W g · 1/N Σ p(y | x_j) / g_{a_j} has the right mean whatever g is, as long as it is positive.
+    The increment Σ W g · 1/N Σ p(y | x_j) / g_{a_j} is unbiased for every positive g.
     """
     b, n = at.belief, len(at.belief)
     if b.before is None:
@@ -160,9 +160,9 @@ def auxiliary(at: Setting) -> Placed:
     center = np.ascontiguousarray(_mean(at.model.moved(b.before, b.time, at.u), "transition"))
     ahead = log_prob_each(at.model.observed(center, b.time, at.u), at.y)
     top = ahead.max()
-    if not np.isfinite(top):  # nothing can be told from the means
+    if not np.isfinite(top):  # the means carry no information
         return bootstrap(at)
-    ahead = _defended(ahead - top, b.log_weights)  # a factor of all that look ahead cancels, and an outlier's is large
+    ahead = _defended(ahead - top, b.log_weights)  # a common factor cancels; that of an outlier would be large
     _, shares, total = normalized(b.log_weights + ahead)
     if not is_poor(1.0 / np.add.reduce(shares * shares), n, at.threshold):
         return bootstrap(at)
@@ -173,26 +173,26 @@ def auxiliary(at: Setting) -> Placed:
 
 
 def _defended(ahead: Array, logs: Array) -> Array:
-    """The look ahead mixed with its mean: where it was too sure, weights grow threefold at most."""
+    """First-stage weights mixed with their mean (defensive mixture): weights grow threefold at most."""
     mean = normalized(logs + ahead)[2]
     return np.logaddexp(np.log1p(-DEFENSE) + ahead, np.log(DEFENSE) + mean) if np.isfinite(mean) else ahead
 
 
 def is_poor(ess: float, n: int, threshold: float) -> bool:
-    """True if so few particles count that they should be drawn anew."""
+    """True if the effective sample size is below the threshold."""
     return threshold >= 1 or ess < threshold * n
 
 
-# ------------------------------------------------------------------ anybody's
+# ------------------------------------------------------------------ user functions
 
 
 def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
-    """propose(x, y, t) gives a stack of N distributions for old states x (N, d), one for the first frame (x None).
+    """User-defined proposal: propose(x, y, t) returns a stack of N distributions for previous states x (N, d).
 
-    Functions of four arguments also get the inputs u of the frame. Where it gives None, the model's own distribution is
-    the proposal.
+    For the first frame x is None and one distribution is needed. Functions of four arguments also get the inputs u of
+    the frame. If it returns None, the model's own distribution is the proposal.
     """
-    ask = asked(propose, PROPOSAL, "ParticleFilter.proposal")
+    ask = wrapped(propose, PROPOSAL, "ParticleFilter.proposal")
 
     def place(at: Setting) -> Placed:
         b, n = at.belief, len(at.belief)
@@ -212,7 +212,7 @@ def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
             ratio = log_prob_each(at.model.moved(b.before, b.time, at.u), states) - log_prob_each(distribution, states)
         if np.isnan(ratio).any() or np.isposinf(ratio).any():
             expected = "the proposal's density must be positive and finite where it draws"
-            raise DataError(sentence("ParticleFilter", expected, "0, infinity or NaN", "look at proposal"))
+            raise DataError(sentence("ParticleFilter", expected, "0, infinity or NaN", "check proposal"))
         return Placed(states, b.log_weights + ratio, b.ancestors)
 
     return place
@@ -224,7 +224,7 @@ PROPOSALS: dict[str, Callable[[Setting], Placed]] = {
 
 
 def proposal_of(proposal: Any) -> Callable[[Setting], Placed]:
-    """A proposal by name, or made of a function."""
+    """A proposal by name, or from a function."""
     if isinstance(proposal, str) and proposal in PROPOSALS:
         return PROPOSALS[proposal]
     if callable(proposal):

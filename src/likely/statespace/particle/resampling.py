@@ -1,6 +1,6 @@
-"""Resampling: particles multiply in proportion to their weights, and all count the same afterwards.
+"""Resampling schemes of particle filters: systematic, stratified, multinomial, residual.
 
-Whatever the scheme, particle i is copied N W_i times on average; schemes differ in how far a number of copies strays.
+In every scheme particle i has N W_i copies on average; schemes differ in the variance of the number of copies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from likely.core.errors import DomainError, sentence
 
 
 def resampled(name: str, weights: Array, n: int, rng: Generator) -> Index:
-    """Ancestors (n,), in order, of n particles drawn by weights (N,) that add up to one.
+    """Sorted ancestors (n,) of n particles drawn by normalized weights (N,).
 
     >>> resampled("systematic", np.array([0.5, 0.0, 0.25, 0.25]), 4, np.random.default_rng(0)).tolist()
     [0, 0, 2, 3]
@@ -24,30 +24,30 @@ def resampled(name: str, weights: Array, n: int, rng: Generator) -> Index:
 
 
 def scheme(name: str, whose: str = "ParticleFilter") -> Callable[[Array, int, Generator], Index]:
-    """The scheme of that name."""
+    """The resampling scheme of that name."""
     if not isinstance(name, str) or name not in SCHEMES:
         raise DomainError(sentence(whose, f"resample must be one of {', '.join(SCHEMES)}", repr(name)))
     return SCHEMES[name]
 
 
 def _systematic(weights: Array, n: int, rng: Generator) -> Index:
-    """One uniform number for all strata: copies are ⌊NW⌋ or ⌈NW⌉."""
+    """Systematic resampling: one uniform number for all strata; copies are ⌊NW⌋ or ⌈NW⌉."""
     return _in_strata(weights, np.full(n, rng.random()))
 
 
 def _stratified(weights: Array, n: int, rng: Generator) -> Index:
-    """One uniform number a stratum."""
+    """Stratified resampling: one uniform number per stratum."""
     return _in_strata(weights, rng.random(n))
 
 
 def _multinomial(weights: Array, n: int, rng: Generator) -> Index:
-    """n independent choices; uniform numbers come sorted as partial sums of exponential ones."""
+    """Multinomial resampling: n independent draws; sorted uniform numbers from sums of exponential ones."""
     steps = np.cumsum(rng.standard_exponential(n + 1))
     return _chosen(weights, steps[:-1] / steps[-1])
 
 
 def _residual(weights: Array, n: int, rng: Generator) -> Index:
-    """⌊NW⌋ copies for certain, and the rest by independent choices among what is left over."""
+    """Residual resampling: ⌊NW⌋ copies each, and multinomial resampling of the residual weights."""
     expected = weights * (n / weights.sum())
     sure = np.floor(expected)
     left = n - int(sure.sum())
@@ -79,5 +79,5 @@ def _in_strata(weights: Array, offsets: Array) -> Index:
 
 
 def _own(weights: Array) -> Array:
-    """As the loops were compiled for: read-only arrays would be another type."""
+    """Writable array of the type that the loops were compiled for."""
     return weights if weights.flags.writeable else weights.copy()

@@ -1,4 +1,4 @@
-"""Fault alarms: the cheapest action under what is believed of the regimes, frame by frame."""
+"""Fault alarms: the action of least expected cost under the regime probabilities, per frame."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ME = "fault_alarms"
 
 
 class Alarms(NamedTuple):
-    """What to do at every frame, and what each action would cost."""
+    """Actions per frame, and the expected cost of each action."""
 
-    actions: Index  # (T,): rows of the cost table; row 0 is to go on as if regime 0 were true
+    actions: Index  # (T,): rows of the cost matrix; row 0 is the action for regime 0, normal operation
     expected: Array  # (T, A)
     first: int | None  # the first frame whose action is not 0
 
@@ -33,7 +33,7 @@ class Alarms(NamedTuple):
 
 
 def fault_alarms(posterior: Any, cost: Any = None, *, hold: int = 1) -> Alarms:
-    """Actions by least expected cost from regime probabilities (T, K), regime 0 being the normal one.
+    """Actions of least expected cost given regime probabilities (T, K); regime 0 is the normal one.
 
     - **cost** (A, K): rows are actions, columns true regimes; the first K rows claim a regime each, others may do
       something else (call somebody). None: every mistake costs 1.
@@ -53,7 +53,7 @@ def fault_alarms(posterior: Any, cost: Any = None, *, hold: int = 1) -> Alarms:
 
 
 def _held(cheapest: Index, hold: int) -> Index:
-    """The action in force: the cheapest of `hold` frames in a row, or the one before; it begins with 0."""
+    """The action in force: it changes after `hold` frames in a row with the same best action; it starts with 0."""
     if hold == 1 or not len(cheapest):
         return cheapest
     began = np.append(True, cheapest[1:] != cheapest[:-1])

@@ -1,4 +1,4 @@
-"""Interacting models: one Kalman filter a regime, each begun anew from a blend of all at every step."""
+"""Interacting multiple model (IMM) filter, and the generalized pseudo-Bayes filter of order 2 (GPB2)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ME = "IMMFilter"
 
 @dataclass(frozen=True, eq=False)
 class IMMFilter(Value):
-    """The filters of Blom and Bar-Shalom (1988) for a `SwitchingLinearGaussian`: K Gaussians instead of Kᵗ.
+    """IMM filter (Blom and Bar-Shalom 1988) for a `SwitchingLinearGaussian`: K Gaussians instead of Kᵗ.
 
-    - **method** "imm": successor j begins from the blend of all regimes weighted by p(z_{t−1} = i | z_t = j, y), so a
-      frame takes K filters; "gpb2" (generalized pseudo-Bayes of order 2) runs all K² pairs of regimes and blends
-      afterwards, which is closer to the truth.
+    - **method** "imm": regime j is predicted from the mixture of all regimes with weights p(z_{t−1} = i | z_t = j, y),
+      collapsed to one Gaussian: K Kalman filters per frame; "gpb2" (generalized pseudo-Bayes of order 2) runs all K²
+      pairs of regimes and collapses afterwards, which is more accurate.
 
-    Both approximate: a mixture is replaced by the Gaussian of the same mean and covariance. Their evidence
-    is a proper density of sequences, though not quite the model's; `RaoBlackwellizedFilter` is unbiased for that.
+    Both approximate a mixture by the Gaussian of the same mean and covariance (moment matching). Their evidence is a
+    proper density of sequences, though not exactly the model's; `RaoBlackwellizedFilter` gives an unbiased estimate.
 
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
@@ -52,34 +52,34 @@ class IMMFilter(Value):
         return self.method == "gpb2"
 
     def initial_belief(self) -> SwitchingBelief:
-        """The first state and regime, before any frame."""
+        """Belief of the initial state and regime, before any observation."""
         return first_belief(self.model, 0)
 
     def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
-        """State and regime one frame on, before that frame is seen."""
+        """Prediction step: the belief one frame later, before its observation."""
         from likely.statespace.linear import _loops as kalman
 
         s, (K, d) = self.model.stack, self.model.stack.m.shape
         n = K * K if self._both else K
         logs, which, means, roots = np.empty(n), np.empty(n, np.int64), np.empty((n, d)), np.empty((n, d, d))
         own = [np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots)]
-        kalman.interact_once(s.P, s.A, s.N, self.model.push(inputs), self._both, *own, logs, which, means, roots)
+        kalman.interact_once(s.P, s.A, s.N, self.model.intercept(inputs), self._both, *own, logs, which, means, roots)
         return belief.replace(
             means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=None, particle=None
         )
 
     def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
-        """State and regime once a frame y is seen, and log p(y | all before): −inf if it cannot be."""
-        return weighed(self.model, belief, y, inputs)
+        """Update step: the belief given a frame y too, and log p(y | earlier frames), −inf if y has probability 0."""
+        return updated(self.model, belief, y, inputs)
 
     def run(self, y: Any, inputs: Any = None) -> Any:
-        """The filter over one sequence: a `SwitchingRun`; over many: a list of them."""
+        """Filter one sequence: a `SwitchingRun`; many: a list of them."""
         series, alone = passes.switched(self.model, y, inputs), is_one(y)
         runs = [self._run(series.cut(i, i + 1)) for i in range(len(Ragged.of(y)))]
         return runs[0] if alone else runs
 
     def filter(self, y: Any, inputs: Any = None) -> Any:
-        """The same as `run`, by the name that models have for it."""
+        """Same as `run`, under the name used by models."""
         return self.run(y, inputs)
 
     def _run(self, series: passes.Switched) -> SwitchingRun:
@@ -87,34 +87,34 @@ class IMMFilter(Value):
         share = np.exp(kept.log_weights)
         ess = 1.0 / np.maximum((share**2).sum(axis=1), 1e-300)
         last = self._belief(kept) if len(share) else None
-        return SwitchingRun(share, *passes.moments(share, kept.means, kept.roots), kept.news, ess, last)
+        return SwitchingRun(share, *passes.moments(share, kept.means, kept.roots), kept.increments, ess, last)
 
     def _belief(self, kept: passes.Filtered) -> SwitchingBelief:
         K = self.model.n_regimes
         return SwitchingBelief.trusted(
             means=kept.means[-1].copy(), roots=kept.roots[-1].copy(), which=np.arange(K),
-            log_weights=kept.log_weights[-1].copy(), n_regimes=K, time=len(kept.news) - 1, seed=0, parents=None,
+            log_weights=kept.log_weights[-1].copy(), n_regimes=K, time=len(kept.increments) - 1, seed=0, parents=None,
             particle=None,
         )  # fmt: skip
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
-        """The approximate log p(y) of each sequence (n,)."""
+        """Approximate log-likelihood log p(y) per sequence (n,)."""
         series = passes.switched(self.model, y, inputs)
-        parts = passes.in_parts(
+        parts = passes.map_parts(
             lambda ab: passes.forward(self.model.stack, series.cut(*ab), self._both).total, series, self.model
         )
         return np.concatenate([np.empty(0), *parts])
 
 
 def refuse_other(model: Any, whose: str) -> None:
-    """Only a switching model can be filtered here."""
+    """Refuse models other than a `SwitchingLinearGaussian`."""
     if not hasattr(model, "stack") or not hasattr(model, "regimes"):
         remedy = "pass a SwitchingLinearGaussian"
         raise DomainError(sentence(whose, "a switching model is needed", type(model).__name__, remedy))
 
 
 def first_belief(model: Any, seed: int) -> SwitchingBelief:
-    """One Gaussian per regime, before any frame."""
+    """Initial belief: one Gaussian per regime."""
     if model.incomparable:
         tell(model.incomparable)
     s = model.stack
@@ -124,13 +124,13 @@ def first_belief(model: Any, seed: int) -> SwitchingBelief:
     )  # fmt: skip
 
 
-def weighed(model: Any, belief: SwitchingBelief, y: Any, inputs: Any) -> tuple[SwitchingBelief, float]:
-    """Each Gaussian updated by its own regime, and weighed by what it foresaw."""
+def updated(model: Any, belief: SwitchingBelief, y: Any, inputs: Any) -> tuple[SwitchingBelief, float]:
+    """Update step: each Gaussian by its own regime, its weight multiplied by its likelihood."""
     from likely.statespace.linear import _loops as kalman
 
     s = model.stack
     logs, which, means, roots = (np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots))
-    news = float(kalman.weigh_many(model.frame(y, inputs), s.C, s.R, logs, which, means, roots))
-    if news == -np.inf:
-        return belief, news
-    return belief.replace(means=means, roots=roots, log_weights=logs), news
+    increment = float(kalman.update_many(model.frame(y, inputs), s.C, s.R, logs, which, means, roots))
+    if increment == -np.inf:
+        return belief, increment
+    return belief.replace(means=means, roots=roots, log_weights=logs), increment

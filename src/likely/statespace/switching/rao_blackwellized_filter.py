@@ -1,4 +1,4 @@
-"""Rao–Blackwell particles: guess only the regimes, and let a Kalman filter say the rest exactly."""
+"""Rao–Blackwellized particle filter of switching models: sampled regimes, exact Kalman filters given them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from likely.hmm.decoding import is_one
 from likely.statespace.particle.particle_belief import CHOOSE, MOVE, keyed, seed_of, share, whole_number
 from likely.statespace.particle.proposals import is_poor
 from likely.statespace.particle.resampling import SCHEMES, resampled
-from likely.statespace.switching.imm_filter import first_belief, refuse_other, weighed
+from likely.statespace.switching.imm_filter import first_belief, refuse_other, updated
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun, run_of
 
 ME = "RaoBlackwellizedFilter"
@@ -26,19 +26,18 @@ PROPOSALS = ("optimal", "prior")
 
 @dataclass(frozen=True, eq=False)
 class RaoBlackwellizedFilter(Value):
-    """p(z_t, x_t | y) of a `SwitchingLinearGaussian`: up to n regime paths, each with a Kalman filter (de Freitas 13).
+    """Rao–Blackwellized particle filter of a `SwitchingLinearGaussian`: n regime paths, each with a Kalman filter.
 
-    - **proposal** "optimal": every path is continued to all K regimes, and all are scored before any is given up;
-      "prior": each path draws its next regime by `transition`.
-    - **resample** "optimal" (with that proposal, and the default of it): of n·K successors those of large weight stay
-      as they are, the others are thinned without bias, and no path is ever there twice (Fearnhead and Clifford
-      2003); while Kᵗ ≤ n nothing is given up and all is exact. "systematic", "stratified", "residual",
-      "multinomial": each path draws its successor, and paths are copied by weight when the effective number falls below
-      **ess_threshold** · n.
-    - **random_state**: random numbers are keyed by seed and frame, so the verbs are pure.
+    - **proposal** "optimal": every path is continued to all K regimes, and all are weighted before resampling;
+      "prior": each path draws its next regime from `transition` (de Freitas 13).
+    - **resample** "optimal" (with that proposal, and its default): of n·K successors those of large weight are kept,
+      the others are resampled without bias, and no path occurs twice (Fearnhead and Clifford 2003); while Kᵗ ≤ n all
+      paths are kept and the filter is exact. "systematic", "stratified", "residual", "multinomial": each path draws its
+      successor, and paths are resampled by weight when the effective sample size falls below **ess_threshold** · n.
+    - **random_state**: random numbers are keyed by seed and frame, so the methods are pure functions of the belief.
 
-    exp(log_evidence) is an unbiased estimate of p(y). Where no path can explain a frame the increment is −inf, the
-    belief stays that before it, and a warning says so.
+    exp(log_evidence) is an unbiased estimate of p(y). If all paths have likelihood 0 at a frame the increment is −inf,
+    the belief stays unchanged, and there is a warning.
 
     >>> import likely as lk, numpy as np
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
@@ -82,7 +81,7 @@ class RaoBlackwellizedFilter(Value):
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> SwitchingBelief:
-        """The first state and regime, before any frame."""
+        """Belief of the initial state and regime, before any observation."""
         return self._initial(self.random_state)
 
     def _initial(self, seed: int) -> SwitchingBelief:
@@ -94,7 +93,7 @@ class RaoBlackwellizedFilter(Value):
         return _some(first, chosen, np.full(len(chosen), -np.log(self.n_particles)))
 
     def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
-        """State and regime one frame on: some paths are given up, the others continued."""
+        """Prediction step: resampling of paths, then continuation to the next frame."""
         from likely.statespace.linear import _loops as kalman
 
         chosen, logs = self._survivors(belief)
@@ -103,7 +102,7 @@ class RaoBlackwellizedFilter(Value):
         means, roots = belief.means[parents], belief.roots[parents]
         nothing = np.full((self.model.n_regimes, self.model.dim), np.nan)
         kalman.step_many(
-            s.A, s.N, s.C, s.R, self.model.push(inputs), nothing, which, True, means, roots, np.empty(len(which))
+            s.A, s.N, s.C, s.R, self.model.intercept(inputs), nothing, which, True, means, roots, np.empty(len(which))
         )
         return belief.replace(
             means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=parents,
@@ -111,16 +110,16 @@ class RaoBlackwellizedFilter(Value):
         )  # fmt: skip
 
     def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
-        """State and regime once a frame y is seen, and an estimate of log p(y | all before)."""
-        after, news = weighed(self.model, belief, y, inputs)
-        if news == -np.inf:
-            tell(f"{ME}: no path can explain frame {belief.time}: its evidence is 0, and the belief stays as it was")
-        return after, news
+        """Update step: the belief given a frame y too, and an estimate of log p(y | earlier frames)."""
+        after, increment = updated(self.model, belief, y, inputs)
+        if increment == -np.inf:
+            tell(f"{ME}: all paths have likelihood 0 at frame {belief.time}, and the belief stays unchanged")
+        return after, increment
 
     # ------------------------------------------------------------------ paths
 
     def _survivors(self, belief: SwitchingBelief) -> tuple[Index, Array]:
-        """Numbers of the Gaussians that are continued, in order, and the logarithms of their weights."""
+        """Sorted indices of the Gaussians that are continued, and their log-weights."""
         n, rng = self.n_particles, keyed(belief.seed, belief.time + 1, CHOOSE)
         if self._scheme == "optimal":
             return thinned(belief.log_weights, n, rng.random())
@@ -149,7 +148,7 @@ class RaoBlackwellizedFilter(Value):
     # -------------------------------------------------------------- sequences
 
     def run(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
-        """The filter over one sequence: a `SwitchingRun`; over many: a list of them.
+        """Filter one sequence: a `SwitchingRun`; many: a list of them.
 
         With `keep`, `run.regime_smoothed(lag)` tells the regimes from frames up to `lag` later.
         """
@@ -161,7 +160,7 @@ class RaoBlackwellizedFilter(Value):
         return runs[0] if alone else runs
 
     def filter(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
-        """The same as `run`, by the name that models have for it."""
+        """Same as `run`, under the name used by models."""
         return self.run(y, inputs, keep)
 
     def _run(self, frames: Any, inputs: Any, seed: int, keep: bool) -> SwitchingRun:
@@ -176,7 +175,7 @@ class RaoBlackwellizedFilter(Value):
         return run_of(rows, belief, history if keep else None)
 
     def log_prob(self, y: Any, inputs: Any = None) -> Any:
-        """The estimate of log p(y) of each sequence (n,)."""
+        """Estimate of the log-likelihood log p(y) per sequence (n,)."""
         runs = self.run(y, inputs)
         return np.array([r.log_evidence for r in ([runs] if isinstance(runs, SwitchingRun) else runs)])
 
@@ -189,10 +188,10 @@ def _some(belief: SwitchingBelief, index: Index, logs: Array) -> SwitchingBelief
 
 
 def thinned(logs: Array, n: int, u: float) -> tuple[Index, Array]:
-    """At most n of the weighted paths, so that each keeps its weight on average   (Fearnhead and Clifford 2003).
+    """Optimal resampling: at most n of the weighted paths, unbiased in their weights (Fearnhead and Clifford 2003).
 
-    With c such that Σ min(W_i / c, 1) = n, weights above c stay; of the others n − (number kept) are chosen in
-    proportion to W by one uniform number, and weigh c each.
+    With c such that Σ min(W_i / c, 1) = n, weights above c are kept; of the others n − (number kept) are drawn in
+    proportion to W by one uniform number, with weight c each.
 
     >>> thinned(np.log([0.5, 0.2, 0.2, 0.1]), 3, 0.5)[0].tolist()
     [0, 1, 2]
@@ -217,9 +216,9 @@ def thinned(logs: Array, n: int, u: float) -> tuple[Index, Array]:
 
 
 def _particles(belief: SwitchingBelief) -> tuple[Index, Index, Array]:
-    """The Gaussians that are possible, where among them each particle's begin, and the particles' log-weights.
+    """Indices of the Gaussians of positive weight, offsets of the particles among them, the particles' log-weights.
 
-    All in logarithms: without resampling, weights of particles differ by more than numbers can.
+    All in the log domain: without resampling the weights of particles underflow.
     """
     at = np.flatnonzero(belief.log_weights > -np.inf)
     logs, particle = belief.log_weights[at], np.asarray(belief.particle)[at]
@@ -228,7 +227,7 @@ def _particles(belief: SwitchingBelief) -> tuple[Index, Index, Array]:
 
 
 def _successors(belief: SwitchingBelief, at: Index, begins: Index, u: Array) -> Index:
-    """One Gaussian of each particle, drawn in proportion to their weights; they stand in the order of particles."""
+    """One Gaussian per particle, drawn in proportion to their weights, in the order of particles."""
     logs, final = belief.log_weights[at], np.append(begins[1:], len(at)) - 1
     top = np.repeat(np.maximum.reduceat(logs, begins), final - begins + 1)
     reach = np.cumsum(np.exp(logs - top))

@@ -1,4 +1,4 @@
-"""What is believed of a system that switches: weighted Gaussians, each in a regime."""
+"""Belief state of a switching model: a Gaussian mixture with one regime per component."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ME = "SwitchingBelief"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SwitchingBelief(Value):
-    """p(z_t, x_t | y) ≈ Σ_i W_i 1{z_t = which_i} N(x_t; mean_i, rootᵢᵀ rootᵢ).
+    """Gaussian mixture p(z_t, x_t | y) ≈ Σ_i W_i 1{z_t = which_i} N(x_t; mean_i, rootᵢᵀ rootᵢ).
 
     The belief of every filter of a switching model: interacting models keep one Gaussian per regime or a pair of them,
     Rao–Blackwell particles one each. Random numbers are keyed by (seed, time), so that a belief kept in a file goes on
@@ -33,20 +33,20 @@ class SwitchingBelief(Value):
 
     means: Array  # (n, d)
     roots: Array  # (n, d, d), upper triangular
-    which: Index  # (n,): the regime of each
+    which: Index  # (n,): regime per component
     log_weights: Array  # (n,): Σ exp = 1
     n_regimes: int
-    time: int = 0  # number of the frame that it speaks of
+    time: int = 0  # number of the frame
     seed: int = 0
-    parents: Index | None = None  # (n,): which Gaussian of the frame before each comes from
-    particle: Index | None = None  # (n,): which particle each is a successor of
+    parents: Index | None = None  # (n,): index of the parent component in the previous frame
+    particle: Index | None = None  # (n,): index of the particle
 
     def __post_init__(self) -> None:
         means, roots = parameter(self.means, ME, "means"), parameter(self.roots, ME, "roots")
         which, logs = np.array(self.which, dtype=np.int64), np.array(self.log_weights, dtype=np.float64)
         shapes, n = (roots.shape, which.shape, logs.shape), len(means)
         if means.ndim != 2 or not means.size or shapes != ((*means.shape, means.shape[1]), (n,), (n,)):
-            expected = "means (n, d), roots (n, d, d), which (n,) and log_weights (n,) must go together"
+            expected = "means (n, d), roots (n, d, d), which (n,) and log_weights (n,) must have matching shapes"
             raise ShapeError(sentence(ME, expected, [means.shape, *shapes]))
         if which.min() < 0 or which.max() >= self.n_regimes:
             raise DataError(sentence(ME, f"regimes must lie in 0 … {self.n_regimes - 1}", which.tolist()[:8]))
@@ -63,27 +63,27 @@ class SwitchingBelief(Value):
 
     @cached_property
     def weights(self) -> Array:
-        """W_i (n,), which add up to one."""
+        """Normalized weights W_i (n,)."""
         return np.exp(self.log_weights)
 
     @cached_property
     def regimes(self) -> Array:
-        """p(z_t = k | y) (K,)."""
+        """Regime probabilities p(z_t = k | y) (K,)."""
         return np.asarray(np.bincount(self.which, self.weights, self.n_regimes), dtype=np.float64)
 
     @cached_property
     def ess(self) -> float:
-        """Effective number of Gaussians, 1 / Σ W²."""
+        """Effective sample size, 1 / Σ W²."""
         return 1.0 / max(float(np.add.reduce(self.weights * self.weights)), 1e-300)
 
     @cached_property
     def mean(self) -> Array:
-        """E[x_t | y] (d,)."""
+        """Mean E[x_t | y] (d,)."""
         return np.einsum("n,nd->d", self.weights, self.means)
 
     @cached_property
     def covariance(self) -> Array:
-        """Cov[x_t | y] (d, d): within the Gaussians, and between them."""
+        """Covariance Cov[x_t | y] (d, d): within components plus between components."""
         return mixed_covariance(self.weights, self.means, self.roots, self.mean)
 
     @property
@@ -92,13 +92,13 @@ class SwitchingBelief(Value):
         return np.diagonal(self.covariance).copy()
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """States drawn from the belief (n, d)."""
+        """Draw n states (n, d)."""
         i = rng.choice(len(self), size=n, p=self.weights / self.weights.sum())
         return self.means[i] + np.einsum("ni,nij->nj", rng.standard_normal((n, self.means.shape[1])), self.roots[i])
 
 
 def mixed_covariance(weights: Array, means: Array, roots: Array, mean: Array) -> Array:
-    """The covariance of a mixture of Gaussians, from roots (n, d, d)."""
+    """Covariance of a Gaussian mixture, from roots (n, d, d)."""
     d, scale = means.shape[1], np.sqrt(weights)
     within = (scale[:, None, None] * roots).reshape(-1, d)
     between = scale[:, None] * (means - mean)
@@ -107,24 +107,24 @@ def mixed_covariance(weights: Array, means: Array, roots: Array, mean: Array) ->
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SwitchingRun:
-    """What a filter of a switching model made of one sequence of T frames."""
+    """Result of a filter of a switching model for one sequence of T frames."""
 
     regime_posterior: Array  # (T, K): p(z_t | y_0 … y_t)
-    mean: Array  # (T, d): of x_t, given all up to t
+    mean: Array  # (T, d): filtered mean of x_t
     covariance: Array  # (T, d, d)
-    log_evidences: Array  # (T,): log p(y_t | all before)
-    ess: Array  # (T,): effective number of Gaussians
-    belief: SwitchingBelief | None  # the last one: `predict` and `update` go on from it; None of no frames
-    history: Any = None  # which, log_weights and parents of every frame, if they were kept
+    log_evidences: Array  # (T,): log p(y_t | earlier frames)
+    ess: Array  # (T,): effective sample size
+    belief: SwitchingBelief | None  # the last one: `predict` and `update` continue from it; None without frames
+    history: Any = None  # which, log_weights and parents of every frame, if they were stored
 
     @property
     def log_evidence(self) -> float:
-        """log p(y) of the whole sequence."""
+        """Log-likelihood log p(y) of the sequence."""
         return float(self.log_evidences.sum())
 
     @property
     def regimes(self) -> Array:
-        """The same as `regime_posterior`, by the name that beliefs have."""
+        """Same as `regime_posterior`, under the name used by beliefs."""
         return self.regime_posterior
 
     def __repr__(self) -> str:
@@ -132,9 +132,9 @@ class SwitchingRun:
         return f"SwitchingRun({T} frames, {K} regimes, log_evidence={self.log_evidence:.6g})"
 
     def regime_smoothed(self, lag: int) -> Array:
-        """p(z_t | y_0 … y_{t + lag}) (T, K): where the particles of `lag` frames later came from."""
+        """Fixed-lag smoothed regimes p(z_t | y_0 … y_{t + lag}) (T, K), from the ancestors of later particles."""
         if self.history is None:
-            expected = "what particles came from was not kept"
+            expected = "the ancestors of the particles were not stored"
             raise DomainError(sentence("SwitchingRun", expected, remedy="run(y, keep=True)"))
         lag, (T, K) = whole(lag, 0, "SwitchingRun.regime_smoothed", "lag"), self.regime_posterior.shape
         return np.array([self._traced(t, min(t + lag, T - 1), K) for t in range(T)]).reshape(T, K)
@@ -147,10 +147,10 @@ class SwitchingRun:
 
 
 def run_of(rows: list[Any], belief: SwitchingBelief, history: Any) -> SwitchingRun:
-    """The run that left regimes, mean, covariance, log-evidence and effective number of every frame."""
+    """A run from regimes, mean, covariance, log-evidence and effective sample size per frame."""
     (_, d), K, T = belief.means.shape, belief.n_regimes, len(rows)
     shapes = ((T, K), (T, d), (T, d, d), (T,), (T,))
     columns = zip(*rows, strict=True) if rows else ((),) * len(shapes)
     parts = [np.array(column, dtype=np.float64).reshape(shape) for column, shape in zip(columns, shapes, strict=True)]
-    a, b, c, news, ess = parts
-    return SwitchingRun(a, b, c, news, ess, belief if rows else None, history)
+    a, b, c, increments, ess = parts
+    return SwitchingRun(a, b, c, increments, ess, belief if rows else None, history)

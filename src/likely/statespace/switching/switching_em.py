@@ -1,7 +1,7 @@
-"""Learning a switching model: the smoother says which frames are whose, and each regime learns from its share.
+"""Approximate EM for switching linear-Gaussian models: smoothed regimes weight the statistics of each regime.
 
-The expectation is approximate, so the (approximate) evidence need not rise at every step; `fit` stops where it would
-fall, and returns the best model. Where all regimes are given the expectation is exact.
+The E-step is approximate, so the (approximate) evidence need not increase at every step; `fit` stops before it would
+decrease, and returns the best model. If the regimes of all frames are given the E-step is exact.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from likely.hmm.hmm import masks
 from likely.numerics import spd
 from likely.statespace.linear import linear_e_step, linear_em
 from likely.statespace.linear.kalman_filter import Series
-from likely.statespace.linear.linear_em import LinearPrior, beside
+from likely.statespace.linear.linear_em import LinearPrior, side_by_side
 from likely.statespace.linear.linear_stats import LinearStats
-from likely.statespace.linear.linear_structure import STARTS, Structure
+from likely.statespace.linear.linear_structure import INITIAL, Structure
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_stats import SwitchingStats
 
 ME = "SwitchingLinearGaussian"
-MOVES = ("transition", "initial")
+CHAIN = ("transition", "initial")
 
 
 # ------------------------------------------------------------------ expectation
 
 
-def collected(model: Any, y: Any, weight: Any, log_mask: Any, inputs: Any = None) -> SwitchingStats:
-    """The E-step over all sequences."""
+def e_step(model: Any, y: Any, weight: Any, log_mask: Any, inputs: Any = None) -> SwitchingStats:
+    """Approximate E-step over all sequences."""
     seqs = Ragged.of(y)
     mask = None if log_mask is None else known_regimes(log_mask, seqs, model.n_regimes).values
     series = passes.switched(model, y, inputs, mask)
@@ -47,39 +47,39 @@ def collected(model: Any, y: Any, weight: Any, log_mask: Any, inputs: Any = None
     w = np.ones(n) if w is None else w
     if w.ndim != 1:
         raise ShapeError(sentence(ME, "weights must be one per sequence", w.shape))
-    found = passes.in_parts(lambda ab: _collected(model, series.cut(*ab), w[ab[0] : ab[1]], ab[0]), series, model)
+    found = passes.map_parts(lambda ab: _e_step(model, series.cut(*ab), w[ab[0] : ab[1]], ab[0]), series, model)
     return reduce(add, found)
 
 
 def known_regimes(given: Any, seqs: Ragged, K: int, whose: str = ME) -> Ragged:
-    """What is known of the regimes as log-masks (T, K), from numbers, −1 where nothing is, or from log-masks.
+    """Known regimes as log-masks (T, K), from regime numbers, −1 where unknown, or from log-masks.
 
     >>> known_regimes([[1, -1]], Ragged.of([[0.0, 0.0]]), 2).values.tolist()
     [[-inf, 0.0], [0.0, 0.0]]
     """
     known = Ragged.of(given)
     if known.offsets.shape != seqs.offsets.shape or (known.offsets != seqs.offsets).any():
-        expected = "given must have the regime of every frame of every sequence, −1 where it is not known"
+        expected = "regimes must be given for every frame of every sequence, −1 where unknown"
         raise ShapeError(sentence(whose, expected, f"{known!r} for {seqs!r}"))
     values = np.asarray(known.values)
     numbers = values.ndim == 1 and values.dtype.kind in "iu"
     if values.size and numbers and not -1 <= values.min() <= values.max() < K:
         outside = int(values.max() if values.max() >= K else values.min())
-        raise DomainError(sentence(whose, f"given regimes must lie in 0 … {K - 1}, or be −1 where unknown", outside))
+        raise DomainError(sentence(whose, f"regimes must lie in 0 … {K - 1}, or be −1 where unknown", outside))
     if values.size and not numbers and not (values.dtype.kind == "f" and values.shape[1:] == (K,)):
-        expected = f"given must be whole numbers, one per frame, or log-masks of {K} columns"
+        expected = f"regimes must be whole numbers, one per frame, or log-masks of {K} columns"
         raise DomainError(sentence(whose, expected, f"{values.dtype} {values.shape}"))
     return masks(known, seqs, K)
 
 
-def _collected(model: Any, series: passes.Switched, w: Array, before: int) -> SwitchingStats:
+def _e_step(model: Any, series: passes.Switched, w: Array, before: int) -> SwitchingStats:
     kept = passes.forward(model.stack, series, both=True)
     bad = np.flatnonzero(np.isneginf(kept.total) & (w > 0))
     if len(bad):
-        expected = "every sequence must be possible in some path of regimes"
+        expected = "every sequence must have positive density in some path of regimes"
         q = int(bad[0])
-        f = int(np.argmax(np.isneginf(kept.news[series.offsets[q] :])))  # of that sequence: it has one
-        got = f"sequence {before + q} is not at frame {f}"
+        f = int(np.argmax(np.isneginf(kept.increments[series.offsets[q] :])))  # of that sequence: it has one
+        got = f"density 0 of sequence {before + q} at frame {f}"
         raise DataError(sentence(ME, expected, got, _remedy(series, int(series.offsets[q]) + f)))
     found = passes.backward(model.stack, series, kept)
     frames = np.repeat(w, np.diff(series.offsets))
@@ -95,54 +95,62 @@ def _collected(model: Any, series: passes.Switched, w: Array, before: int) -> Sw
 
 
 def _remedy(series: passes.Switched, f: int) -> str:
-    """What to do about a frame that no regime allows."""
+    """Remedy for a frame of density 0 in every regime."""
     if len(series.mask) > 1 and np.isneginf(series.mask[f]).any():
-        return "correct the regimes given for it, or allow noise where there is none"
-    return "replace an entry that is too far out by NaN, or allow noise where there is none"
+        return "correct the regimes given for it, or add noise to the model"
+    return "replace the outlier by NaN, or add noise to the model"
 
 
 def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, w: Array, first: Any) -> LinearStats:
-    """Moments of one regime: observations of its frames, and moves into it, whatever regime they left."""
+    """Statistics of one regime: observations of its frames, and transitions into it from any regime."""
     own, roots = series.each[k], found.roots[:, k]
     cov = np.swapaxes(roots, 1, 2) @ roots
     t = np.zeros(len(w), np.intp)
     none = np.empty((0, m.states, m.states))
     share = found.share[:, k] * w
-    seen = linear_e_step.observations(m, own, linear_e_step.Path(found.means[:, k], cov, none, share, t))
-    moved = linear_e_step.moves(m, *_moves_into(k, own, found, cov, w))
+    observation = linear_e_step.observation_moments(
+        m, own, linear_e_step.SmoothedPath(found.means[:, k], cov, none, share, t)
+    )
+    process = linear_e_step.transition_moments(m, *_transitions_into(k, own, found, cov, w))
     start = share[first]
     off = found.means[first, k] - m.initial_mean
     scatter = (start[:, None] * off).T @ off + np.tensordot(start, cov[first], axes=1)
     return LinearStats.trusted(
-        n_initial=np.asarray(start.sum()), first=start @ off, first_scatter=spd.symmetric(scatter),
-        n_transitions=np.asarray(moved.count), noise=moved.scatter, noise_by=moved.cross, before=moved.of,
-        seen=np.asarray(seen.count), observed=seen.scatter, observed_by=seen.cross, states=seen.of,
-        mean=m.initial_mean, move=beside(m, "transition", "control"), emit=beside(m, "observation", "feedthrough"),
-        white=np.stack([moved.white, seen.white]), entropy=np.asarray(0.0), frames=np.asarray(share.sum()),
+        n_initial=np.asarray(start.sum()), initial_sum=start @ off, initial_scatter=spd.symmetric(scatter),
+        n_transitions=np.asarray(process.count), process_scatter=process.scatter, transition_cross=process.cross,
+        transition_gram=process.gram, n_observed=np.asarray(observation.count),
+        observation_scatter=observation.scatter, observation_cross=observation.cross,
+        observation_gram=observation.gram, initial_mean=m.initial_mean,
+        transition=side_by_side(m, "transition", "control"),
+        observation=side_by_side(m, "observation", "feedthrough"),
+        whitened_scatter=np.stack([process.whitened, observation.whitened]), entropy=np.asarray(0.0),
+        n_frames=np.asarray(share.sum()),
     )  # fmt: skip
 
 
-def _moves_into(k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array) -> tuple[Series, linear_e_step.Path]:
-    """Each move (f, j → k) as a sequence of two frames, which the moments of a linear model take."""
+def _transitions_into(
+    k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array
+) -> tuple[Series, linear_e_step.SmoothedPath]:
+    """Each transition (f, j → k) as a sequence of two frames, in the form of the linear E-step."""
     f, j = np.nonzero(found.joint[:, :, k] > 0)
     d = cov.shape[1]
-    mean, spread, lag = np.zeros((len(f), 2, d)), np.zeros((len(f), 2, d, d)), np.zeros((len(f), 2, d, d))
+    mean, covariance, lag = np.zeros((len(f), 2, d)), np.zeros((len(f), 2, d, d)), np.zeros((len(f), 2, d, d))
     mean[:, 0], mean[:, 1] = found.left[f, j, k], found.means[f, k]
-    spread[:, 0], spread[:, 1] = found.left_cov[f, j, k], cov[f]
+    covariance[:, 0], covariance[:, 1] = found.left_cov[f, j, k], cov[f]
     lag[:, 1] = found.lag[f, j, k]
     count = np.repeat(found.joint[f, j, k] * w[f], 2)
     two = np.repeat(f, 2)
     inputs = None if own.inputs is None else own.inputs[two]
-    push = own.push if own.inputs is None else own.push[two]
-    path = linear_e_step.Path(
-        mean.reshape(-1, d), spread.reshape(-1, d, d), lag.reshape(-1, d, d), count, np.tile([0, 1], len(f))
+    intercept = own.intercept if own.inputs is None else own.intercept[two]
+    path = linear_e_step.SmoothedPath(
+        mean.reshape(-1, d), covariance.reshape(-1, d, d), lag.reshape(-1, d, d), count, np.tile([0, 1], len(f))
     )
-    return Series(own.y[two], 2 * np.arange(len(f) + 1), push, inputs), path
+    return Series(own.y[two], 2 * np.arange(len(f) + 1), intercept, inputs), path
 
 
 def expected_log(model: Any, stats: SwitchingStats) -> float:
-    """Expected log-likelihood of regimes, states and observations together."""
-    each = [linear_em.expected(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True)]
+    """Expected complete-data log-likelihood of regimes, states and observations."""
+    each = [linear_em.expected_log_prob(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True)]
     return sum(each) + _cross(stats.initial, model.initial) + _cross(stats.transition, model.transition)
 
 
@@ -154,7 +162,7 @@ def _cross(counts: Array, probs: Array) -> float:
 
 
 def objective(model: Any, stats: SwitchingStats, prior: Any) -> float:
-    """The approximate free energy: at the model that looked it is the approximate log p(y), plus the log prior."""
+    """Approximate EM objective plus the log prior; at the model of the E-step it is the approximate log p(y)."""
     value = expected_log(model, stats) + float(stats.entropy)
     return value if prior is None else value + prior.log_density(model)
 
@@ -163,11 +171,11 @@ def objective(model: Any, stats: SwitchingStats, prior: Any) -> float:
 
 
 def structures(model: Any, learn: Any = None, form: Any = None) -> tuple[Structure, ...]:
-    """What each regime learns: the same for all, or one entry per regime; None: all but the initial distribution."""
+    """Learned parameters per regime: the same for all, or one entry each; None: all but the initial distribution."""
     each = [learn] * model.n_regimes if learn is None or not _one_each(learn) else list(learn)
     forms = list(form) if isinstance(form, list | tuple) else [form] * model.n_regimes
     if len(each) != model.n_regimes or len(forms) != model.n_regimes:
-        expected = f"learn and form must be for all regimes, or one for each of {model.n_regimes}"
+        expected = f"learn and form must be for all regimes, or one entry per regime ({model.n_regimes})"
         raise DomainError(sentence(ME, expected, (len(each), len(forms))))
     return tuple(_structure(m, a, b) for m, a, b in zip(model.regimes, each, forms, strict=True))
 
@@ -178,18 +186,18 @@ def _one_each(learn: Any) -> bool:
 
 def _structure(m: Any, learn: Any, form: Any) -> Structure:
     if learn is None:
-        learn = [name for name in Structure.of(m).learn if name not in STARTS]
+        learn = [name for name in Structure.of(m).learn if name not in INITIAL]
     names = [learn] if isinstance(learn, str) else list(learn)
     return Structure.of(m, names, form)
 
 
-def refitted(
-    model: Any, stats: SwitchingStats, prior: Any, what: tuple[Structure, ...], chain: tuple[str, ...] = MOVES
+def m_step(
+    model: Any, stats: SwitchingStats, prior: Any, what: tuple[Structure, ...], chain: tuple[str, ...] = CHAIN
 ) -> Any:
-    """The M-step: each regime from its share, and moves and starts from counts."""
+    """M-step: each regime from its weighted statistics, transition and initial probabilities from counts."""
     priors = (None,) * model.n_regimes if prior is None else prior.regimes
     regimes = [
-        linear_em.refitted(m, s, p, w) for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
+        linear_em.m_step(m, s, p, w) for m, s, p, w in zip(model.regimes, stats.regimes, priors, what, strict=True)
     ]
     parts: dict[str, Any] = {"regimes": tuple(regimes if prior is not None else _off_singular(regimes, stats, what))}
     for name in chain:
@@ -208,8 +216,8 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
     By maximum likelihood a regime with few frames explains them exactly. Under such a model its own frames would be
     possible or impossible by rounding alone, and so would the whole sequence.
     """
-    scatter = np.sum([np.diagonal(s.observed) for s in stats.regimes], axis=0)
-    floor = FLOOR * scatter / max(sum(float(s.seen) for s in stats.regimes), 1e-300)
+    scatter = np.sum([np.diagonal(s.observation_scatter) for s in stats.regimes], axis=0)
+    floor = FLOOR * scatter / max(sum(float(s.n_observed) for s in stats.regimes), 1e-300)
     unit = 1 / np.sqrt(np.where(floor > 0, floor, 1.0))
     out = []
     for k, (m, structure) in enumerate(zip(regimes, what, strict=True)):
@@ -229,7 +237,7 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
 
 @dataclass(frozen=True, eq=False)
 class SwitchingPrior(Value):
-    """A prior is data that came before: moments of each regime, and moves and starts that were counted already.
+    """Conjugate prior of pseudo-observations: statistics per regime, pseudo-counts of transitions and initial regimes.
 
     >>> import likely as lk
     >>> m = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
@@ -252,19 +260,20 @@ class SwitchingPrior(Value):
 
 
 def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
-    """One frame of each regime as the first pass saw it, one start, and one move from each, by the first model."""
+    """Weak prior: one average frame per regime, one initial regime, and one transition from each regime."""
     each = tuple(linear_em.weak_prior(m, s) for m, s in zip(model.regimes, stats.regimes, strict=True))
     return SwitchingPrior.trusted(regimes=each, initial=model.initial.copy(), transition=model.transition.copy())
 
 
 @dataclass(frozen=True, eq=False)
 class SwitchingLearner(Value):
-    """A switching model of which some is learned: what `lk.fit` improves.
+    """Switching model with a choice of learned parameters: the argument of `lk.fit`.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
-    >>> jump = lk.SwitchingLinearGaussian([walk, walk.replace(noise=np.array([[9.0]]))], [[0.9, 0.1], [0.1, 0.9]])
+    >>> wild = walk.replace(process_covariance=np.array([[9.0]]))
+    >>> jump = lk.SwitchingLinearGaussian([walk, wild], [[0.9, 0.1], [0.1, 0.9]])
     >>> learner = SwitchingLearner.of(jump, ["process_covariance"], chain=())
     >>> learner.refit(learner.collect([[0.0, 1.0, 0.5, 8.0]])).model.transition.tolist()
     [[0.9, 0.1], [0.1, 0.9]]
@@ -272,54 +281,56 @@ class SwitchingLearner(Value):
 
     model: Any
     structures: tuple[Structure, ...]
-    chain: tuple[str, ...] = MOVES
+    chain: tuple[str, ...] = CHAIN
 
     of_sequences = True
     takes_parts = True
 
     @classmethod
-    def of(cls, model: Any, learn: Any = None, form: Any = None, chain: Any = MOVES) -> SwitchingLearner:
-        """`learn`: names for all regimes, or a list per regime; `form`: see `Structure`; `chain`: moves and starts."""
+    def of(cls, model: Any, learn: Any = None, form: Any = None, chain: Any = CHAIN) -> SwitchingLearner:
+        """`learn`: names for all regimes, or a list per regime; `form`: see `Structure`; `chain`: names of `CHAIN`."""
         chain = (chain,) if isinstance(chain, str) else tuple(chain)
-        if any(name not in MOVES for name in chain):
-            raise DomainError(sentence(ME, f"chain must be some of {', '.join(MOVES)}", chain))
+        if any(name not in CHAIN for name in chain):
+            raise DomainError(sentence(ME, f"chain must be some of {', '.join(CHAIN)}", chain))
         return cls.trusted(model=model, structures=structures(model, learn, form), chain=chain)
 
     @property
     def dim(self) -> int:
-        """Number of columns of a frame."""
+        """Number of observed columns."""
         return int(self.model.dim)
 
     @property
     def n_parameters(self) -> int:
-        """Numbers that are learned."""
-        ways = np.maximum((self.model.transition > 0).sum(axis=1) - 1, 0).sum() if "transition" in self.chain else 0
+        """Number of learned parameters."""
+        n_transition = (
+            np.maximum((self.model.transition > 0).sum(axis=1) - 1, 0).sum() if "transition" in self.chain else 0
+        )
         begin = (self.model.initial > 0).sum() - 1 if "initial" in self.chain else 0
         each = sum(s.n_parameters(m) for s, m in zip(self.structures, self.model.regimes, strict=True))
-        return int(each + ways + begin)
+        return int(each + n_transition + begin)
 
     def log_prob(self, y: Any) -> Array:
-        """The approximate log p(y) of each sequence."""
+        """Approximate log-likelihood log p(y) per sequence."""
         return np.asarray(self.model.log_prob(y))
 
     def collect(self, y: Any, weight: Any = None, log_mask: Any = None) -> SwitchingStats:
         """The approximate E-step."""
-        return collected(self.model, y, weight, log_mask)
+        return e_step(self.model, y, weight, log_mask)
 
     def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLearner:
-        """The M-step for what is learned."""
-        return self.replace(model=refitted(self.model, stats, prior, self.structures, self.chain))
+        """M-step for the learned parameters."""
+        return self.replace(model=m_step(self.model, stats, prior, self.structures, self.chain))
 
     def objective(self, stats: SwitchingStats, prior: Any = None) -> float:
-        """The approximate free energy."""
+        """Approximate EM objective plus the log prior."""
         return objective(self.model, stats, prior)
 
     def weak_prior(self, stats: SwitchingStats) -> SwitchingPrior:
-        """One frame's worth of what the first pass saw."""
+        """Weak prior: the statistics of one average frame per regime."""
         return weak_prior(self.model, stats)
 
 
-def learned(learner: SwitchingLearner, data: Any, prior: Any = None, stop: Stop | None = None) -> FitReport:
+def fit_switching(learner: SwitchingLearner, data: Any, prior: Any = None, stop: Stop | None = None) -> FitReport:
     """`fit`, whose report says what a fall means here: where the expectation is approximate, no step may help."""
     report = fit(learner, data, prior=prior, stop=stop)
     model = report.model.model

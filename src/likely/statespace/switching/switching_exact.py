@@ -1,4 +1,4 @@
-"""Every path of regimes of a short sequence, one by one: slow, and without any approximation."""
+"""Exact inference of switching models by enumeration of all regime paths, for short sequences."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from likely.numerics import spd
 from likely.statespace.switching import switching_filter as passes
 
 MOST = 2**20  # paths
-MOST_NUMBERS = 2**25  # of all means and covariances together
+MOST_NUMBERS = 2**25  # entries of all means and covariances together
 ME = "SwitchingLinearGaussian.exact"
 
 
 class ExactSwitching(NamedTuple):
-    """One sequence, exactly: regimes (T, K) and moments of states as known at the time, and given all frames."""
+    """Exact results for one sequence: filtered and smoothed regimes (T, K) and moments of the states."""
 
     filtered: Array  # (T, K): p(z_t | y_0 … y_t)
     regimes: Array  # (T, K): p(z_t | all frames)
@@ -25,12 +25,12 @@ class ExactSwitching(NamedTuple):
     filtered_covariance: Array  # (T, d, d)
     mean: Array  # (T, d): given all frames
     covariance: Array  # (T, d, d)
-    best: Index  # (T,): the likeliest path
+    best: Index  # (T,): the most probable path
     log_prob: float
 
 
 class _Level(NamedTuple):
-    """All paths up to a frame; path i goes on from path i // K of the frame before, in regime i % K."""
+    """All paths up to a frame; path i continues path i // K of the previous frame, in regime i % K."""
 
     means: Array
     covariances: Array
@@ -38,15 +38,15 @@ class _Level(NamedTuple):
 
 
 def enumerated(model: Any, y: Any, inputs: Any) -> ExactSwitching:
-    """Filter along all paths, then smooth back from them."""
+    """Kalman filter along all paths, then backward pass."""
     series = passes.switched(model, y, inputs)
     T, K, d = len(series.each[0].y), model.n_regimes, model.states
     if len(series.offsets) != 2 or not T:
         got = f"{len(series.offsets) - 1} of {T} frames"
         raise DataError(sentence(ME, "one sequence of at least one frame is needed", got))
     if T * np.log2(K) > np.log2(MOST) or float(K) ** T * (d + d * d) > MOST_NUMBERS:
-        remedy = "use RaoBlackwell, or filter and smooth"
-        raise DomainError(sentence(ME, f"at most {MOST} paths can be looked at one by one", f"{K}^{T}", remedy))
+        remedy = "use RaoBlackwellizedFilter, or filter and smooth"
+        raise DomainError(sentence(ME, f"at most {MOST} paths can be enumerated", f"{K}^{T}", remedy))
     levels, log_prob = _forward(model, series, T)
     return _backward(model, series, levels, log_prob)
 
@@ -63,11 +63,14 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
             logs = (logs[:, None] + model.log_transition[which]).ravel()
             which = np.tile(np.arange(K), len(which))
         out = np.empty(len(which))
-        kalman.step_many(s.A, s.N, s.C, s.R, _pushes(series, t), _frames(series, t), which, t > 0, means, roots, out)
+        kalman.step_many(
+            s.A, s.N, s.C, s.R, _intercepts(series, t), _frames(series, t), which, t > 0, means, roots, out
+        )
         logs = logs + out
         top = float(logs.max())
         if top == -np.inf:
-            raise DataError(sentence(ME, "the sequence must be possible", f"frame {t} is not, in any regime"))
+            got = f"density 0 of frame {t} in every regime"
+            raise DataError(sentence(ME, "the sequence must have positive density", got))
         rest = float(np.log(np.exp(logs - top).sum()))
         total, logs = total + top + rest, (logs - top) - rest
         levels.append(_Level(means.copy(), np.swapaxes(roots, 1, 2) @ roots, np.exp(logs)))
@@ -75,22 +78,22 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
 
 
 def _frames(series: passes.Switched, t: int) -> Array:
-    """What each regime sees of frame t (K, p)."""
+    """Frame t minus the effect of inputs, per regime (K, p)."""
     return np.stack([s.y[t] for s in series.each])
 
 
-def _pushes(series: passes.Switched, t: int) -> Array:
-    return np.stack([s.push[t if s.inputs is not None else 0] for s in series.each])
+def _intercepts(series: passes.Switched, t: int) -> Array:
+    return np.stack([s.intercept[t if s.inputs is not None else 0] for s in series.each])
 
 
 def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_prob: float) -> ExactSwitching:
-    """Given a path up to t + 1, x_t is linear in x_{t+1}: so moments over all that may follow are enough."""
+    """Backward pass: given a path up to t + 1, x_t is linear in x_{t+1}, so moments over all continuations suffice."""
     K, T = model.n_regimes, len(levels)
     last = levels[-1]
     m, P, w = last.means, last.covariances, last.weights
     smoothed, shares = [_mixed(w, m, P)], [_by_regime(w, K)]
     for t in range(T - 2, -1, -1):
-        m, P = _stepped_back(model, levels[t], _pushes(series, t + 1), m, P)
+        m, P = _stepped_back(model, levels[t], _intercepts(series, t + 1), m, P)
         m, P, w = _gathered(w, m, P, K)
         smoothed.append(_mixed(w, m, P))
         shares.append(_by_regime(w, K))
@@ -103,23 +106,23 @@ def _backward(model: Any, series: passes.Switched, levels: list[_Level], log_pro
     )  # fmt: skip
 
 
-def _stepped_back(model: Any, level: _Level, push: Array, m: Array, P: Array) -> tuple[Array, Array]:
-    """x_t of every path up to t + 1."""
+def _stepped_back(model: Any, level: _Level, intercept: Array, m: Array, P: Array) -> tuple[Array, Array]:
+    """Smoothed moments of x_t for every path up to t + 1."""
     K, n = model.n_regimes, len(level.weights)
     A, Q = (
         np.tile(np.stack([getattr(r, name) for r in model.regimes]), (n, 1, 1))
         for name in ("transition", "process_covariance")
     )
     was, cov = np.repeat(level.means, K, axis=0), np.repeat(level.covariances, K, axis=0)
-    ahead = np.matmul(A, was[:, :, None])[:, :, 0] + np.tile(push, (n, 1))
-    spread = A @ cov @ np.swapaxes(A, 1, 2) + Q
-    J = cov @ np.swapaxes(A, 1, 2) @ np.linalg.pinv(spd.symmetric(spread), hermitian=True)
+    ahead = np.matmul(A, was[:, :, None])[:, :, 0] + np.tile(intercept, (n, 1))
+    predicted = A @ cov @ np.swapaxes(A, 1, 2) + Q
+    J = cov @ np.swapaxes(A, 1, 2) @ np.linalg.pinv(spd.symmetric(predicted), hermitian=True)
     mean = was + np.matmul(J, (m - ahead)[:, :, None])[:, :, 0]
-    return mean, cov + J @ (P - spread) @ np.swapaxes(J, 1, 2)
+    return mean, cov + J @ (P - predicted) @ np.swapaxes(J, 1, 2)
 
 
 def _gathered(w: Array, m: Array, P: Array, K: int) -> tuple[Array, Array, Array]:
-    """The moments of each path, over the K ways in which it goes on."""
+    """Moments of each path, averaged over its K continuations."""
     d, by = m.shape[1], w.reshape(-1, K)
     total = by.sum(axis=1)
     share = by / np.where(total > 0, total, 1.0)[:, None]

@@ -1,4 +1,4 @@
-"""Sequences in, regimes and states out: arranges frames for the compiled passes of switching models."""
+"""Filter and smoother of switching models over sequences: GPB2/IMM forward pass, expectation correction backward."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.hmm.decoding import is_one
 from likely.numerics import spd
-from likely.statespace.linear.kalman_filter import Series, parts_of, series_of
+from likely.statespace.linear.kalman_filter import Series, series_of, split_sequences
 
 
 class Stack(NamedTuple):
-    """All regimes side by side, as the loops take them."""
+    """Matrices of all regimes stacked, as the compiled loops take them."""
 
-    P: Array  # (K, K): moves
+    P: Array  # (K, K): transition matrix of the regimes
     A: Array  # (K, d, d)
-    N: Array  # (K, d, d): roots of the noises
+    N: Array  # (K, d, d): roots of the process covariances
     C: Array  # (K, p, d)
-    R: Array  # (K, p, p): roots of the observations'
+    R: Array  # (K, p, p): roots of the observation covariances
     log_initial: Array  # (K,)
-    m: Array  # (K, d): first states
+    m: Array  # (K, d): initial means
     U: Array  # (K, d, d)
 
 
 class Switched(NamedTuple):
-    """Sequences as each regime sees them: without what inputs add to y, and with what they add to the state."""
+    """Sequences per regime: y minus the effect of inputs, and the state intercepts."""
 
-    each: list[Series]  # one a regime
+    each: list[Series]  # one per regime
     offsets: Index
     y: Array  # (F, p), or (K F, p)
     stride: int
-    push: Array  # (1, d), or (K F, d)
+    intercept: Array  # (1, d), or (K F, d)
     step: int
-    mask: Array  # (1, K), or (F, K): log of what is known of the regimes
+    mask: Array  # (1, K), or (F, K): log-mask of known regimes
 
     @classmethod
     def of(cls, each: list[Series], mask: Array) -> Switched:
-        """From the series of each regime."""
+        """Combine the series of the regimes."""
         F, driven = len(each[0].y), each[0].inputs is not None
         same = all(s.y is each[0].y or not driven for s in each)
         y = each[0].y if same else np.concatenate([s.y for s in each])
-        push = np.concatenate([s.push for s in each]) if driven else np.array(each[0].push)
-        return cls(each, each[0].offsets, _own(y), 0 if same else F, _own(push), int(driven), _own(mask))
+        intercept = np.concatenate([s.intercept for s in each]) if driven else np.array(each[0].intercept)
+        return cls(each, each[0].offsets, _own(y), 0 if same else F, _own(intercept), int(driven), _own(mask))
 
     def cut(self, a: int, b: int) -> Switched:
         """Sequences a … b − 1."""
@@ -56,23 +56,23 @@ class Switched(NamedTuple):
 
 
 def _own(a: Array) -> Array:
-    """As the loops were compiled for: read-only arrays would be another type."""
+    """Writable array of the type that the loops were compiled for."""
     a = np.ascontiguousarray(a)
     return a if a.flags.writeable else a.copy()
 
 
 class Filtered(NamedTuple):
-    """What a pass keeps: of every frame the log-weight, mean and root of each regime."""
+    """Output of a filter pass: log-weight, mean and root per frame and regime."""
 
     log_weights: Array  # (F, K)
     means: Array  # (F, K, d)
     roots: Array  # (F, K, d, d)
-    news: Array  # (F,)
+    increments: Array  # (F,)
     total: Array  # (n,)
 
 
 class Smoothed(NamedTuple):
-    """The same given all frames, and of every move (f, j, k) the state that it left."""
+    """Smoothed moments per frame and regime, and per transition (f, j, k) those of the previous state."""
 
     share: Array  # (F, K)
     means: Array  # (F, K, d)
@@ -84,7 +84,7 @@ class Smoothed(NamedTuple):
 
 
 class SwitchingStates(NamedTuple):
-    """Of every frame the regimes (T, K), the mean (T, d) and covariance (T, d, d) of the state; and log p of all.
+    """Regime probabilities (T, K), mean (T, d) and covariance (T, d, d) of the state, and the log-likelihood.
 
     Of many sequences all but log_prob (n,) are Ragged. All of it is approximate, see `SwitchingLinearGaussian`.
     """
@@ -104,28 +104,38 @@ def switched(model: Any, y: Any, inputs: Any = None, mask: Array | None = None) 
 
 
 def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
-    """One filter pass: interacting models, or with `both` all pairs of regimes (generalized pseudo-Bayes)."""
+    """Forward pass: IMM, or with `both` all pairs of regimes (generalized pseudo-Bayes, GPB2)."""
     from likely.statespace.linear import _loops as kalman
 
     F, (K, d) = len(s.each[0].y), stack.m.shape
     kept = Filtered(np.full((F, K), -np.inf), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.empty(F),
                     np.empty(len(s.offsets) - 1))  # fmt: skip
     kalman.switch_pass(
-        stack.P, stack.A, stack.N, stack.C, stack.R, s.push, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
+        stack.P, stack.A, stack.N, stack.C, stack.R, s.intercept, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
         stack.log_initial, stack.m, stack.U, both, *kept,
     )  # fmt: skip
     return kept
 
 
 def backward(stack: Stack, s: Switched, kept: Filtered) -> Smoothed:
-    """Expectation correction over a filter pass (Barber 2006): z_t is weighed by what it foresaw of x_{t+1}."""
+    """Backward pass by expectation correction (Barber 2006): z_t is weighted by its predictive density of x_{t+1}."""
     from likely.statespace.linear import _loops as kalman
 
     F, K, d = kept.means.shape
     out = Smoothed(np.zeros((F, K)), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.zeros((F, K, K)),
                    np.zeros((F * K * K, d)), np.zeros((F * K * K, d, d)), np.zeros((F * K * K, d, d)))  # fmt: skip
     kalman.switch_back(
-        stack.P, stack.A, stack.N, s.push, s.step, F * s.step, s.offsets, kept.log_weights, kept.means, kept.roots, *out
+        stack.P,
+        stack.A,
+        stack.N,
+        s.intercept,
+        s.step,
+        F * s.step,
+        s.offsets,
+        kept.log_weights,
+        kept.means,
+        kept.roots,
+        *out,
     )
     pairs = (F, K, K, d)
     left_cov, lag = out.left_cov.reshape(*pairs, d), out.lag.reshape(*pairs, d)
@@ -133,7 +143,7 @@ def backward(stack: Stack, s: Switched, kept: Filtered) -> Smoothed:
 
 
 def moments(share: Array, means: Array, roots: Array) -> tuple[Array, Array]:
-    """Mean (F, d) and covariance (F, d, d) of the state, whatever the regime."""
+    """Mean (F, d) and covariance (F, d, d) of the state, averaged over regimes."""
     mean = np.einsum("fk,fkd->fd", share, means)
     off = means - mean[:, None]
     inside = np.sqrt(share)[:, :, None, None] * roots
@@ -152,7 +162,7 @@ def states(model: Any, y: Any, inputs: Any, both: bool, smooths: bool) -> Switch
         share, means, roots = found[:3] if found else (np.exp(kept.log_weights), kept.means, kept.roots)
         return share, *moments(share, means, roots), kept.total
 
-    found = in_parts(part, series, model)
+    found = map_parts(part, series, model)
     share, mean, cov, total = (np.concatenate(column) for column in zip(*found, strict=True))
     if is_one(y):
         return SwitchingStates(share, mean, cov, float(total[0]))
@@ -160,9 +170,9 @@ def states(model: Any, y: Any, inputs: Any, both: bool, smooths: bool) -> Switch
     return SwitchingStates(a, b, c, total)
 
 
-def in_parts(f: Any, series: Switched, model: Any) -> list[Any]:
-    """f of sequences a … b − 1, in parts whose pairs of regimes fit into memory, in threads."""
+def map_parts(f: Any, series: Switched, model: Any) -> list[Any]:
+    """f of ranges [a, b) of sequences, in parts whose pairs of regimes fit into memory, in threads."""
     frames = max(2**24 // (model.n_regimes * (model.states + 1)) ** 2, 256)
-    parts = parts_of(series.offsets, frames) or [(0, 0)]
+    parts = split_sequences(series.offsets, frames) or [(0, 0)]
     with one_blas_thread():
         return list(ordered_map(f, parts, cores()))

@@ -1,4 +1,4 @@
-"""A switching linear model: a Kalman model whose matrices are chosen by a hidden Markov chain."""
+"""Switching linear-Gaussian model (jump Markov linear system): the regime is a hidden Markov chain."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ ME = "SwitchingLinearGaussian"
 
 @dataclass(frozen=True, eq=False)
 class SwitchingLinearGaussian(Distribution):
-    """z_t ~ P(z_t | z_{t−1}),  x_t = A(z_t) x_{t−1} + F(z_t) u_t + w_t,  y_t = C(z_t) x_t + G(z_t) u_t + v_t.
+    """Switching linear-Gaussian model, or jump Markov linear system (de Freitas 12): the regime z_t is a Markov chain.
 
-    The jump Markov linear model (de Freitas 12). `regimes` are `LinearGaussian` of the same widths, constant in time;
-    the first state is drawn from the start of whichever regime is first. `transition` (K, K) are P, rows add up to one;
-    `initial` (K,) are p(z_0); None: the distribution to which moves settle if every regime returns again and again,
-    else all regimes alike.
+    z_t ~ P(z_t | z_{t−1}), x_t = A(z_t) x_{t−1} + F(z_t) u_t + w_t, y_t = C(z_t) x_t + G(z_t) u_t + v_t. `regimes` are
+    `LinearGaussian` of the same dimensions, constant in time; the initial state has the initial distribution of the
+    first regime. `transition` (K, K) is P, rows add up to one; `initial` (K,) is p(z_0); None: the stationary
+    distribution if every regime is recurrent, else the uniform one.
 
-    The exact posterior has Kᵗ parts. `exact` enumerates them for short sequences; everything else keeps one Gaussian
-    a regime (generalized pseudo-Bayes of order 2, `filter` and `log_prob`; expectation correction, `smooth`), which is
-    an approximation, and `smooth` a somewhat too confident one. `log_prob` is the log of a proper density of sequences,
-    near the model's; it is exact for one regime and for the first two frames. `RaoBlackwellizedFilter` gives unbiased
-    evidence.
+    The exact posterior is a mixture of Kᵗ Gaussians. `exact` enumerates them for short sequences; everything else keeps
+    one Gaussian per regime (generalized pseudo-Bayes of order 2 in `filter` and `log_prob`; expectation correction in
+    `smooth`), which is an approximation, in `smooth` with slightly too small variances. `log_prob` is the log of a
+    proper density of sequences, close to the model's; it is exact for one regime and for the first two frames.
+    `RaoBlackwellizedFilter` gives an unbiased estimate of the evidence.
 
-    Either all regimes should foresee a frame with some error, or all without: a regime without any noise gives it a
-    probability where the others give a density, the two are no common measure, and a warning says so.
+    Either all regimes should predict observations with some error, or none: a regime without any noise has no density
+    with respect to the same measure as the others, and there is a warning.
 
     >>> import likely as lk
     >>> quiet, wild = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
@@ -63,11 +63,13 @@ class SwitchingLinearGaussian(Distribution):
         transition = np.atleast_2d(parameter(self.transition, ME, "transition"))
         K = len(regimes)
         if transition.shape != (K, K):
-            raise ShapeError(sentence(ME, f"moves must have shape ({K}, {K}), a row per regime", transition.shape))
+            raise ShapeError(
+                sentence(ME, f"transition must have shape ({K}, {K}), one row per regime", transition.shape)
+            )
         _refuse_no_distribution(transition, "every row of moves")
         initial = settled_distribution(transition) if self.initial is None else parameter(self.initial, ME, "initial")
         if initial.shape != (K,):
-            raise ShapeError(sentence(ME, f"starts must have shape ({K},)", initial.shape))
+            raise ShapeError(sentence(ME, f"initial must have shape ({K},)", initial.shape))
         _refuse_no_distribution(initial[None], "initial")
         self._set(regimes=regimes, transition=transition, initial=initial)
 
@@ -75,7 +77,7 @@ class SwitchingLinearGaussian(Distribution):
     def started(
         cls, regimes: Any, transition: Any, mean: Any, covariance: Any, initial: Any = None
     ) -> SwitchingLinearGaussian:
-        """The same for regimes of which only moves and observations matter: all share this initial distribution.
+        """A switching model whose regimes all share this initial distribution of the state.
 
         >>> import likely as lk
         >>> levels = [lk.LinearGaussian.local_level(level_variance=q, observation_variance=1.0) for q in (0.01, 9.0)]
@@ -110,12 +112,12 @@ class SwitchingLinearGaussian(Distribution):
 
     @property
     def states(self) -> int:
-        """Number of entries d of the state."""
+        """Dimension d of the state."""
         return self.regimes[0].states
 
     @property
     def dim(self) -> int:
-        """Number of columns p of a frame."""
+        """Number of observed columns p."""
         return self.regimes[0].dim
 
     @property
@@ -125,18 +127,18 @@ class SwitchingLinearGaussian(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the regimes, and of every regime's ways on, and of the beginning, all but one."""
+        """Number of parameters: those of the regimes, and the free transition and initial probabilities."""
         ways = int(np.maximum((self.transition > 0).sum(axis=1) - 1, 0).sum() + (self.initial > 0).sum() - 1)
         return sum(m.n_parameters for m in self.regimes) + ways
 
     @property
     def smallest_eigenvalue(self) -> float:
-        """The least variance of noise and observation in any direction of any regime."""
+        """Smallest eigenvalue of the process and observation covariances of all regimes."""
         return min(m.smallest_eigenvalue for m in self.regimes)
 
     @cached_property
     def stack(self) -> Stack:
-        """All regimes side by side, as the loops take them."""
+        """Matrices of all regimes stacked, as the compiled loops take them."""
         each = [m.matrices for m in self.regimes]
         A, N, C, R = (np.concatenate([m[i] for m in each]) for i in range(4))
         m, U = (np.stack([m[i] for m in each]) for i in (4, 5))
@@ -144,44 +146,44 @@ class SwitchingLinearGaussian(Distribution):
 
     @cached_property
     def incomparable(self) -> str:
-        """What is said where one regime foresees observations exactly and another does not; "" where none does."""
+        """Warning if one regime predicts observations exactly and another does not; else ""."""
         with np.errstate(all="ignore"):
             return incomparable(self.regimes)
 
     @cached_property
     def log_transition(self) -> Array:
-        """log P (K, K)."""
+        """Logarithm of the transition matrix (K, K)."""
         return _logs(self.transition)
 
     # ---------------------------------------------------------------- density
 
     def log_prob(self, y: Any, inputs: Any = None) -> Array:
-        """log p(y) of each sequence (n,), by generalized pseudo-Bayes: approximate, see above."""
+        """Approximate log-likelihood log p(y) per sequence (n,), by generalized pseudo-Bayes."""
         seqs = Ragged.of(y)
         out = self._gpb2.log_prob(seqs, inputs)
         return out.astype(np.float32) if seqs.dtype == np.float32 else out
 
     def sample(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> Ragged:
-        """n sequences of observations of the given `length`, a number or one each."""
+        """Draw n sequences of observations of the given `length`, one number or one per sequence."""
         return simulate(self, n, rng, length, inputs)[2]
 
     def simulate(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> tuple[Ragged, Ragged, Ragged]:
-        """Regimes, states and observations of n sequences."""
+        """Draw regimes, states and observations of n sequences."""
         return simulate(self, n, rng, length, inputs)
 
-    # ------------------------------------------------------ what was the regime
+    # ------------------------------------------------------ regimes and states
 
     def filter(self, y: Any, inputs: Any = None, method: str = "gpb2") -> SwitchingStates:
-        """p(z_t, x_t | y_0 … y_t) of every frame, approximately: all pairs of regimes ("gpb2"), or "imm"."""
+        """Approximate filter p(z_t, x_t | y_0 … y_t): all pairs of regimes ("gpb2"), or "imm"."""
         both = IMMFilter(self, method)._both
         return passes.states(self, y, inputs, both, smooths=False)
 
     def smooth(self, y: Any, inputs: Any = None) -> SwitchingStates:
-        """p(z_t, x_t | all frames), approximately (Barber 2006)."""
+        """Approximate smoother p(z_t, x_t | all frames) by expectation correction (Barber 2006)."""
         return passes.states(self, y, inputs, both=True, smooths=True)
 
     def exact(self, y: Any, inputs: Any = None) -> ExactSwitching:
-        """All Kᵀ paths of one short sequence: regimes, states and evidence without approximation, the oracle."""
+        """Exact regimes, states and evidence of one short sequence, by enumeration of all Kᵀ paths."""
         return enumerated(self, y, inputs)
 
     # ----------------------------------------------------------------- filter
@@ -191,30 +193,30 @@ class SwitchingLinearGaussian(Distribution):
         return IMMFilter(self, "gpb2")
 
     def initial_belief(self) -> SwitchingBelief:
-        """The first state and regime, before any frame."""
+        """Belief of the initial state and regime, before any observation."""
         return self._gpb2.initial_belief()
 
     def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
-        """State and regime one frame on, before that frame is seen."""
+        """Prediction step: the belief one frame later, before its observation."""
         return self._gpb2.predict(belief, inputs)
 
     def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
-        """State and regime once a frame y is seen, and the approximate log p(y | all before)."""
+        """Update step: the belief given a frame y too, and the approximate log p(y | earlier frames)."""
         return self._gpb2.update(belief, y, inputs)
 
     def frame(self, y: Any, inputs: Any = None) -> Array:
-        """One frame as each regime sees it (K, p): without what inputs add to it."""
+        """One frame minus the effect of inputs, per regime (K, p)."""
         row = self.regimes[0]._frame(y)
         if all(m.feedthrough is None for m in self.regimes):
             return np.repeat(row, self.n_regimes, axis=0)
         each = [row if m.feedthrough is None else row - m._input(inputs) @ m.feedthrough.T for m in self.regimes]
         return np.concatenate(each)
 
-    def push(self, inputs: Any = None) -> Array:
-        """What inputs of one frame add to the state in each regime (K, d)."""
+    def intercept(self, inputs: Any = None) -> Array:
+        """State intercept, the effect of the inputs of one frame on the state, per regime (K, d)."""
         if all(m.control is None for m in self.regimes):
             return np.zeros((self.n_regimes, self.states))
-        return np.concatenate([m._push(inputs, 0) for m in self.regimes])
+        return np.concatenate([m._intercept(inputs, 0) for m in self.regimes])
 
     # --------------------------------------------------------------- learning
 
@@ -222,27 +224,27 @@ class SwitchingLinearGaussian(Distribution):
     takes_parts = True
 
     def collect(self, y: Any, weight: Any = None, log_mask: Any = None, inputs: Any = None) -> SwitchingStats:
-        """Expected moments of each regime and counts of moves, by `smooth`: an approximate E-step.
+        """Approximate E-step by `smooth`: expected statistics per regime and transition counts.
 
         `given` are regimes that are known: one per frame, −1 where not. Where all are, the E-step is exact.
         """
-        return learning.collected(self, y, weight, log_mask, inputs)
+        return learning.e_step(self, y, weight, log_mask, inputs)
 
     def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLinearGaussian:
-        """The model that explains these moments best, all but its first state; `SwitchingLearner` learns parts."""
-        return learning.refitted(self, stats, prior, learning.structures(self))
+        """M-step for all parameters but the initial state; `SwitchingLearner` learns some of them."""
+        return learning.m_step(self, stats, prior, learning.structures(self))
 
     def objective(self, stats: SwitchingStats, prior: Any = None) -> float:
-        """The approximate log p(y) at the model that looked, plus the log prior."""
+        """Approximate EM objective: log p(y) at the model of the E-step, plus the log prior."""
         return learning.objective(self, stats, prior)
 
     def weak_prior(self, stats: SwitchingStats) -> Any:
-        """One frame's worth of what the first pass saw for each regime, and one move from each."""
+        """Weak prior: the statistics of one average frame per regime, and one transition from each."""
         return learning.weak_prior(self, stats)
 
 
 def settled_distribution(transition: Array) -> Array:
-    """The stationary distribution of a chain in which every regime returns again and again, else all alike.
+    """Stationary distribution of the chain if every regime is recurrent, else the uniform one.
 
     >>> settled_distribution(np.array([[0.9, 0.1], [0.3, 0.7]])).round(6).tolist()
     [0.75, 0.25]
@@ -277,15 +279,15 @@ def _refuse_unlike(regimes: tuple[Any, ...]) -> None:
         if not isinstance(m, LinearGaussian):
             raise DomainError(sentence(ME, f"regime {k} must be a LinearGaussian", type(m).__name__))
         if m.length is not None:
-            remedy = "make what changes another regime, or an input"
+            remedy = "use another regime, or an input, for what changes"
             got = f"matrices for {m.length} frames"
             raise DomainError(sentence(ME, f"regime {k} must not change with time", got, remedy))
         if m.diffuse is not None:
-            expected = f"regime {k} must say where its state begins"
+            expected = f"regime {k} must have a proper initial distribution"
             started = "SwitchingLinearGaussian.started(regimes, moves, mean, covariance)"
             remedy = f"use {started}, with a covariance of your choice"
-            raise DomainError(sentence(ME, expected, "a diffuse start", remedy))
+            raise DomainError(sentence(ME, expected, "a diffuse one", remedy))
     widths = {(m.states, m.dim, m.n_inputs) for m in regimes}
     if len(widths) > 1:
-        expected = "all regimes must have as many states, columns and inputs"
+        expected = "all regimes must have the same numbers of states, columns and inputs"
         raise ShapeError(sentence(ME, expected, sorted(widths)))

@@ -1,4 +1,4 @@
-"""Drawing from a switching model: the chain chooses a regime, the regime moves the state, the state is observed."""
+"""Simulation of switching linear-Gaussian models: regimes, states and observations."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index
 from likely.core.ragged import Ragged
 from likely.hmm.decoding import whole
-from likely.statespace.linear.linear_simulation import _driven
+from likely.statespace.linear.linear_simulation import _inputs_and_lengths
 
 ME = "SwitchingLinearGaussian"
 
 
 def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged, Ragged]:
-    """Regimes, states and observations of n sequences; all of them advance together."""
+    """Draw regimes, states and observations of n sequences, frame by frame for all of them."""
     n = whole(n, 0, f"{ME}.sample", "n")
-    u, lengths = _driven(model.regimes[0], n, length, inputs)
+    u, lengths = _inputs_and_lengths(model.regimes[0], n, length, inputs)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     F = int(offsets[-1])
     z, x, y = np.zeros(F, np.int64), np.empty((F, model.states)), np.empty((F, model.dim))

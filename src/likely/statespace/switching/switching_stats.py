@@ -1,4 +1,4 @@
-"""What learning a switching model adds up: moments of each regime, and how often each begins and follows another."""
+"""Expected sufficient statistics of a switching model: `LinearStats` per regime and transition counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from likely.statespace.linear.linear_stats import LinearStats
 
 @dataclass(frozen=True, eq=False)
 class SwitchingStats(Addable, Value):
-    """`LinearStats` of each regime, weighted by its posterior, and expected counts of starts and moves.
+    """Expected sufficient statistics: `LinearStats` per regime, weighted by its posterior, and expected counts.
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
@@ -24,10 +24,10 @@ class SwitchingStats(Addable, Value):
     """
 
     regimes: tuple[LinearStats, ...]
-    initial: Array  # (K,)
-    transition: Array  # (K, K)
-    counts: Array  # (K,): frames in each regime
-    entropy: Array  # (): of all that is hidden
+    initial: Array  # (K,): expected counts of initial regimes
+    transition: Array  # (K, K): expected counts of transitions
+    counts: Array  # (K,): expected frames per regime
+    entropy: Array  # (): of the posterior of regimes and states
 
     complete = False
     unit = "frame"
@@ -39,7 +39,7 @@ class SwitchingStats(Addable, Value):
 
     @property
     def units(self) -> float:
-        """What a gain is measured by: frames."""
+        """Number of frames, by which a gain of the objective is divided."""
         return self.total_weight
 
     def __add__(self, other: SwitchingStats) -> SwitchingStats:
