@@ -78,7 +78,7 @@ def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
 
 def _listed(x: Any) -> Any:
     a = np.asarray(x)
-    return np.asarray(x, dtype=object) if a.dtype.kind == "U" else a  # ["a", nan] would have become texts
+    return np.asarray(x, dtype=object) if a.dtype.kind == "U" else a  # ["a", nan] would become strings
 
 
 # ---------------------------------------------------------------- what is missing
@@ -438,7 +438,7 @@ def _levels_in(x: Any, missing: Mask, values: Any, probs: Array, resp: Array | N
     each = np.repeat(probs, len(at), axis=0) if resp is None else resp[at] @ probs
     level = values[each.argmax(axis=1) if rng is None else _drawn(each, rng)]
     if cells.dtype != object and (cells.dtype.kind in "US") != (np.asarray(level).dtype.kind in "USO"):
-        cells = cells.astype(object)  # a column of nothing but NaN among texts
+        cells = cells.astype(object)  # a column of nothing but NaN among strings
     cells[at] = level
     return cells.reshape(np.shape(x))
 

@@ -194,7 +194,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.route != "qr"  # to learn from
+        tags.input_tags.allow_nan = self.route != "qr"  # in fit
         return tags
 
     def _resolves_all(self, stats: Any, found: Spectrum, X: Any) -> bool:

@@ -244,7 +244,7 @@ def _summed_kl(n: float, p: float, m: float, q: float) -> float:
     low, high = _count_range(n, p)
     if high - low >= FEW:
         got, remedy = f"{n:g} and {m:g} trials", "estimate it by Monte Carlo: E[log p − log p']"
-        raise DomainError(sentence("Binomial.kl", "distributions this wide must have as many trials", got, remedy))
+        raise DomainError(sentence("Binomial.kl", "distributions this wide must have the same trials", got, remedy))
     x = np.arange(low, high + 1)
     log_p, other = log_pmf(x, n, p), log_pmf(x, m, q)
     possible = np.isfinite(log_p)

@@ -96,7 +96,7 @@ def choose_components(
     - **"bic"**: Bayesian information criterion of a fit to all rows; components without weight are not counted.
     - **"held-out"**: five-fold cross-validated log-likelihood, folds assigned by row contents; the smallest number
       within one standard error of the best is chosen.
-    - **"prior"**: the largest number is fitted with a sparse prior that removes components which do not pay for their
+    - **"prior"**: the largest number is fitted with a sparse prior that removes components not worth their
       parameters; then the smallest remaining one is removed and EM continues, down to the smallest number
       (Figueiredo and Jain 2002). The minimum message length wins; its number need not be in `numbers`.
 
