@@ -254,7 +254,7 @@ def windows() -> None:
 
 
 def rings() -> None:
-    """What model-free densities decide about a ring and what lies inside of it."""
+    """What nonparametric densities decide about a ring and what lies inside of it."""
     rng = np.random.default_rng(1)
     y = np.arange(400) % 2
     angle = rng.uniform(0, 2 * np.pi, 400)
@@ -271,7 +271,7 @@ def rings() -> None:
             decision_map(lk.BayesClassifier(density).fit(X, y), X, y, ax=ax, steps=200)
             ax.set(title=name, xlabel="", ylabel="", aspect="equal")
             ax.get_legend().remove()
-        figure.savefig(STATIC / "model-free.png", dpi=130)
+        figure.savefig(STATIC / "nonparametric.png", dpi=130)
 
 
 def symptoms(n: int = 600) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -646,7 +646,7 @@ def report() -> None:
         costs = "action,Barolo,Grignolino,Barbera\nBarolo,0,1,9\nGrignolino,5,0,1\nBarbera,1,1,0\n"
         Path(folder, "cost.csv").write_text(costs, encoding="utf-8")
         pl.DataFrame(X, schema=names).with_columns(pl.Series("cultivar", y.tolist())).write_csv(f"{folder}/wine.csv")
-        command = "fit wine.csv --target cultivar --cost cost.csv --reject-cost 0.3 --no-rivals --report r.html --quiet"
+        command = "fit wine.csv --target cultivar --cost cost.csv --reject-cost 0.3 --no-baselines --report r.html --quiet"
         subprocess.run([sys.executable, "-m", "likely", *command.split()], cwd=folder, check=True)
         page = Path(folder, "r.html").read_text(encoding="utf-8")
         hidden = "section:not(#plane){display:none}section#plane{border:0}nav{display:none}"

@@ -130,7 +130,7 @@ def test_mixed_tables_name_what_is_set_aside(mixed_folder):
 
 @pytest.mark.slow
 def test_one_list_of_models_serves_every_table(tmp_path):
-    models = ("--models", "naive-bayes,pooled,neighbors", "--no-rivals", "-o", tmp_path / "m.likely", "--json")
+    models = ("--models", "naive-bayes,pooled,neighbors", "--no-baselines", "-o", tmp_path / "m.likely", "--json")
     numbers = run("fit", write(wine_frame(), tmp_path / "w.csv"), "--target", "class", *models)
     mixed = run("fit", write(mixed_frame(), tmp_path / "t.csv"), "--target", "sick", *models)
     assert {line["key"] for line in json.loads(numbers.stdout)["leaderboard"]} == {"diagonal", "pooled", "neighbors"}
@@ -161,7 +161,7 @@ def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(
     lump = rng.integers(0, 4, 240)
     frame = pl.DataFrame({"a": 10.0 * lump + rng.normal(size=240), "b": rng.normal(size=240),
                           "y": np.where(lump % 2, "odd", "even")})  # fmt: skip
-    shared = ("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-rivals", "--json", "-o", tmp_path / "m")
+    shared = ("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-baselines", "--json", "-o", tmp_path / "m")
     told = json.loads(run(*shared, "--models", "pooled,full,mixture-diagonal-2,mixture-full-2").stdout)
     assert told["chosen"].startswith("mixture-") and told["what"].startswith("Each class of")
     model = lk.load(tmp_path / "m")
@@ -259,7 +259,7 @@ def test_a_class_with_one_row_is_named(tmp_path):
 def test_a_useless_table_is_called_so(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "y": rng.choice(["u", "v"], 200)})
-    done = run("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-rivals", "-o", tmp_path / "m",
+    done = run("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-baselines", "-o", tmp_path / "m",
                "--models", "frequencies,diagonal,full", "--report", tmp_path / "r.html")  # fmt: skip
     assert done.exit_code == 0 and "the columns say little of the target" in done.stderr
     assert lk.load(tmp_path / "m").predict(frame).shape == (200,)
@@ -343,7 +343,7 @@ def test_an_interrupt_ends_quietly_and_leaves_nothing(wine_folder, tmp_path):
 def test_the_command_can_be_given_again():
     job = Job(("a b.csv",), "y", missing=("?!",), kinds={"x": "real"}, cv=3, rivals=False, seed=7, out="m")
     assert job.command == (
-        "likely fit 'a b.csv' --target y --cv 3 --missing '?!' --as x=real -o m --seed 7 --no-rivals"
+        "likely fit 'a b.csv' --target y --cv 3 --missing '?!' --as x=real -o m --seed 7 --no-baselines"
     )
 
 
@@ -360,7 +360,7 @@ def test_a_table_of_thousands_of_columns_can_be_saved(tmp_path):
     frame = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("y", ["a", "b"] * 6))
     frame.write_csv(tmp_path / "w.csv")
     out = tmp_path / "w.likely"
-    done = run("fit", tmp_path / "w.csv", "--target", "y", "--models", "diagonal", "--no-rivals", "--cv", 2, "-o", out)
+    done = run("fit", tmp_path / "w.csv", "--target", "y", "--models", "diagonal", "--no-baselines", "--cv", 2, "-o", out)
     assert done.exit_code == 0, done.stderr
     again = lk.load(out)
     assert list(again.schema) == names and again.predict(frame).shape == (12,)

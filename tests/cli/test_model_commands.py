@@ -219,7 +219,7 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
 )  # fmt: skip
 def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, held):
     table = write(wine_frame(), tmp_path / "t.csv")
-    done = run("fit", table, "--target", "class", "--models", key, "--no-rivals", "-o", tmp_path / "m.likely")
+    done = run("fit", table, "--target", "class", "--models", key, "--no-baselines", "-o", tmp_path / "m.likely")
     assert done.exit_code == 0, done.stderr
     text = run("card", tmp_path / "m.likely").stdout
     assert words in text and ("The model file holds" in text) == (held is not None)

@@ -126,7 +126,7 @@ def test_a_classifier_and_a_cluster_model_watch_too(tmp_path):
     frame = ordinary(300, 2).with_columns(y=pl.Series(["u", "v"] * 150))
     table = write(frame, tmp_path / "t.csv")
     run("fit", table, "--target", "y", "--models", "naive-bayes", "-q", "-o", tmp_path / "c.likely")
-    run("cluster", table, "--components", 2, "--n-init", 1, "--ignore", "y", "-q", "-o", tmp_path / "o.csv",
+    run("cluster", table, "--n-components", 2, "--n-init", 1, "--ignore", "y", "-q", "-o", tmp_path / "o.csv",
         "--model", tmp_path / "k.likely")  # fmt: skip
     for model in ("c.likely", "k.likely"):
         done = run("novelty", "-", "--model", tmp_path / model, stdin=ODD)

@@ -118,7 +118,7 @@ NAMES: dict[str, str] = {  # of all models, the same for every table → what a 
     **{key: "columns of numbers, and enough rows of each class for its parameters" for key, *_ in MIXTURES},
     "parzen": "columns of numbers, and some rows of each class for each",
     "neighbors": "numbers alone, and two rows of each class",
-    **dict.fromkeys(("boosting", "forest", "logistic"), "--rivals"),
+    **dict.fromkeys(("boosting", "forest", "logistic"), "--baselines"),
 }
 ROWS_A_PARAMETER = 2  # that a class must have for each number that its mixture learns; fewer only learn the noise
 WORK = (

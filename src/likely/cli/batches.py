@@ -1,4 +1,4 @@
-"""A table larger than memory, a piece at a time: whoever decides row by row need not hold them all."""
+"""Reading of tables in batches, for files larger than memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`likely decode`: sequences in, the states of their frames out, or the class of each."""
+"""`likely decode`: the states of sequences (Viterbi, posterior, filter), or their classes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Examples:
   likely decode model.likely walks.csv -o states.csv
   likely decode model.likely walks.csv --path filter --proba
   likely decode gaits.likely new.csv --reject-below 0.9
-  likely decode digits.likely number.wav --each word
+  likely decode digits.likely number.wav --per word
   tail -n 500 log.csv | likely decode model.likely -
-Columns for a hidden Markov model: sequence, frame (from 0), the time where
-there is one, state and its probability; with --each sequence one line for each: its log-probability, that
-of the best path, and the path.
+Columns for a hidden Markov model: sequence, frame (from 0), time if there is
+one, state and its posterior probability; with --per sequence: log-likelihood,
+log-probability of the Viterbi path, and the path.
 Columns for a classifier: sequence, decision (a class, a further action, REJECT
-or NOVEL), expected cost, p(class), log_prob and the reason of a refusal, or
-that the costs decided for another class than the most probable one.
-Columns for sounds: file and words, log_prob; with --each word the seconds in
-which each lies, from the beginning of the sound, and its confidence; with
---single the decision about the one word, its probability and the reason.
+or NOVEL), expected cost, p(class), log_prob, and the reason if the sequence was
+rejected or if costs led to a class other than the most probable one.
+Columns for sounds: file, words, log_prob; with --per word start and end of each
+word in seconds, and its confidence; with --single the decision about the one
+word, its probability and the reason.
 """
 
 PATHS = ("viterbi", "posterior", "filter")
@@ -37,34 +37,37 @@ RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
-@click.option("--id", "id", metavar="COL", help="Whose frame a row is.  [as in training]")
-@click.option("--time", metavar="COL", help="The column that orders frames.  [as in training]")
+@click.option("--id", "id", metavar="COL", help="Column with the sequence ID of each row.  [as in training]")
+@click.option("--time", metavar="COL", help="Column that orders the frames.  [as in training]")
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="Columns that stand for the model's, in its order; repeatable.  [by name]")  # fmt: skip
+              help="Input columns to use for the model's columns, in its order; repeatable.  [by name]")  # fmt: skip
 @click.option(
     "--path",
     type=click.Choice(PATHS),
-    help="States by the best path, by their probability given all frames, or given those so far.  [viterbi]",
+    help="Viterbi path, smoothed posterior of each frame, or filtered posterior.  [viterbi]",
 )
 @click.option(
-    "--each",
+    "--per",
+    "each",
     type=click.Choice(["frame", "sequence", "word"]),
-    help="What a line is.  [frame; classes and sounds: sequence]",
+    help="One output line per frame, sequence or word.  [frame; classifiers and sounds: sequence]",
 )
-@click.option("--proba", is_flag=True, help="With the probability of each state (of each class it is always there).")
-@click.option("--single", is_flag=True, help="Each sound is one word: decide which, or refuse.")
+@click.option(
+    "--proba", is_flag=True, help="Add the posterior probability of each state (classifiers always write p(class))."
+)
+@click.option("--single", is_flag=True, help="Isolated words: classify each sound as one word, or reject it.")
 @options.deciding
-@click.option("--format", "format_", metavar="NAME", help="What the files are, where their ending does not say.")
-@click.option("--missing", multiple=True, metavar="TOKEN", help="A further word for a missing cell; repeatable.")
-@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+@click.option("--format", "format_", metavar="NAME", help="File format, if the file extension does not tell it.")
+@click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
+@click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **told: Any) -> None:
-    """Find the states of frames with a hidden Markov model, or the classes of sequences with a classifier.
+    """Decode the states of sequences with a hidden Markov model, or classify sequences with a classifier.
 
-    MODEL is what `likely fit --sequences` wrote, or a model saved from Python. The columns of the files go by name. A
-    word that training never saw counts as missing. A sequence that the model holds for impossible keeps its line,
-    without a state. For a recognizer of speech (`lk.SpokenWords`) the files are sounds (WAV) or folders of these, and
-    their words are written.
+    MODEL is a model file of `likely fit --sequences`, or a model saved from Python. Columns are matched by name. A
+    category that did not occur in training counts as missing. A sequence of probability zero keeps its line, without
+    a state. For a speech recognizer (`lk.SpokenWords`) the files are WAV files or folders of them, and the recognized
+    words are written.
     """
     check_outputs({"-o": out}, (model, *files, told["cost"], told["class_prior"]))
     text = decoded(model, files, told, Console(quiet))
@@ -76,7 +79,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
 
 
 def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Console) -> str:
-    """What is written, whatever the model."""
+    """The output lines, for any model."""
     from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, read_for, spooled
     from likely.cli.fitting.sound_folders import sounds_in
@@ -100,16 +103,16 @@ def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Cons
 
 
 def _no_states(told: dict[str, Any]) -> None:
-    flag = "--path" if told["path"] else "--each frame" if told["each"] == "frame" else None
+    flag = "--path" if told["path"] else "--per frame" if told["each"] == "frame" else None
     if flag is not None:
-        raise click.UsageError(f"{flag} is for states: this file holds a classifier, which decides about sequences.")
+        raise click.UsageError(f"{flag} is for states: this file holds a classifier of whole sequences.")
 
 
 def _no_decisions(told: dict[str, Any]) -> None:
     for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
         if told[name] is not None:
             raise click.UsageError(
-                f"--{name.replace('_', '-')} is for classifiers: this file holds one chain of states."
+                f"--{name.replace('_', '-')} is for classifiers: this file holds a single hidden Markov model."
             )
 
 
@@ -117,7 +120,7 @@ def _no_decisions(told: dict[str, Any]) -> None:
 
 
 def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
-    """A line for each sequence: what is decided, at which cost, and why it was refused."""
+    """One line per sequence: decision, expected cost, and why it was rejected."""
     import polars as pl
 
     done = model.decide(found, full=True, **_rules_of(model, told))
@@ -137,7 +140,7 @@ def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
 
 
 def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, talk: Console) -> str:
-    """A line for each frame, or for each sequence."""
+    """One line per frame, or per sequence."""
     import numpy as np
 
     rows, strange = model.known(found)
@@ -154,7 +157,7 @@ def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: 
 
 
 def unknown_words(model: Any, found: Any, rows: Any) -> str:
-    """The words of frames that became missing because training never saw them."""
+    """Categories that did not occur in training and count as missing."""
     from likely.automl.sequence_models import cells_lost
     from likely.cli.fitting.sequence_input import listed
 
@@ -192,8 +195,8 @@ def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Console) -> Non
     if able.any():
         rate = float(logs[able].sum() / max(found.x.lengths[able].sum(), 1))
         talk(f"log-probability: {rate:.4f} nats per frame")
-    _tell_of(found.ids[~able], "impossible under the model, left without states", talk)
-    _tell_of(found.ids[strange], f"with what training never saw, {words}, which counts as missing", talk)
+    _tell_of(found.ids[~able], "have probability zero under the model and get no states", talk)
+    _tell_of(found.ids[strange], f"with categories not seen in training, {words}, which count as missing", talk)
 
 
 def _tell_of(ids: Any, words: str, talk: Console) -> None:
@@ -220,7 +223,7 @@ def _by_frame(ids: list[str], rows: Any, when: dict[str, Any], names: Any, state
 
 
 def _apart(name: str) -> str:
-    """A column of the input beside ours."""
+    """Name of an input column that differs from the output columns."""
     return f"input {name}" if name in ("sequence", "frame", "state", "probability") else name
 
 
@@ -238,7 +241,7 @@ def _by_sequence(ids: list[str], rows: Any, logs: Any, best: Any, names: Any) ->
 
 
 def runs_of(names: list[Any]) -> str | None:
-    """A path in words: each state with the number of frames that it lasts.
+    """Run-length form of a path: each state with its number of frames.
 
     >>> runs_of(["calm", "calm", "storm"])
     'calm×2 storm×1'
@@ -254,7 +257,7 @@ def runs_of(names: list[Any]) -> str | None:
 
 
 def _spoken(model: Any, files: tuple[str, ...], told: dict[str, Any]) -> str:
-    """Words of each sound: one a file, decided about like any class, or as many as were said."""
+    """Words of each sound: isolated words, classified, or connected words, decoded."""
     import polars as pl
 
     _no_tables(told)
@@ -275,7 +278,7 @@ def _spoken(model: Any, files: tuple[str, ...], told: dict[str, Any]) -> str:
 
 
 def _words_csv(files: tuple[str, ...], said: list[Any]) -> str:
-    """A line for each word, with the seconds in which it lies and how sure one may be of it."""
+    """One line per word, with its start and end in seconds and its confidence."""
     import polars as pl
 
     rows = [
@@ -296,23 +299,23 @@ def _words_csv(files: tuple[str, ...], said: list[Any]) -> str:
 def _no_tables(told: dict[str, Any]) -> None:
     for name in ("id", "time", "columns", "path", "proba"):
         if told[name]:
-            raise click.UsageError(f"--{name} is for tables of frames: this file holds a recognizer of speech.")
+            raise click.UsageError(f"--{name} is for tables of frames: this file holds a speech recognizer.")
     if told["each"] == "frame":
-        raise click.UsageError("--each frame is for states: of sounds there are --each sequence and --each word.")
+        raise click.UsageError("--per frame is for states: sounds have --per sequence and --per word.")
     if not told["single"]:
         for name in RULES:
             if told[name] is not None:
-                raise click.UsageError(f"--{name.replace('_', '-')} decides about single words: add --single.")
+                raise click.UsageError(f"--{name.replace('_', '-')} is for isolated words: add --single.")
 
 
 def _no_sounds(told: dict[str, Any]) -> None:
     if told["single"] or told["each"] == "word":
-        flag = "--single" if told["single"] else "--each word"
-        raise click.UsageError(f"{flag} is for sounds: this file holds no recognizer of speech.")
+        flag = "--single" if told["single"] else "--per word"
+        raise click.UsageError(f"{flag} is for sounds: this file holds no speech recognizer.")
 
 
 def _rules_of(model: Any, told: dict[str, Any]) -> dict[str, Any]:
-    """The options that say how to decide, as `decide` takes them."""
+    """The options of the decision rule, as `decide` takes them."""
     from likely.cli.predict import decision_rules
 
     return decision_rules(model, {name: told[name] for name in RULES})

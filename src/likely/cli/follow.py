@@ -1,4 +1,4 @@
-"""`likely follow`: observations come in line by line, and what a model believes goes out, line by line, at once."""
+"""`likely follow`: online filtering of a stream, one line of output per observation."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   tail -n +1 -f log.csv | likely follow model.likely
-  likely follow model.likely log.csv --time t --keep live.likely -o beliefs.csv
+  likely follow model.likely log.csv --time t --checkpoint live.likely -o beliefs.csv
   sensor | likely follow model.likely - --fault broken --miss-cost 100
   sensor | likely follow model.likely - --false-alarm-every 10000 --json
-Columns: frame (from 0), the time where there is one, state and p(state) of
-models with states, mean and sd of continuous ones, surprise in bits (-log2 of
-the probability, or density, of the line given all before), alarm where a rule
-is given. Of a fault monitor: p(fault), alarm (it decides itself), the sensor
-that speaks most and its bits; of a tracker: exists, confirmed.
-An empty cell, or a key that a JSON line leaves out, is not observed; a line
-of which the model knows no key is a bad one.
---keep promises: after a crash, with input that begins again and -o, the file
-ends with the same bytes as without the crash. Ctrl-C and a kill that can be
-heard (TERM, HUP) wait for the line at hand and keep all that was answered.
-Of a pipe that goes on, lines that were read (up to 8 KB ahead) and not yet
-kept are lost with the process; on stdout, lines after the last that was kept
-come again, with --every 1 one. While it runs, and after a crash, what changed
-last is in FILE.journal: both files belong together. An end leaves one.
+Columns: frame (from 0), time if there is one, state and p(state) for discrete
+states, mean and sd for continuous ones, surprise in bits (surprisal: -log2 of
+the predictive probability or density of the line given all lines before),
+alarm if an alarm rule is given. For a fault monitor: p(fault), alarm (by its
+own rule), the sensor with the largest contribution and its bits; for a
+tracker: exists, confirmed.
+An empty cell, or a key absent from a JSON line, is a missing value; a line
+without any column of the model is an error (see --skip-bad).
+--checkpoint: if the process is killed and restarted on the same input with -o,
+the output file ends with the same bytes as without the interruption. Ctrl-C,
+TERM and HUP finish the current line and save a checkpoint. For a pipe that
+cannot be read again, lines read (up to 8 KB ahead) after the last checkpoint
+are lost; on stdout, lines after the last checkpoint are written again. While
+the process runs, recent changes are in FILE.journal, which belongs to FILE; a
+normal end merges both into FILE.
 """
 
 FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pipe cannot
@@ -54,35 +55,38 @@ FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pip
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("file", default="-", metavar="[FILE|-]")
-@click.option(
-    "--id", "id", metavar="COL", help="Whose observation a line is; each has its own belief.  [as in training]"
-)
-@click.option("--time", metavar="COL", help="A column that is written out again.  [as in training]")
+@click.option("--id", "id", metavar="COL", help="Column with the stream ID: one filter per stream.  [as in training]")
+@click.option("--time", metavar="COL", help="Time column, repeated in the output.  [as in training]")
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="Columns that stand for the model's, in its order; repeatable.  [by name]")  # fmt: skip
+              help="Input columns to use for the model's columns, in its order; repeatable.  [by name]")  # fmt: skip
 @click.option("--fault", multiple=True, metavar="STATE,...", callback=options.names_of,
-              help="States that call for an alarm; repeatable.")  # fmt: skip
-@click.option("--miss-cost", type=click.FloatRange(0, min_open=True), help="What silence in a fault costs.  [1]")
-@click.option("--alarm-cost", type=click.FloatRange(0, min_open=True), help="What an alarm without one costs.  [1]")
+              help="States that are faults: alarm by expected cost; repeatable.")  # fmt: skip
+@click.option("--miss-cost", type=click.FloatRange(0, min_open=True), help="Cost of a missed fault.  [1]")
+@click.option("--alarm-cost", type=click.FloatRange(0, min_open=True), help="Cost of a false alarm.  [1]")
 @click.option("--false-alarm-every", type=click.FloatRange(1, min_open=True), metavar="N",
-              help="Alarm where surprise keeps beyond expectation; a false one comes in N, on average.")  # fmt: skip
-@click.option("--keep", metavar="FILE", help="Keep progress in a file, and go on from it.")
+              help="CUSUM alarm on the surprisal, with one false alarm in N lines on average.")  # fmt: skip
+@click.option("--checkpoint", "keep", metavar="FILE", help="Save progress to this file; resume from it if it exists.")
 @click.option(
-    "--every", type=click.IntRange(1), metavar="N", help="Lines between two times of keeping.  [1; of a FILE 1000]"
+    "--checkpoint-every",
+    "every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Lines between two checkpoints.  [1 for a pipe, 1000 for a FILE]",
 )
 @click.option("--replay/--continue", "replay", default=None,
-              help="Whether the input begins again with its first line.  [a FILE does, a pipe goes on]")  # fmt: skip
-@click.option("--skip-bad", is_flag=True, help="Pass over lines that cannot be used, with a word on stderr.")
-@click.option("--missing", multiple=True, metavar="TOKEN", help="A further word for a missing cell; repeatable.")
+              help="On resuming: the input starts again, or continues.  [FILE: replay; pipe: continue]")  # fmt: skip
+@click.option("--skip-bad", is_flag=True, help="Skip lines that cannot be used, with a message on stderr.")
+@click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON lines.  [CSV]")
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool, **told: Any) -> None:
-    """Follow a live feed: a line in, what the model believes out.
+    """Filter a stream online: one observation per line in, the filtered state and its surprisal out.
 
-    MODEL is a file that holds whatever can be followed: a hidden Markov model, a linear-Gaussian or a switching one.
-    Lines are CSV with a header, or JSON, one object per line. A word that training never saw is not observed by a model
-    that `likely fit` wrote; for an HMM saved from Python it is impossible: the surprise is inf, the belief passes on.
+    MODEL is a model file with a hidden Markov model, a linear-Gaussian or a switching state-space model, a fault
+    monitor or a tracker. Lines are CSV with a header, or JSON with one object per line. A category that did not occur
+    in training is a missing value for a model of `likely fit`; for an HMM saved from Python it has probability zero:
+    the surprisal is inf, and the belief state is only predicted.
     """
     _refuse_half_rules(told)
     _check_files(model, file, out, keep)
@@ -103,11 +107,11 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
 
 def _check_files(model: str, file: str, out: str | None, keep: str | None) -> None:
     if keep is not None and out is not None and is_stream(out):
-        expected = "with --keep the output must be a file, which can be cut back to what was kept"
-        raise DataError(sentence(f"-o {out}", expected, "a device or a pipe", "leave -o or --keep out"))
+        expected = "with --checkpoint the output must be a file, which can be truncated to the checkpoint"
+        raise DataError(sentence(f"-o {out}", expected, "a device or a pipe", "leave -o or --checkpoint out"))
     journal = None if keep is None else journal_of(keep)
-    outputs = {"-o": out, "--keep": keep, "--keep, its journal": journal}
-    check_outputs(outputs, (model, file), models=("--keep", "--keep, its journal"))
+    outputs = {"-o": out, "--checkpoint": keep, "the journal of --checkpoint": journal}
+    check_outputs(outputs, (model, file), models=("--checkpoint", "the journal of --checkpoint"))
 
 
 def _refuse_half_rules(told: dict[str, Any]) -> None:
@@ -115,7 +119,7 @@ def _refuse_half_rules(told: dict[str, Any]) -> None:
         raise click.UsageError("--fault and --false-alarm-every are two rules for alarms: choose one.")
     for name in ("miss_cost", "alarm_cost"):
         if told[name] is not None and not told["fault"]:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs the states of a fault: --fault STATE.")
+            raise click.UsageError(f"--{name.replace('_', '-')} needs the fault states: --fault STATE.")
 
 
 # ------------------------------------------------------------------------- the feed
@@ -123,7 +127,7 @@ def _refuse_half_rules(told: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """A model, what was asked of it, and how lines are read and written: the same for all lines."""
+    """The model, the options, and how lines are read and written: the same for all lines."""
 
     subject: Subject
     rule: Any  # for alarms, or None
@@ -136,11 +140,11 @@ class Feed:
 
     @property
     def id(self) -> str | None:
-        """The column that tells streams apart."""
+        """The column with the stream ID."""
         return self.told["id"]
 
     def wanted(self, layout: Layout) -> list[str]:
-        """The columns of the input that stand for the model's, in its order."""
+        """The input columns used for the model's columns, in its order."""
         asked = list(self.told["columns"])
         if asked or not self.subject.nameless or layout.names is None:
             return asked or list(self.subject.columns)
@@ -176,7 +180,9 @@ def _rule(subject: Subject, told: dict[str, Any], path: str, talk: Any) -> Any:
 
     if subject.decides and (told["fault"] or told["false_alarm_every"]):
         asked = "--fault" if told["fault"] else "--false-alarm-every"
-        raise click.UsageError(f"{asked} is for models that raise no alarms. {path} {subject.decides}: leave it out.")
+        raise click.UsageError(
+            f"{asked} is for models without an alarm rule of their own. {path} {subject.decides}: leave it out."
+        )
     if told["fault"]:
         return ByCost(subject, told["fault"], told["miss_cost"] or 1.0, told["alarm_cost"] or 1.0)
     if told["false_alarm_every"]:
@@ -208,7 +214,7 @@ def _go_on(lines: Lines, kept: FollowedLines, replay: bool | None, file: str) ->
 
 
 class _State:
-    """How far a feed has come; the one thing here that changes."""
+    """Progress of a stream; the only mutable value here."""
 
     def __init__(self, kept: FollowedLines | None) -> None:
         self.header = "" if kept is None else kept.header
@@ -218,7 +224,7 @@ class _State:
         self.fresh = kept is None or not (kept.header or kept.streams or kept.written)
 
     def counts(self, feed: Feed, output: Output) -> FollowedLines:
-        """All but the streams, as a value."""
+        """The progress without the streams, as a frozen value."""
         from likely.core.stream_checkpoint import FollowedLines
 
         output.sync()  # progress must not promise what a power cut could take back
@@ -244,7 +250,7 @@ def _run(
 
 
 def _lines_done(feed: Feed, lines: Lines, output: Output, state: _State) -> Iterator[None]:
-    """Take line after line; after each that was taken whole, `state` speaks of it."""
+    """Process line after line; after each complete line, `state` is up to date."""
     laid = _laid(feed, layout_of(state.header, False)[0]) if state.header else None
     for text in lines:
         if laid is None and text is not None and text.strip():
@@ -258,7 +264,7 @@ def _lines_done(feed: Feed, lines: Lines, output: Output, state: _State) -> Iter
 
 
 class _Laid(NamedTuple):
-    """A feed whose first line was seen: how cells are found, and which the model takes."""
+    """A stream whose first line was read: its layout, and the columns that the model uses."""
 
     feed: Feed
     layout: Layout
@@ -266,7 +272,7 @@ class _Laid(NamedTuple):
 
 
 def _first(feed: Feed, at: int, text: str) -> tuple[_Laid, str]:
-    """What the first line says of all, and the line itself if it is a header."""
+    """Layout from the first line, and the line itself if it is a header."""
     try:
         layout, is_header = layout_of(text, feed.subject.nameless)
     except DataError as error:
@@ -283,14 +289,14 @@ def _laid(feed: Feed, layout: Layout) -> _Laid:
 
 
 def _with_roles(feed: Feed, layout: Layout) -> Feed:
-    """Id and time as in training, where nobody says otherwise and the columns are there."""
+    """ID and time columns as in training, unless options say otherwise and if the columns exist."""
     learned = feed.subject.roles
     there = {role: name for role, name in learned.items() if layout.names is None or name in layout.names}
     return replace(feed, told={**feed.told, **{role: feed.told[role] or there.get(role) for role in ("id", "time")}})
 
 
 def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State) -> None:
-    """One line: what it says, what the model now believes, and out it goes."""
+    """Process one line: parse, predict, update, and write."""
     feed, layout, columns = laid
     try:
         if text is None:
@@ -307,7 +313,7 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
         complaint = f"{feed.whose}, line {at}: {error}"
         if not feed.told["skip_bad"]:
             raise DataError(complaint) from error
-        feed.talk(f"{complaint} It is passed over.")
+        feed.talk(f"{complaint} The line is skipped.")
         return
     output.write(json_line(row) if feed.told["as_json"] else csv_line(list(row.values())))
     state.streams[name] = after
@@ -315,7 +321,7 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
 
 
 def _moment(feed: Feed, cells: dict[str, Any]) -> float:
-    """When an observation was, for models in continuous time."""
+    """Time of an observation, for models in continuous time."""
     when = number(cells.get(feed.told["time"]), feed.told["time"], feed.missing)
     if math.isnan(when):
         expected = "a model in continuous time needs the time of each observation"
@@ -368,7 +374,7 @@ def _in_words(cell: Any) -> Any:
 
 
 def _title(feed: Feed, output: Output) -> None:
-    """The header of CSV: the names of a line that nothing was seen for."""
+    """The CSV header: the columns of a line without an observation."""
     if not feed.told["as_json"]:
         alarmed = None if feed.rule is None else False
         names = _row(feed, 0, feed.subject.plays.initial_belief(), 0.0, alarmed, "", {})

@@ -1,4 +1,4 @@
-"""Model files as commands need them: a classifier that knows the columns of its table."""
+"""Loading of model files for commands: classifiers, clusters and densities with named columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
     refuse_sequences(model, path, command)
     if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
         return TableClassifier.around(model, _schema(model, path))
-    remedy = "`likely fit` writes such a file, `likely show` says what this one holds"
+    remedy = "`likely fit` writes such a file, `likely show` describes this one"
     raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
 
 
@@ -47,7 +47,7 @@ def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
 
 @contextmanager
 def card_as_written(path: str) -> Iterator[None]:
-    """A card that is not as `likely fit` writes it is a fault of the file, whatever it trips over."""
+    """Raise an error of the file if its card is not as `likely fit` writes it."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

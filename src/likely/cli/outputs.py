@@ -1,4 +1,4 @@
-"""Outputs of commands never replace what is read, nor each other; asked before the work is done."""
+"""Checks that outputs of a command overwrite neither inputs nor each other."""
 
 from __future__ import annotations
 

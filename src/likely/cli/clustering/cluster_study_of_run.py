@@ -19,8 +19,8 @@ from likely.report.study import Plane, Study
 POINTS = 1500
 DOUBTS = 12
 CELLS = 8
-NOTE = "The ground is the most probable cluster at places of this plane, with all other directions at the mean"
-WORDLESS = "; columns of words are taken as not observed there"
+NOTE = "The background shows the most probable cluster at points of this plane, with all other directions at the mean"
+WORDLESS = "; categorical columns are treated as missing there"
 
 
 def cluster_study_of(c: Clusters) -> ClusterStudy:

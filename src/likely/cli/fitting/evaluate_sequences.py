@@ -1,4 +1,4 @@
-"""How good a classifier of sequences, or a recognizer of words, is on some whose truth is known."""
+"""Evaluation of sequence classifiers and speech recognizers on labeled data."""
 
 from __future__ import annotations
 
@@ -67,14 +67,16 @@ def _sequences(
 
     known = named(thing, model)
     if not hasattr(known, "classifier_"):
-        remedy = "fit one with --target; `likely decode --each sequence` gives log-probabilities"
-        raise DataError(sentence(model, "a classifier is needed", "one chain of states", remedy))
+        remedy = "fit one with --target; `likely decode --per sequence` gives log-probabilities"
+        raise DataError(sentence(model, "a classifier is needed", "a single hidden Markov model", remedy))
     folder = len(files) == 1 and Path(files[0]).is_dir() and not told["target"]
     target = told["target"] or (None if folder else known.schema["roles"].get("label"))
     with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
         found = by_place(known, read_for(known, there, {**told, "label": target}, talk), told)
     if found.labels is None:
-        raise click.UsageError("say which column holds the truth: --target NAME (or name a folder with sub-folders)")
+        raise click.UsageError(
+            "name the column with the true labels: --target NAME (or name a folder with sub-folders)"
+        )
     gone = missing_labels(found.labels)
     if gone.all():
         raise DataError(sentence("--target", "some sequence must have a label", "none"))

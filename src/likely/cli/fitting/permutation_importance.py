@@ -1,4 +1,4 @@
-"""What drives the decisions: how much dearer they become when one column is shuffled."""
+"""Permutation importance: increase of the mean cost when one column is shuffled."""
 
 from __future__ import annotations
 

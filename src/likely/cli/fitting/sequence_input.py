@@ -1,4 +1,4 @@
-"""Sequences as commands read them: files become frames with kinds, and what is wrong with one is said by its name."""
+"""Reading of sequences for commands: typed frames; errors name the sequence."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _in_flags(text: str, id: str | None, names: Mapping[str, str]) -> str:
     if "--states-column" not in names.values():  # of a model, whose columns are what they are
         text = re.sub(r",? or (use )?--as [^.]*", "", text)
     if id is None and "the same in all rows of a sequence" in text:
-        text = text.rstrip(".") + "; --id COL says whose a row is, without it a file is one sequence."
+        text = text.rstrip(".") + "; --id COL names the sequence of each row; without it a file is one sequence."
     return text
 
 

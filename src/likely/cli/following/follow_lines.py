@@ -1,4 +1,4 @@
-"""Lines of a live feed: cells by name, from CSV or JSON; what is wrong with a line is said by its number."""
+"""Lines of a stream: cells by name, from CSV or JSON; errors name the line number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INDEX = "Unnamed: 0"  # that of data.delimited: the name of a first column that 
 
 
 class BadLine(DataError):
-    """A line that says nothing a model can use; the others may."""
+    """A line that the model cannot use."""
 
 
 class Positions(dict[str, Any]):
@@ -29,7 +29,7 @@ class Positions(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a line becomes cells by name: by the header's separator, or, where there are no names, by JSON."""
+    """How a line is split into named cells: by the separator of the header, or as JSON if there are no names."""
 
     names: tuple[str, ...] | None  # None: JSON, whose lines name their cells
     separator: str = ","
@@ -165,11 +165,13 @@ class Lines:
             raw = self.read()
             if not raw:
                 expected = f"the input must begin again with the first line: {lines} were taken already"
-                raise DataError(sentence(self.whose, expected, self.taken, "say --continue for a feed that goes on"))
+                raise DataError(
+                    sentence(self.whose, expected, self.taken, "use --continue for a stream that continues")
+                )
             self._noted(raw)
         if self.digest != digest:
             expected = "the input must begin with the lines that were taken already"
-            raise DataError(sentence(self.whose, expected, "others", "say --continue for a feed that goes on"))
+            raise DataError(sentence(self.whose, expected, "others", "use --continue for a stream that continues"))
 
     def _noted(self, raw: bytes) -> bytes:
         raw = raw.removeprefix(b"\xef\xbb\xbf") if not self.taken else raw
@@ -179,5 +181,5 @@ class Lines:
         return text
 
     def went_on(self, lines: int, digest: str) -> None:
-        """A feed that goes on: it is counted from where it was."""
+        """Continue the line count of the checkpoint."""
         self.taken, self.digest = lines, digest
