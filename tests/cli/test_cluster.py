@@ -116,7 +116,7 @@ def test_show_and_card_speak_of_clusters(folder):
     plain = json.loads(run("show", folder / "m.likely", "--json").stdout)
     assert len(plain["weights"]) == 3 and plain["card"]["task"] == "clusters"
     card = run("card", folder / "m.likely")
-    assert card.exit_code == 0 and "## Clusters" in card.stdout and "A mixture of 3 parts" in card.stdout
+    assert card.exit_code == 0 and "## Clusters" in card.stdout and "A mixture of 3 components" in card.stdout
 
 
 class Tags(HTMLParser):

@@ -60,7 +60,7 @@ def test_the_first_measure_can_be_chosen(by, tmp_path):
     told = json.loads(done.stdout)
     values = [line["log_loss" if by == "log-loss" else "error"] for line in told["leaderboard"]]
     assert values == sorted(values) and told["choose_by"] == by and f"--choose-by {by}" in told["command"]
-    assert f"Models whose {by} is within one standard error of the least" in told["rule"]
+    assert f"Models whose {by} is within one standard error of the lowest" in told["rule"]
     page = report.read_text(encoding="utf-8")
     assert f"Difference to the least {by}" in page and told["rule"] in page
     card = run("card", model).stdout
@@ -221,7 +221,7 @@ def test_class_probabilities_in_use_count_for_the_model_and_its_figures(tmp_path
     [
         (("--cv", "0.25"), "one hold-out of 25%"),
         (("--group", "doctor"), "groups kept together"),
-        (("--time", "day"), "in the order of time"),
+        (("--time", "day"), "in time order"),
         (("--cv", "3"), "3-fold stratified"),
     ],
 )
@@ -261,7 +261,7 @@ def test_a_useless_table_is_called_so(tmp_path):
     frame = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "y": rng.choice(["u", "v"], 200)})
     done = run("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-baselines", "-o", tmp_path / "m",
                "--models", "frequencies,diagonal,full", "--report", tmp_path / "r.html")  # fmt: skip
-    assert done.exit_code == 0 and "the columns say little of the target" in done.stderr
+    assert done.exit_code == 0 and "the columns say little about the target" in done.stderr
     assert lk.load(tmp_path / "m").predict(frame).shape == (200,)
 
 
@@ -348,8 +348,8 @@ def test_the_command_can_be_given_again():
 
 
 def test_splits_in_words():
-    assert splitting_words("leave-one-out", 178, False) == "leaving one out (178 fits)"
-    assert splitting_words("time", 5, False).startswith("5 blocks in the order of time")
+    assert splitting_words("leave-one-out", 178, False) == "leave-one-out (178 fits)"
+    assert splitting_words("time", 5, False).startswith("5 blocks in time order")
 
 
 @pytest.mark.slow

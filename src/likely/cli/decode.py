@@ -195,7 +195,7 @@ def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Console) -> Non
     if able.any():
         rate = float(logs[able].sum() / max(found.x.lengths[able].sum(), 1))
         talk(f"log-probability: {rate:.4f} nats per frame")
-    _tell_of(found.ids[~able], "have probability zero under the model and get no states", talk)
+    _tell_of(found.ids[~able], "of probability zero under the model, left without states", talk)
     _tell_of(found.ids[strange], f"with categories not seen in training, {words}, which count as missing", talk)
 
 

@@ -206,7 +206,7 @@ def test_a_sequence_that_cannot_be_keeps_its_line(folder, tmp_path):
     got = table(done.stdout)
     assert got.filter(pl.col("sequence") == "short")["state"].to_list() == [None, None]
     assert got.filter(pl.col("sequence") == "long")["state"].null_count() == 0
-    assert "1 sequence impossible under the model" in done.stderr and '"short"' in done.stderr
+    assert "1 sequence of probability zero under the model" in done.stderr and '"short"' in done.stderr
 
 
 def test_models_saved_from_python_decode_too(folder, tmp_path):

@@ -171,7 +171,7 @@ def test_where_no_model_learns_nothing_is_written(tmp_path):
 def test_one_sequence_a_class_cannot_be_tested(tmp_path):
     done = run("fit", write(walks(2), tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x", "-o",
                tmp_path / "m.likely")  # fmt: skip
-    assert done.exit_code == 3 and "left out to test on" in done.stderr and not (tmp_path / "m.likely").exists()
+    assert done.exit_code == 3 and "some can be held out" in done.stderr and not (tmp_path / "m.likely").exists()
 
 
 def test_short_sequences_are_learned_with_one_state(tmp_path):
@@ -204,10 +204,10 @@ def test_fits_are_cut_short_for_numbers_only(folder, tmp_path):
     assert brief(numbers, BRIEF) == BRIEF and brief(mixed, BRIEF) == {}
 
 
-def test_warnings_are_talk_without_source_lines(capsys):
-    from likely.cli.main import _warned
+def test_warnings_are_printed_without_source_lines(capsys):
+    from likely.cli.main import _print_warning
 
-    _warned(UserWarning("not\nconverged"), UserWarning, "somewhere.py", 7)
+    _print_warning(UserWarning("not\nconverged"), UserWarning, "somewhere.py", 7)
     assert capsys.readouterr().err == "likely: not converged\n"
 
 
@@ -221,7 +221,7 @@ def test_columns_that_look_like_tasks_are_told(folder, tmp_path):
 
 def test_messages_speak_of_options(folder, tmp_path):
     for more, words in {
-        ("--target", "gait"): "--id COL says whose a row is",
+        ("--target", "gait"): "--id COL names the sequence of each row",
         ("--id", "who", "--target", "gate"): "--target: there must be a column",
         ("--id", "who", "--states-column", "fase"): "--states-column: there must be a column",
         ("--id", "who", "--group", "folk"): "--group: there must be a column",
@@ -253,7 +253,7 @@ def test_sub_folders_of_sounds_are_words(tmp_path):
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["classes"] == {"down": 4, "up": 4} and facts["figures"]["rows"] == 8
-    assert facts["figures"]["error"]["value"] == 0 and "had not heard" in done.stderr
+    assert facts["figures"]["error"]["value"] == 0 and "held-out sounds" in done.stderr
     new = glides(tmp_path / "new", 2, 1)
     got = table(run("decode", tmp_path / "w.likely", new, "--single").stdout)
     assert got["decision"].to_list() == ["down", "down", "up", "up"]
@@ -264,7 +264,7 @@ def test_sub_folders_of_sounds_are_words(tmp_path):
     assert run("fit", heard, "--sequences", "--id", "who", "-o", tmp_path / "m.likely").exit_code == 2
     once = glides(tmp_path / "once", 1, 2)
     done = run("fit", once, "--sequences", "--n-states", 3, "--n-components", 1, "-o", tmp_path / "m.likely")
-    assert done.exit_code == 0 and "Not measured" in done.stderr
+    assert done.exit_code == 0 and "Not evaluated" in done.stderr
 
 
 # --------------------------------------------------------------------------- aligning
