@@ -19,7 +19,8 @@ def wine_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(wine_frame(), folder / "wine.csv")
     (folder / "cost.csv").write_text(COSTS)
     done = run("fit", folder / "wine.csv", "--target", "class", "--cost", folder / "cost.csv", "--reject-cost", 0.3,
-               "--no-baselines", "-o", folder / "model.likely", "--report", folder / "report.html", "--json")  # fmt: skip
+               "--no-baselines", "-o", folder / "model.likely", "--report", folder / "report.html",
+               "--json")  # fmt: skip
     return _kept(done, folder)
 
 

@@ -161,7 +161,8 @@ def test_a_mixture_wins_goes_into_the_file_and_is_left_out_where_it_is_too_slow(
     lump = rng.integers(0, 4, 240)
     frame = pl.DataFrame({"a": 10.0 * lump + rng.normal(size=240), "b": rng.normal(size=240),
                           "y": np.where(lump % 2, "odd", "even")})  # fmt: skip
-    shared = ("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-baselines", "--json", "-o", tmp_path / "m")
+    table = write(frame, tmp_path / "t.csv")
+    shared = ("fit", table, "--target", "y", "--no-baselines", "--json", "-o", tmp_path / "m")
     told = json.loads(run(*shared, "--models", "pooled,full,mixture-diagonal-2,mixture-full-2").stdout)
     assert told["chosen"].startswith("mixture-") and told["what"].startswith("Each class of")
     model = lk.load(tmp_path / "m")
@@ -360,7 +361,8 @@ def test_a_table_of_thousands_of_columns_can_be_saved(tmp_path):
     frame = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("y", ["a", "b"] * 6))
     frame.write_csv(tmp_path / "w.csv")
     out = tmp_path / "w.likely"
-    done = run("fit", tmp_path / "w.csv", "--target", "y", "--models", "diagonal", "--no-baselines", "--cv", 2, "-o", out)
+    done = run("fit", tmp_path / "w.csv", "--target", "y", "--models", "diagonal", "--no-baselines", "--cv", 2,
+               "-o", out)  # fmt: skip
     assert done.exit_code == 0, done.stderr
     again = lk.load(out)
     assert list(again.schema) == names and again.predict(frame).shape == (12,)

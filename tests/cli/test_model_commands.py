@@ -213,7 +213,8 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
     ("key", "words", "held"),
     [
         ("neighbors", "nearest training rows vote", "rows"), ("parzen", "one density per class", "rows"),
-        ("nearest-mean", "distances to class centers", "rows"), ("laplace", "one density per class", "values of columns"),
+        ("nearest-mean", "distances to class centers", "rows"),
+        ("laplace", "one density per class", "values of columns"),
         ("full", "one density per class", None), ("frequencies", "uses no column", None),
     ],
 )  # fmt: skip

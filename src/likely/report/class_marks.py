@@ -1,4 +1,4 @@
-"""Which class wears which mark: few classes each their own, of many the largest ones."""
+"""Markers of the classes: one per class, or only the largest classes if there are many."""
 
 from __future__ import annotations
 

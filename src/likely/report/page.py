@@ -1,4 +1,4 @@
-"""One self-contained page that lets a person stand behind a decision."""
+"""The HTML report of a classifier, as one self-contained page."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from likely.report.style import style_sheet
 # in the order of reading: id, words in the table of contents, what writes it
 SECTIONS = (
     ("data", "Data", data),
-    ("aside", "Set aside, hazards", aside),
+    ("aside", "Excluded columns, cautions", aside),
     ("leaderboard", "Leaderboard", leaderboard),
     ("confusion", "Confusion", confusion),
     ("calibration", "Calibration", calibration),
     ("roc", "ROC and DET", trade_offs),
     ("coverage", "Risk and coverage", coverage),
     ("plane", "Map", plane),
-    ("drivers", "What drives it", drivers),
-    ("worst", "Worst cases", worst),
+    ("drivers", "Feature importance", drivers),
+    ("worst", "Largest errors", worst),
     ("reproduce", "Reproduce", reproduce),
 )
 SIGNS = "Ranges of percentages are 95\u202f% confidence intervals; ± is one standard error."
@@ -64,7 +64,7 @@ def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
 
 
 def verdict_with_contents(study: Study) -> Markup:
-    """The verdict, then where to find what stands behind it."""
+    """The summary, and links to the sections."""
     links = (tag("li", tag("a", words, href=f"#{name}")) for name, words, _ in SECTIONS)
     contents = tag("nav", tag("ul", *links), aria_label="Contents")
     return Markup(verdict(study).removesuffix("</header>") + contents + "</header>")

@@ -153,8 +153,8 @@ def test_a_bare_chain_decodes(folder, tmp_path):
 
 def test_a_column_without_entries_is_set_aside(tmp_path):
     frame = walks(12).with_columns(never=pl.lit(None, dtype=pl.String))
-    done = run("fit", write(frame, tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x,never", "--n-states",
-               1, "--cv", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
+    done = run("fit", write(frame, tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x,never",
+               "--n-states", 1, "--cv", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0 and json.loads(done.stdout)["columns"] == {"x": "real"}
     assert 'column "never" has no entry' in done.stderr
     done = run("fit", tmp_path / "w.csv", *ROLES, "--target", "gait", "--columns", "never", "-o", tmp_path / "n.likely")
