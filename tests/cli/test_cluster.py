@@ -63,7 +63,7 @@ def test_the_groups_are_found_and_described(folder):
     mine = size[rows["cluster"].to_numpy() == 1]
     assert width["value"] == pytest.approx(np.nanmean(mine))
     assert width["apart"] == pytest.approx((np.nanmean(mine) - np.nanmean(size)) / np.nanstd(size))
-    assert "3 clusters: the lowest BIC" in text and "how sure" in text and "color = red" in text
+    assert "3 clusters: the lowest BIC" in text and "certainty" in text and "color = red" in text
     assert set(facts["set_aside"]) == {"case", "who"} and facts["certainty"]["mean"] > 0.95
 
 
@@ -180,7 +180,7 @@ def test_one_group_is_one_cluster(tmp_path):
     done = run("cluster", write(frame, tmp_path / "t.csv"), "--max-components", 3, "--n-init", 1, "--json", "-o",
                tmp_path / "o.csv", "--report", tmp_path / "r.html")  # fmt: skip
     facts = json.loads(done.stdout)
-    assert len(facts["clusters"]) == 1 and any("no groups" in hazard for hazard in facts["hazards"])
+    assert len(facts["clusters"]) == 1 and any("do not separate groups" in hazard for hazard in facts["hazards"])
     assert "There is one cluster" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 

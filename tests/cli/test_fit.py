@@ -64,7 +64,7 @@ def test_the_first_measure_can_be_chosen(by, tmp_path):
     page = report.read_text(encoding="utf-8")
     assert f"Difference to the least {by}" in page and told["rule"] in page
     card = run("card", model).stdout
-    assert told["rule"] in card and f"By {by} on rows not seen" in card and "± is one standard error" in card
+    assert told["rule"] in card and f"By {by} on held-out rows" in card and "± is one standard error" in card
 
 
 def test_the_model_decides_with_its_costs(wine_folder):
@@ -106,7 +106,7 @@ def test_the_map_is_left_out_where_words_separate_the_classes(tmp_path):
     word = np.where(rng.random(200) < 0.9, np.where(y, "red", "blue"), "green")
     frame = pl.DataFrame({**numbers, "word": word, "y": np.where(y, "p", "q")})
     path = write(frame, tmp_path / "t.csv")
-    for drop, words in ((), "The map is left out: the 10 columns"), (("--drop", "word"), "The two directions"):
+    for drop, words in ((), "The map is left out: the 10 numeric columns"), (("--drop", "word"), "The two directions"):
         asked = ("fit", path, "--target", "y", "--models", "naive-bayes", "--report", tmp_path / "r.html", *drop)
         done = run(*asked, "-o", tmp_path / "m.likely")
         assert done.exit_code == 0, done.stderr
@@ -220,7 +220,7 @@ def test_class_probabilities_in_use_count_for_the_model_and_its_figures(tmp_path
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--cv", "0.25"), "one hold-out of 25%"),
+        (("--cv", "0.25"), "one hold-out set of 25%"),
         (("--group", "doctor"), "groups kept together"),
         (("--time", "day"), "in time order"),
         (("--cv", "3"), "3-fold stratified"),

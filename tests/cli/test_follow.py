@@ -666,7 +666,7 @@ def test_false_alarms_of_a_chain_that_learned_from_few_rows_come_as_stated(tmp_p
         "follow", tmp_path / "m.likely", *columns, "--false-alarm-every", 2000, stdin=lines(shifted, "t,a,b,c,d,e,f")
     )
     said = f"these support {supported_words(h.supported_rate_)} (95 % confidence)."
-    assert "tried on 400 frames" in done.stderr
+    assert "tried on 400 held-out frames" in done.stderr
     assert f"where one false alarm in 2,000 lines is asked for, {said}" in done.stderr
     heard = table(done.stdout)["alarm"].to_list()
     assert "yes" not in heard[:20] and "yes" in heard[20:40]

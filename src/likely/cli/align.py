@@ -144,7 +144,7 @@ def _numbers(found: Any, i: int) -> Any:
 def figures_text(done: Any) -> str:
     """The distance and related numbers, one per line."""
     n, m = done.shape
-    lines = [("distance", f"{done.distance:.6g}"), ("a frame", f"{done.normalized:.6g}"),
+    lines = [("distance", f"{done.distance:.6g}"), ("per frame", f"{done.normalized:.6g}"),
              ("frames", f"{n:,} of A, {m:,} of B"), ("path", f"{len(done.path):,} pairs")]  # fmt: skip
     return "\n".join(f"{name:<9} {value}" for name, value in lines)
 

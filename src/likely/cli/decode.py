@@ -234,7 +234,7 @@ def _by_sequence(ids: list[str], rows: Any, logs: Any, best: Any, names: Any) ->
     lengths = rows.lengths
     walks = [runs_of(names[a:b].tolist()) for a, b in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)]
     frame = pl.DataFrame({
-        "sequence": ids, "frames": lengths, "log_prob": logs, "a frame": logs / np.maximum(lengths, 1),
+        "sequence": ids, "frames": lengths, "log_prob": logs, "log_prob per frame": logs / np.maximum(lengths, 1),
         "log_prob of best path": best, "path": pl.Series(walks, dtype=pl.String),
     })  # fmt: skip
     return frame.write_csv()

@@ -1,4 +1,4 @@
-"""How many directions matter, and what the data look like along the first two."""
+"""Scree plot, and scatter plot of the first two components or factors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 @dataclass
 class ScreeDisplay:
-    """Variance along each principal axis, and the share of all variance that the axes up to it do not represent.
+    """Scree plot: variance per principal component, and the fraction of unexplained variance.
 
-    `ScreeDisplay.from_estimator(pca).plot()` in scikit-learn's manner; `from_principal` takes a value.
+    `ScreeDisplay.from_estimator(pca).plot()` as in scikit-learn; `from_principal` takes a value.
     """
 
     principal: PrincipalSubspace
@@ -53,9 +53,9 @@ class ScreeDisplay:
         ax[0].plot(np.arange(1, q + 1), self.principal.variances, color=PALETTE[0], marker=".")
         if q and self.principal.variances[-1] > 0:
             ax[0].set_yscale("log")
-        ax[0].set(xlabel="axis", ylabel="variance", title="Variance along each axis")
+        ax[0].set(xlabel="axis", ylabel="variance", title="Variance per component")
         ax[1].plot(np.arange(q + 1), self.errors, color=PALETTE[1], marker=".")
-        ax[1].set(xlabel="axes kept", ylabel="relative error", title="Share of variance left out", ylim=(0, 1.02))
+        ax[1].set(xlabel="number of components", ylabel="relative error", title="Unexplained variance", ylim=(0, 1.02))
         self.ax_, self.figure_ = ax, ax[0].figure
         return self
 
@@ -81,7 +81,7 @@ class ScoresDisplay:
 
     scores: Array  # (n, q)
     labels: Any = None
-    names: tuple[str, str] = ("axis 1", "axis 2")
+    names: tuple[str, str] = ("component 1", "component 2")
     ax_: Any = None
     figure_: Any = None
 

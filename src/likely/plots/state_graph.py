@@ -1,4 +1,4 @@
-"""A hidden Markov model as a picture: states as circles, moves as arrows; what goes forward is drawn in a line."""
+"""State graph of a hidden Markov model: states as circles, transitions as arrows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOM = 0.2  # between the middles of two numbers
 
 
 def chain(model: Any, ax: Any = None, *, names: Any = None, least: float | None = None) -> Any:
-    """States, null states, entry and exit, and the probabilities of all moves. Returns the axes.
+    """Plot the state graph: states, null states, entry, exit and transition probabilities. Returns the axes.
 
     Chains that only go forward are drawn in a line (branches below each other), others in a circle. An arrow is the
     wider the more probable it is; those below `least` are left out. Where it is None, it is 0.005, or, where
@@ -48,7 +48,9 @@ def chain(model: Any, ax: Any = None, *, names: Any = None, least: float | None 
 
 def _title(g: _Graph) -> str:
     nulls = f", {len(g.at) - g.states} null" if len(g.at) > g.states else ""
-    hidden = f", moves below {g.least:.2g} left out" if ((g.transition > 0) & (g.transition < g.least)).any() else ""
+    hidden = (
+        f", transitions below {g.least:.2g} left out" if ((g.transition > 0) & (g.transition < g.least)).any() else ""
+    )
     return f"{g.states} state{'s' * (g.states != 1)}{nulls}, in a {'line' if g.forward else 'circle'}{hidden}"
 
 

@@ -1,4 +1,4 @@
-"""Pictures of what was hidden: states over time, shaded by how probable they are, with the signal that told of them."""
+"""Plots of state sequences: posterior probabilities over time, Viterbi path and signal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def trellis(
     model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None,
     path: bool = True,
 ) -> Any:  # fmt: skip
-    """States over time, shaded by p(state | sequence), the best path as a line, the signal above. Returns the axes.
+    """Plot p(state | sequence) over time, the Viterbi path as a line, the signal above. Returns the axes.
 
     - model: an `HMM`, or an estimator that has learned one; x: one sequence.
     - ax: axes for the states alone, or a pair: for the signal, and for the states. Without it, columns of unlike
@@ -63,13 +63,13 @@ def trellis(
         )  # fmt: skip
         turns = _changes(seen.path)
         if path and len(turns) <= 2 * TURNS:
-            ax.step(turns, seen.path[turns], where="mid", color=PALETTE[1], linewidth=1.8, label="best path")
+            ax.step(turns, seen.path[turns], where="mid", color=PALETTE[1], linewidth=1.8, label="Viterbi path")
         _named_states(ax, seen.names)
         ax.set(xlabel=_frames(edges), ylabel="state", xlim=(-0.5, T - 0.5))
         draw_strips(above, seen, edges)
         (above[0] if above else ax).set_title(_title(seen, lag), loc="left")
         bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.03, aspect=12)
-        bar.set_label("p(state so far)" if lag == 0 else "p(state)")
+        bar.set_label("p(state), filtered" if lag == 0 else "p(state)")
         bar.outline.set_visible(False)
     return ax
 
@@ -95,7 +95,7 @@ def occupancy(
         shares = np.repeat(_means(seen.shares, edges), 2, axis=0)  # a frame is a step, not a point
         at = np.stack([edges[:-1] - 0.5, edges[1:] - 0.5], axis=1).ravel()
         ax.stackplot(at, shares.T, colors=state_colors(K), alpha=0.55, labels=seen.names, edgecolor="none")
-        label = "p(state so far)" if lag == 0 else "p(state)"
+        label = "p(state), filtered" if lag == 0 else "p(state)"
         ax.set(xlabel=_frames(edges), ylabel=label, xlim=(-0.5, T - 0.5), ylim=(0, 1))
         draw_strips(above, seen, edges)
         if not above:
@@ -192,7 +192,7 @@ def _signal(values: Any, columns: Any) -> tuple[Any, list[str]]:
 
 
 def _title(seen: Seen, lag: int | None) -> str:
-    how = "" if lag is None else ", what was known at the time" if lag == 0 else f", {lag} frames later"
+    how = "" if lag is None else ", filtered" if lag == 0 else f", {lag} frames later"
     return f"{len(seen.path):,} frames, log p = {seen.log_prob:.5g}{how}".replace("-", "−")
 
 
