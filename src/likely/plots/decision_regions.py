@@ -283,7 +283,7 @@ def _key(ax: Any, plane: Plane, marks: bool) -> None:
         mark = MARKS[k % len(MARKS)] if marks and k < plane.classes else "s"
         handles.append(Line2D([], [], ls="", marker=mark, ms=6, color=_color(plane, k), label=plane.names[k]))
     for code, color, pattern, edge, label in (
-        (REJECT.code, REFUSED, "////", "#b9c2c8", "refused"), (NOVEL.code, STRANGE, "..", "#8d969c", "novel")
+        (REJECT.code, REFUSED, "////", "#b9c2c8", "rejected"), (NOVEL.code, STRANGE, "..", "#8d969c", "novel")
     ):  # fmt: skip
         if (plane.region == code).any():
             handles.append(Patch(facecolor=color, edgecolor=edge, hatch=pattern, label=label, linewidth=0))
