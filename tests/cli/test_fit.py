@@ -62,7 +62,7 @@ def test_the_first_measure_can_be_chosen(by, tmp_path):
     assert values == sorted(values) and told["choose_by"] == by and f"--choose-by {by}" in told["command"]
     assert f"Models whose {by} is within one standard error of the lowest" in told["rule"]
     page = report.read_text(encoding="utf-8")
-    assert f"Difference to the least {by}" in page and told["rule"] in page
+    assert f"Difference to the lowest {by}" in page and told["rule"] in page
     card = run("card", model).stdout
     assert told["rule"] in card and f"By {by} on held-out rows" in card and "± is one standard error" in card
 

@@ -44,7 +44,7 @@ def test_the_shading_is_the_posterior_and_the_line_the_best_path(model, x, lag):
     ax = trellis(model, x, lag=lag)
     np.testing.assert_allclose(ax.images[0].get_array(), model.posterior(x, lag=lag).T, atol=1e-12)
     path = model.viterbi(x).states
-    at, states = ax.lines[0].get_data() if ax.lines[0].get_label() == "best path" else ax.lines[-1].get_data()
+    at, states = ax.lines[0].get_data() if ax.lines[0].get_label() == "Viterbi path" else ax.lines[-1].get_data()
     np.testing.assert_array_equal(path[np.asarray(at, dtype=int)], states)
     assert {0, len(x) - 1} <= set(np.asarray(at, dtype=int).tolist())
     above = ax.figure.axes[0]
