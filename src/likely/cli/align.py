@@ -54,7 +54,7 @@ class Band(click.ParamType):  # type: ignore[type-arg, unused-ignore]
               help='Step pattern: three, symmetric, asymmetric, "symmetric 1/2", "symmetric 1", …')  # fmt: skip
 @click.option("--open-begin", is_flag=True, help="Subsequence alignment: the match may begin later in B.")
 @click.option("--open-end", is_flag=True, help="Subsequence alignment: the match may end earlier in B.")
-@click.option("--format", "format_", metavar="NAME", help="File format, if the file extension does not tell it.")
+@click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")
 @click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
 @click.option("-o", "--out", metavar="FILE|-", help="Write the warping path as CSV.")
 @click.option("--plot", metavar="FILE", help="Plot the warping path (.png, .svg, .pdf).")

@@ -76,28 +76,28 @@ def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> No
 
     if as_json and given["out"] == "-":
         raise click.UsageError("--json and -o - would both write to standard output: name a file with -o.")
-    talk = Console(quiet)
-    done = found_clusters(ClusterJob(format=format_, **given), talk)
-    tell(done, talk)
+    console = Console(quiet)
+    done = found_clusters(ClusterJob(format=format_, **given), console)
+    print_summary(done, console)
     if as_json:
         import json
 
         click.echo(json.dumps(facts_of(done), indent=2))
 
 
-def tell(c: Any, talk: Console) -> None:
+def print_summary(c: Any, console: Console) -> None:
     """Print the number of clusters and why, sizes and profiles, certainty of the assignment, and cautions."""
-    talk(f"\n{c.found.why}", bold=True)
-    talk("\n" + profile_text(c))
-    talk(f"\ncertainty: the most probable cluster of a row has probability {c.mean_certainty:.3f} on average; "
+    console(f"\n{c.found.why}", bold=True)
+    console("\n" + profile_text(c))
+    console(f"\ncertainty: the most probable cluster of a row has probability {c.mean_certainty:.3f} on average; "
          f"below 0.8 in {c.unsure:.1%} of rows")  # fmt: skip
     if c.hazards:
-        talk("\nbe careful:")
+        console("\nbe careful:")
         for hazard in c.hazards:
-            talk(f"  - {hazard}")
+            console(f"  - {hazard}")
     written = [file for file in (c.job.out, c.job.model, c.job.report) if file is not None and file != "-"]
     if written:
-        talk(f"\nwritten: {', '.join(written)}")
+        console(f"\nwritten: {', '.join(written)}")
 
 
 def profile_text(c: Any) -> str:

@@ -57,11 +57,11 @@ RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 )
 @click.option("--single", is_flag=True, help="Isolated words: classify each sound as one word, or reject it.")
 @options.deciding
-@click.option("--format", "format_", metavar="NAME", help="File format, if the file extension does not tell it.")
+@click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")
 @click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
 @click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
-def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **told: Any) -> None:
+def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **settings: Any) -> None:
     """Decode the states of sequences with a hidden Markov model, or classify sequences with a classifier.
 
     MODEL is a model file of `likely fit --sequences`, or a model saved from Python. Columns are matched by name. A
@@ -69,8 +69,8 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
     a state. For a speech recognizer (`lk.SpokenWords`) the files are WAV files or folders of them, and the recognized
     words are written.
     """
-    check_outputs({"-o": out}, (model, *files, told["cost"], told["class_prior"]))
-    text = decoded(model, files, told, Console(quiet))
+    check_outputs({"-o": out}, (model, *files, settings["cost"], settings["class_prior"]))
+    text = decoded(model, files, settings, Console(quiet))
     if out is None:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -78,7 +78,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
         write_text(out, text)
 
 
-def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Console) -> str:
+def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], console: Console) -> str:
     """The output lines, for any model."""
     from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, read_for, spooled
@@ -88,29 +88,29 @@ def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Cons
     thing = load(model)
     if hasattr(thing, "transcribe"):
         with spooled(files) as sounds:
-            return _spoken(thing, sounds_in(sounds), told)  # a folder means the sounds in it
-    _no_sounds(told)
+            return _spoken(thing, sounds_in(sounds), settings)  # a folder means the sounds in it
+    _no_sounds(settings)
     known = named(thing, model)
     classes = hasattr(known, "classifier_")
-    _no_states(told) if classes else _no_decisions(told)
+    _no_states(settings) if classes else _no_decisions(settings)
     with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
-        found = by_place(known, read_for(known, there, told, talk), told)
+        found = by_place(known, read_for(known, there, settings, console), settings)
     if classes:
-        return classes_csv(known, found, told)
-    time = told["time"] or known.schema["roles"].get("time") or "time"
-    how = (told["path"] or "viterbi", told["each"] or "frame", told["proba"])
-    return states_csv(known, found, *how, time, talk)
+        return classes_csv(known, found, settings)
+    time = settings["time"] or known.schema["roles"].get("time") or "time"
+    how = (settings["path"] or "viterbi", settings["each"] or "frame", settings["proba"])
+    return states_csv(known, found, *how, time, console)
 
 
-def _no_states(told: dict[str, Any]) -> None:
-    flag = "--path" if told["path"] else "--per frame" if told["each"] == "frame" else None
+def _no_states(settings: dict[str, Any]) -> None:
+    flag = "--path" if settings["path"] else "--per frame" if settings["each"] == "frame" else None
     if flag is not None:
         raise click.UsageError(f"{flag} is for states: this file holds a classifier of whole sequences.")
 
 
-def _no_decisions(told: dict[str, Any]) -> None:
+def _no_decisions(settings: dict[str, Any]) -> None:
     for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
-        if told[name] is not None:
+        if settings[name] is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is for classifiers: this file holds a single hidden Markov model."
             )
@@ -119,11 +119,11 @@ def _no_decisions(told: dict[str, Any]) -> None:
 # ------------------------------------------------------------------------- classes
 
 
-def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
+def classes_csv(model: Any, found: Any, settings: dict[str, Any]) -> str:
     """One line per sequence: decision, expected cost, and why it was rejected."""
     import polars as pl
 
-    done = model.decide(found, full=True, **_rules_of(model, told))
+    done = model.decide(found, full=True, **_rules_of(model, settings))
     why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
     columns: list[pl.Series] = [
         pl.Series("sequence", [str(one) for one in found.ids.tolist()]), pl.Series("frames", found.x.lengths),
@@ -139,7 +139,7 @@ def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
 # -------------------------------------------------------------------------- states
 
 
-def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, talk: Console) -> str:
+def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, console: Console) -> str:
     """One line per frame, or per sequence."""
     import numpy as np
 
@@ -147,7 +147,7 @@ def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: 
     logs = model.model_.log_prob(rows)
     able = np.flatnonzero(np.isfinite(logs))
     states, shares, best = _decoded(model, rows, able, path)
-    _tell(found, logs, strange, unknown_words(model, found, rows) if strange.any() else "", talk)
+    _tell(found, logs, strange, unknown_words(model, found, rows) if strange.any() else "", console)
     names = np.array([*model.state_names, None], dtype=object)[states]
     ids = [str(one) for one in found.ids.tolist()]
     if each == "sequence":
@@ -184,27 +184,27 @@ def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any
     return states, shares, best
 
 
-def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Console) -> None:
+def _tell(found: Any, logs: Any, strange: Any, words: str, console: Console) -> None:
     import numpy as np
 
     from likely.cli.fitting.sequence_input import counted
 
     frames = int(found.x.lengths.sum())
     able = np.isfinite(logs)
-    talk(f"{counted(len(found), 'sequence')}, {counted(frames, 'frame')}")
+    console(f"{counted(len(found), 'sequence')}, {counted(frames, 'frame')}")
     if able.any():
         rate = float(logs[able].sum() / max(found.x.lengths[able].sum(), 1))
-        talk(f"log-probability: {rate:.4f} nats per frame")
-    _tell_of(found.ids[~able], "of probability zero under the model, left without states", talk)
-    _tell_of(found.ids[strange], f"with categories not seen in training, {words}, which count as missing", talk)
+        console(f"log-probability: {rate:.4f} nats per frame")
+    _tell_of(found.ids[~able], "of probability zero under the model, left without states", console)
+    _tell_of(found.ids[strange], f"with categories not seen in training, {words}, which count as missing", console)
 
 
-def _tell_of(ids: Any, words: str, talk: Console) -> None:
+def _tell_of(ids: Any, words: str, console: Console) -> None:
     from likely.cli.fitting.sequence_input import counted
 
     if len(ids):
         shown = ", ".join(f'"{one}"' for one in ids.tolist()[:5])
-        talk(f"{counted(len(ids), 'sequence')} {words}: {shown}{' …' if len(ids) > 5 else ''}")
+        console(f"{counted(len(ids), 'sequence')} {words}: {shown}{' …' if len(ids) > 5 else ''}")
 
 
 def _by_frame(ids: list[str], rows: Any, when: dict[str, Any], names: Any, states: Any, shares: Any, all_: Any) -> str:
@@ -256,20 +256,20 @@ def runs_of(names: list[Any]) -> str | None:
 # ------------------------------------------------------------------------- speech
 
 
-def _spoken(model: Any, files: tuple[str, ...], told: dict[str, Any]) -> str:
+def _spoken(model: Any, files: tuple[str, ...], settings: dict[str, Any]) -> str:
     """Words of each sound: isolated words, classified, or connected words, decoded."""
     import polars as pl
 
-    _no_tables(told)
-    if told["single"]:
-        done = model.decide(list(files), full=True, **_rules_of(model, told))
+    _no_tables(settings)
+    if settings["single"]:
+        done = model.decide(list(files), full=True, **_rules_of(model, settings))
         why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
         decided = [str(choice) for choice in done.choice.tolist()]
         reasons = pl.Series(why, dtype=pl.String)
         return pl.DataFrame(
             {"file": list(files), "decision": decided, "probability": done.posterior.max(axis=1), "reason": reasons}
         ).write_csv()
-    if told["each"] == "word":
+    if settings["each"] == "word":
         return _words_csv(files, [model.transcribe(file, confidence=True) for file in files])
     said = [model.transcribe(file) for file in files]
     return pl.DataFrame(
@@ -296,26 +296,26 @@ def _words_csv(files: tuple[str, ...], said: list[Any]) -> str:
     return pl.DataFrame(rows, schema=kinds, orient="row").write_csv()
 
 
-def _no_tables(told: dict[str, Any]) -> None:
+def _no_tables(settings: dict[str, Any]) -> None:
     for name in ("id", "time", "columns", "path", "proba"):
-        if told[name]:
+        if settings[name]:
             raise click.UsageError(f"--{name} is for tables of frames: this file holds a speech recognizer.")
-    if told["each"] == "frame":
+    if settings["each"] == "frame":
         raise click.UsageError("--per frame is for states: sounds have --per sequence and --per word.")
-    if not told["single"]:
+    if not settings["single"]:
         for name in RULES:
-            if told[name] is not None:
+            if settings[name] is not None:
                 raise click.UsageError(f"--{name.replace('_', '-')} is for isolated words: add --single.")
 
 
-def _no_sounds(told: dict[str, Any]) -> None:
-    if told["single"] or told["each"] == "word":
-        flag = "--single" if told["single"] else "--per word"
+def _no_sounds(settings: dict[str, Any]) -> None:
+    if settings["single"] or settings["each"] == "word":
+        flag = "--single" if settings["single"] else "--per word"
         raise click.UsageError(f"{flag} is for sounds: this file holds no speech recognizer.")
 
 
-def _rules_of(model: Any, told: dict[str, Any]) -> dict[str, Any]:
+def _rules_of(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """The options of the decision rule, as `decide` takes them."""
     from likely.cli.predict import decision_rules
 
-    return decision_rules(model, {name: told[name] for name in RULES})
+    return decision_rules(model, {name: settings[name] for name in RULES})

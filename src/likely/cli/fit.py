@@ -67,7 +67,7 @@ Models that do not apply to the table are skipped with a message.
 @click.option("--jobs", type=click.IntRange(1), help="Number of threads.  [all cores]")
 @click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
-def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told: Any) -> None:
+def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **settings: Any) -> None:
     """Compare classifiers on a table by cross-validation, choose one, and write it to a model file.
 
     Column types are inferred, and columns that cannot be features (IDs, constants) are set aside; both are reported.
@@ -86,35 +86,35 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **told
     fitted to all, and `likely decode` gives its states. A folder with sub-folders of WAV files gives a recognizer of
     spoken words. For rows only: --sql, --models, --baselines, --report and --cv time.
     """
-    from likely.cli.fitting.fit_run import travel
+    from likely.cli.fitting.fit_run import run_job
 
     if sequences:
-        _of_sequences(told, format_, as_json, quiet)
+        _of_sequences(settings, format_, as_json, quiet)
         return
-    refuse_for_tables(told)
-    told = {name: value for name, value in told.items() if name not in ONLY_SEQUENCES}
-    if told["cv"] == "time" and not told["time"]:
+    refuse_for_tables(settings)
+    settings = {name: value for name, value in settings.items() if name not in ONLY_SEQUENCES}
+    if settings["cv"] == "time" and not settings["time"]:
         raise click.UsageError("--cv time needs --time COL: the column with the time of each row.")
-    talk = Console(quiet)
-    job = Job(format=format_, **told)
-    fit_run = travel(job, talk)
-    tell(fit_run, talk)
+    console = Console(quiet)
+    job = Job(format=format_, **settings)
+    fit_run = run_job(job, console)
+    print_summary(fit_run, console)
     if as_json:
         import json
 
         click.echo(json.dumps(as_plain(fit_run), indent=2))
 
 
-def _of_sequences(told: dict[str, Any], format_: str | None, as_json: bool, quiet: bool) -> None:
+def _of_sequences(settings: dict[str, Any], format_: str | None, as_json: bool, quiet: bool) -> None:
     from likely.cli.fitting import sequence_fit_run, sequence_fit_text
     from likely.cli.fitting.sound_folders import are_sounds, learn_words
 
-    talk, job = Console(quiet), sequence_job(told, format_)
+    console, job = Console(quiet), sequence_job(settings, format_)
     if job.format is None and are_sounds(job.files):
-        facts = learn_words(job, talk)
+        facts = learn_words(job, console)
     else:
-        fit_run = sequence_fit_run.travel(job, talk)
-        sequence_fit_text.tell(fit_run, talk)
+        fit_run = sequence_fit_run.run_job(job, console)
+        sequence_fit_text.print_summary(fit_run, console)
         facts = fit_run.card
     if as_json:
         import json
@@ -122,17 +122,17 @@ def _of_sequences(told: dict[str, Any], format_: str | None, as_json: bool, quie
         click.echo(json.dumps({**facts, "files": {"model": job.out}}, indent=2))
 
 
-def tell(fit_run: Any, talk: Console) -> None:
+def print_summary(fit_run: Any, console: Console) -> None:
     """Print the leaderboard, the chosen model and cautions."""
     from likely.cli.fitting.model_facts import verdict
 
-    talk("\n" + leaderboard_text(fit_run.contest))
-    talk("\n" + verdict(fit_run.contest), bold=True)
+    console("\n" + leaderboard_text(fit_run.contest))
+    console("\n" + verdict(fit_run.contest), bold=True)
     if fit_run.hazards:
-        talk("\nbe careful:")
+        console("\nbe careful:")
         for hazard in fit_run.hazards:
-            talk(f"  - {hazard}")
-    talk(f"\nwritten: {fit_run.job.out}" + (f", {fit_run.job.report}" if fit_run.job.report else ""))
+            console(f"  - {hazard}")
+    console(f"\nwritten: {fit_run.job.out}" + (f", {fit_run.job.report}" if fit_run.job.report else ""))
 
 
 def leaderboard_text(contest: Any) -> str:

@@ -80,7 +80,7 @@ FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pip
 @click.option("--json", "as_json", is_flag=True, help="Write JSON lines.  [CSV]")
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
-def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool, **told: Any) -> None:
+def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool, **settings: Any) -> None:
     """Filter a stream online: one observation per line in, the filtered state and its surprisal out.
 
     MODEL is a model file with a hidden Markov model, a linear-Gaussian or a switching state-space model, a fault
@@ -88,18 +88,18 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
     in training is a missing value for a model of `likely fit`; for an HMM saved from Python it has probability zero:
     the surprisal is inf, and the belief state is only predicted.
     """
-    _refuse_half_rules(told)
+    _refuse_half_rules(settings)
     _check_files(model, file, out, keep)
-    feed = _feed(model, file, told, Console(quiet))
+    feed = _feed(model, file, settings, Console(quiet))
     book = None if keep is None else CheckpointStore(keep, feed.asked)
     kept = None if book is None else book.load()
     with _opened(file) as stream, Stops() as stops:
         lines = Lines(lambda: stops.listen(stream.readline), feed.whose)
         if kept is not None:
-            _go_on(lines, kept, told["replay"], file)
+            _go_on(lines, kept, settings["replay"], file)
         output = Output.to(out, kept)
         try:
-            every = told["every"] or (1 if file == "-" else FROM_A_FILE)
+            every = settings["every"] or (1 if file == "-" else FROM_A_FILE)
             _run(feed, lines, output, _State(kept), book, every, stops)
         finally:
             output.close()
@@ -114,11 +114,11 @@ def _check_files(model: str, file: str, out: str | None, keep: str | None) -> No
     check_outputs(outputs, (model, file), models=("--checkpoint", "the journal of --checkpoint"))
 
 
-def _refuse_half_rules(told: dict[str, Any]) -> None:
-    if told["fault"] and told["false_alarm_every"]:
+def _refuse_half_rules(settings: dict[str, Any]) -> None:
+    if settings["fault"] and settings["false_alarm_every"]:
         raise click.UsageError("--fault and --false-alarm-every are two rules for alarms: choose one.")
     for name in ("miss_cost", "alarm_cost"):
-        if told[name] is not None and not told["fault"]:
+        if settings[name] is not None and not settings["fault"]:
             raise click.UsageError(f"--{name.replace('_', '-')} needs the fault states: --fault STATE.")
 
 
@@ -131,24 +131,24 @@ class Feed:
 
     subject: Subject
     rule: Any  # for alarms, or None
-    told: dict[str, Any]
+    settings: dict[str, Any]
     missing: frozenset[str]
     whose: str  # the input, in messages
     model: str  # fingerprint of the model
     asked: str  # fingerprint of model and options
-    talk: Console
+    console: Console
 
     @property
     def id(self) -> str | None:
         """The column with the stream ID."""
-        return self.told["id"]
+        return self.settings["id"]
 
     def wanted(self, layout: Layout) -> list[str]:
         """The input columns used for the model's columns, in its order."""
-        asked = list(self.told["columns"])
+        asked = list(self.settings["columns"])
         if asked or not self.subject.nameless or layout.names is None:
             return asked or list(self.subject.columns)
-        rest = [name for name in layout.names if name not in (self.id, self.told["time"])]
+        rest = [name for name in layout.names if name not in (self.id, self.settings["time"])]
         if len(rest) != len(self.subject.columns):
             expected = f"the model takes {len(self.subject.columns)} columns, which have no names"
             remedy = "choose with --columns, or say --id and --time"
@@ -156,37 +156,37 @@ class Feed:
         return rest
 
 
-def _feed(model: str, file: str, told: dict[str, Any], talk: Console) -> Feed:
+def _feed(model: str, file: str, settings: dict[str, Any], console: Console) -> Feed:
     from likely.cli.following.follow_models import subject_of
     from likely.core.model_fingerprint import fingerprint
     from likely.io.model_files import load
 
     subject = subject_of(load(model), model)
-    if told["columns"] and len(told["columns"]) != len(subject.columns):
+    if settings["columns"] and len(settings["columns"]) != len(subject.columns):
         expected = f"the model takes {len(subject.columns)} column{'s' * (len(subject.columns) != 1)}"
-        raise DataError(sentence("--columns", expected, len(told["columns"]), "name them in that order"))
-    if subject.timed and told["time"] is None:
+        raise DataError(sentence("--columns", expected, len(settings["columns"]), "name them in that order"))
+    if subject.timed and settings["time"] is None:
         raise click.UsageError("A model in continuous time needs the time of each observation: --time COL.")
     own = fingerprint(subject.plays)
-    shaping = {name: told[name] for name in told if name not in ("replay", "every")}
-    missing = MISSING | frozenset(told["missing"])
+    shaping = {name: settings[name] for name in settings if name not in ("replay", "every")}
+    missing = MISSING | frozenset(settings["missing"])
     whose = "standard input" if file == "-" else file
-    rule = _rule(subject, told, model, talk)
-    return Feed(subject, rule, told, missing, whose, own, fingerprint([own, shaping]), talk)
+    rule = _rule(subject, settings, model, console)
+    return Feed(subject, rule, settings, missing, whose, own, fingerprint([own, shaping]), console)
 
 
-def _rule(subject: Subject, told: dict[str, Any], path: str, talk: Any) -> Any:
+def _rule(subject: Subject, settings: dict[str, Any], path: str, console: Any) -> Any:
     from likely.cli.following.follow_alarms import ByCost, BySurprise
 
-    if subject.decides and (told["fault"] or told["false_alarm_every"]):
-        asked = "--fault" if told["fault"] else "--false-alarm-every"
+    if subject.decides and (settings["fault"] or settings["false_alarm_every"]):
+        asked = "--fault" if settings["fault"] else "--false-alarm-every"
         raise click.UsageError(
             f"{asked} is for models without an alarm rule of their own. {path} {subject.decides}: leave it out."
         )
-    if told["fault"]:
-        return ByCost(subject, told["fault"], told["miss_cost"] or 1.0, told["alarm_cost"] or 1.0)
-    if told["false_alarm_every"]:
-        return BySurprise(subject, told["false_alarm_every"], path, talk)
+    if settings["fault"]:
+        return ByCost(subject, settings["fault"], settings["miss_cost"] or 1.0, settings["alarm_cost"] or 1.0)
+    if settings["false_alarm_every"]:
+        return BySurprise(subject, settings["false_alarm_every"], path, console)
     return None
 
 
@@ -283,7 +283,7 @@ def _first(feed: Feed, at: int, text: str) -> tuple[_Laid, str]:
 def _laid(feed: Feed, layout: Layout) -> _Laid:
     feed = _with_roles(feed, layout)
     columns = feed.wanted(layout)
-    named = [name for name in (feed.id, feed.told["time"]) if name is not None]
+    named = [name for name in (feed.id, feed.settings["time"]) if name is not None]
     refuse_absent([*columns, *named], layout, feed.whose)
     return _Laid(feed, layout, columns)
 
@@ -292,7 +292,9 @@ def _with_roles(feed: Feed, layout: Layout) -> Feed:
     """ID and time columns as in training, unless options say otherwise and if the columns exist."""
     learned = feed.subject.roles
     there = {role: name for role, name in learned.items() if layout.names is None or name in layout.names}
-    return replace(feed, told={**feed.told, **{role: feed.told[role] or there.get(role) for role in ("id", "time")}})
+    return replace(
+        feed, settings={**feed.settings, **{role: feed.settings[role] or there.get(role) for role in ("id", "time")}}
+    )
 
 
 def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State) -> None:
@@ -303,7 +305,7 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
             raise BadLine(sentence("text", "it must be UTF-8", remedy="save it as UTF-8"))
         cells = layout.cells(text)
         if layout.names is None:
-            refuse_strangers(cells, columns, (feed.id, feed.told["time"]), bool(feed.told["columns"]))
+            refuse_strangers(cells, columns, (feed.id, feed.settings["time"]), bool(feed.settings["columns"]))
         name = "" if feed.id is None else word(cells.get(feed.id), frozenset()) or ""
         y = feed.subject.observation({column: cells.get(column) for column in columns}, feed.missing)
         y = (_moment(feed, cells), y) if feed.subject.timed else y
@@ -311,21 +313,21 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
         after, row = _stepped(feed, before, y, name, cells)
     except LikelyError as error:
         complaint = f"{feed.whose}, line {at}: {error}"
-        if not feed.told["skip_bad"]:
+        if not feed.settings["skip_bad"]:
             raise DataError(complaint) from error
-        feed.talk(f"{complaint} The line is skipped.")
+        feed.console(f"{complaint} The line is skipped.")
         return
-    output.write(json_line(row) if feed.told["as_json"] else csv_line(list(row.values())))
+    output.write(json_line(row) if feed.settings["as_json"] else csv_line(list(row.values())))
     state.streams[name] = after
     state.changed[name] = None
 
 
 def _moment(feed: Feed, cells: dict[str, Any]) -> float:
     """Time of an observation, for models in continuous time."""
-    when = number(cells.get(feed.told["time"]), feed.told["time"], feed.missing)
+    when = number(cells.get(feed.settings["time"]), feed.settings["time"], feed.missing)
     if math.isnan(when):
         expected = "a model in continuous time needs the time of each observation"
-        raise BadLine(sentence(f'column "{feed.told["time"]}"', expected, "none"))
+        raise BadLine(sentence(f'column "{feed.settings["time"]}"', expected, "none"))
     return when
 
 
@@ -357,16 +359,16 @@ def _row(
 
     row: dict[str, Any] = {} if feed.id is None else {"sequence": name}
     row["frame"] = frame
-    time = feed.told["time"]
-    told = describe_belief(belief, feed.subject)
+    time = feed.settings["time"]
+    described = describe_belief(belief, feed.subject)
     if time is not None:
-        taken = ("sequence", "frame", "state", "surprise", "alarm", *told)
+        taken = ("sequence", "frame", "state", "surprise", "alarm", *described)
         row[f"input {time}" if time in taken else time] = cells.get(time)
-    row |= told
+    row |= described
     row["surprise"] = bits + 0.0  # no −0
     if alarmed is not None:
         row["alarm"] = alarmed
-    return row if feed.told["as_json"] else {name: _in_words(cell) for name, cell in row.items()}
+    return row if feed.settings["as_json"] else {name: _in_words(cell) for name, cell in row.items()}
 
 
 def _in_words(cell: Any) -> Any:
@@ -375,7 +377,7 @@ def _in_words(cell: Any) -> Any:
 
 def _title(feed: Feed, output: Output) -> None:
     """The CSV header: the columns of a line without an observation."""
-    if not feed.told["as_json"]:
+    if not feed.settings["as_json"]:
         alarmed = None if feed.rule is None else False
         names = _row(feed, 0, feed.subject.plays.initial_belief(), 0.0, alarmed, "", {})
         output.write(csv_line(list(names)))

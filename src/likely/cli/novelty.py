@@ -70,9 +70,9 @@ def novelty(
 
     _check_usage(model, train, learning)
     check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))
-    talk = Console(quiet)
-    watch = _watch(model, train, missing, format_, learning, talk)
-    with _notes(talk):
+    console = Console(quiet)
+    watch = _watch(model, train, missing, format_, learning, console)
+    with _notes(console):
         level = watch.level(rate)
     tally = Tally(rate)
     with _written_to(out) as stream:
@@ -82,7 +82,7 @@ def novelty(
             _put(stream, marked.json_lines() if as_json else marked.csv(not tally.rows))
             tally.add(marked)
     written = [file for file in (out, learning["save"]) if file is not None]
-    talk(tally.words() + (f"\n\nwritten: {', '.join(written)}" if written else ""))
+    console(tally.words() + (f"\n\nwritten: {', '.join(written)}" if written else ""))
 
 
 def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, Any]) -> None:
@@ -94,20 +94,22 @@ def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, 
         raise click.UsageError(f"--{flag} goes with --train: a model file has its columns already.")
 
 
-def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, talk: Console) -> Any:
+def _watch(
+    model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, console: Console
+) -> Any:
     """The novelty detector of a model file, or one fitted to reference rows."""
     from likely.cli.open_model import watch_model
 
     if model is None:
-        return _learned(train, missing, format, how, talk)
+        return _learned(train, missing, format, how, console)
     watch = watch_model(model)
     if watch.held_out_surprise is None or not watch.held_out_surprise.shape[1]:
         told = "the file holds no held-out scores: the threshold is set on samples from the model, and the"
-        talk(f"{told} rate holds only if the model fits; --train sets it on held-out rows")
+        console(f"{told} rate holds only if the model fits; --train sets it on held-out rows")
     return watch
 
 
-def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Console) -> Any:
+def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], console: Console) -> Any:
     import json
 
     from likely.automl.novelty_watch import Watch
@@ -117,14 +119,14 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
     from likely.data.table import Table
 
     table = Table.of(list(train), kinds=how["kinds"], missing=missing, drop=how["ignore"], format=format)
-    talk(table.describe())
+    console(table.describe())
     schema = arranged_schema(table.schema())
     frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}
-    with _notes(talk) as notes:
+    with _notes(console) as notes:
         most = most_clusters(frame, MOST)
         found = discover(frame, kinds, seed=how["seed"], density=True, most=most)
         model = TableClusterer.around(found, schema, frame, columns=table.names, random_state=how["seed"])
-    talk(f"\nreference rows: a mixture of {_why(found)}\n")
+    console(f"\nreference rows: a mixture of {_why(found)}\n")
     if how["save"] is not None:
         model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
         model.save(how["save"])
@@ -174,8 +176,8 @@ def _command(train: tuple[str, ...], missing: Any, format: str | None, how: dict
 class _notes:
     """Prints warnings of the library as notes, each once."""
 
-    def __init__(self, talk: Console) -> None:
-        self.talk, self.caught = talk, warnings.catch_warnings(record=True)
+    def __init__(self, console: Console) -> None:
+        self.console, self.caught = console, warnings.catch_warnings(record=True)
         self.told: list[str] = []
 
     def __enter__(self) -> _notes:
@@ -187,7 +189,7 @@ class _notes:
         self.caught.__exit__(*error)
         self.told = list(dict.fromkeys(str(w.message) for w in self.heard or ()))
         for text in self.told:
-            self.talk(f"note: {text}")
+            self.console(f"note: {text}")
 
 
 class Marked:

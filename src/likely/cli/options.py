@@ -34,7 +34,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 reading = together(
     click.option("--sql", metavar="QUERY", help="SQL query over the files; each file is a table of that name."),
     click.option("--format", "format_", type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json"]),
-                 help="File format, if the file extension does not tell it."),
+                 help="File format.  [by file extension]"),
     click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable."),
 )  # fmt: skip
 

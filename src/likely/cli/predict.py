@@ -68,9 +68,9 @@ def predict(
 
 def _no_decisions(rules: dict[str, Any]) -> dict[str, Any]:
     """Options for clusters: --novelty is the only decision rule that they have."""
-    told = [name for name, value in rules.items() if value is not None and name != "novelty"]
-    if told:
-        raise click.UsageError(f"--{told[0].replace('_', '-')} is for classifiers: this file holds clusters.")
+    unsupported = [name for name, value in rules.items() if value is not None and name != "novelty"]
+    if unsupported:
+        raise click.UsageError(f"--{unsupported[0].replace('_', '-')} is for classifiers: this file holds clusters.")
     return {"novelty": rules.get("novelty")}
 
 

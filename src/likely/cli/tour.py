@@ -117,7 +117,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import likely as lk
     from likely.cli.console import Console
     from likely.cli.fitting.fit_job import Job
-    from likely.cli.fitting.fit_run import travel
+    from likely.cli.fitting.fit_run import run_job
     from likely.cli.fitting.model_facts import verdict
 
     table = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("class", y))
@@ -125,7 +125,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
     wines, cost, report, out = (str(folder / name) for name in ("wine.csv", "cost.csv", "report.html", "model.likely"))
     job = Job((wines,), "class", cost=cost, reject_cost=0.3, rivals=False, report=report, out=out)
-    fit_run = travel(job, Console(quiet=True))
+    fit_run = run_job(job, Console(quiet=True))
     click.echo(f"$ {job.command}")
     click.echo(f"{len(fit_run.contest.standings)} models were compared. {verdict(fit_run.contest)}")
     click.echo(f">>> print(lk.load({job.out!r}).decide(wines[83], full=True))")

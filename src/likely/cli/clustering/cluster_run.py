@@ -123,13 +123,13 @@ class Clusters:
         return float(self.weight @ (self.certainty < SURE) / self.weight.sum())
 
 
-def found_clusters(job: ClusterJob, talk: Console) -> Clusters:
+def found_clusters(job: ClusterJob, console: Console) -> Clusters:
     """Run the job; files are written at the end, each atomically."""
     check_outputs({"-o": job.out, "--model": job.model, "--report": job.report}, job.files, models=("--model",))
     source, table = _read(job)
-    talk(table.describe())
-    talk("\nfitting mixtures")
-    done = _learned(job, source, table, talk)
+    console(table.describe())
+    console("\nfitting mixtures")
+    done = _learned(job, source, table, console)
     write(done)
     return done
 
@@ -152,7 +152,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
     )  # fmt: skip
 
 
-def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Console) -> Clusters:
+def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Console) -> Clusters:
     from likely.automl.table_classifier import Typed, arranged_schema, laid_out
     from likely.automl.table_clusterer import TableClusterer, most_clusters
     from likely.automl.table_mixture import discover
@@ -164,7 +164,7 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Console)
         warnings.simplefilter("always")
         found = discover(frame, kinds, job.n_components, by=job.criterion, weight=table.weight, n_init=job.n_init,
                          most=most_clusters(frame, job.max_components, table.weight), seed=job.seed,
-                         tell=lambda text: talk(f"  {text}"))  # fmt: skip
+                         tell=lambda text: console(f"  {text}"))  # fmt: skip
         model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.criterion,
                                       n_init=job.n_init, most=job.max_components, random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))

@@ -49,17 +49,17 @@ class FitRun:
         return splitting_words(self.job.splitting, len(self.field.splits), self.job.group is not None)
 
 
-def travel(job: Job, talk: Console) -> FitRun:
+def run_job(job: Job, console: Console) -> FitRun:
     """Run the job; model file and report are written at the end, each atomically."""
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
     refuse_too_long(table, job)
-    talk(table.describe())
+    console(table.describe())
     field, candidates, same, left_out = prepared(job, table)
     for note in filter(None, (same, left_out)):
-        talk(f"\n{note[0].lower()}{note[1:]}")
-    contest = compared(job, field, candidates, talk)
+        console(f"\n{note[0].lower()}{note[1:]}")
+    contest = compared(job, field, candidates, console)
     model, hazards = learned(table, field, contest)
     hazards += (left_out,) if left_out else ()
     made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
@@ -186,7 +186,7 @@ def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
     return small and splits <= 20
 
 
-def compared(job: Job, field: Field, candidates: list[Any], talk: Console) -> Contest:
+def compared(job: Job, field: Field, candidates: list[Any], console: Console) -> Contest:
     """Compare the candidates, with a progress bar."""
     from likely.automl.contest import compete
 
@@ -194,10 +194,10 @@ def compared(job: Job, field: Field, candidates: list[Any], talk: Console) -> Co
     doing = (
         f"comparing {len(candidates)} models" if len(candidates) > 1 else f"evaluating one model, {candidates[0].name}"
     )
-    talk(f"\n{doing}: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
+    console(f"\n{doing}: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
     if fits > MANY_FITS:
-        talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
-    with talk.progress(fits) as done:
+        console(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
+    with console.progress(fits) as done:
         return compete(
             field, candidates, choose_by=job.choose_by, jobs=job.jobs, tell=lambda candidate: done(candidate.name)
         )

@@ -81,8 +81,8 @@ class SequenceJob:
                      "class_prior", "format", "cv", "choose_by", "seed"):  # fmt: skip
             value = getattr(self, name)
             if value != getattr(usual, name):
-                told = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-                yield from (f"--{name.replace('_', '-')}", told)
+                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                yield from (f"--{name.replace('_', '-')}", text)
         for name in ("columns", "drop", "missing"):
             for one in getattr(self, name):
                 yield from (f"--{name}", one)
@@ -102,34 +102,34 @@ ONLY_SEQUENCES = {
 }  # fmt: skip
 
 
-def refuse_for_tables(told: Mapping[str, Any]) -> None:
+def refuse_for_tables(settings: Mapping[str, Any]) -> None:
     """Raise if an option is for sequences only."""
     for name, flag in ONLY_SEQUENCES.items():
-        if told.get(name) not in (None, ()):
+        if settings.get(name) not in (None, ()):
             raise click.UsageError(f"{flag} is for sequences: add --sequences.")
-    if told.get("target") is None:
+    if settings.get("target") is None:
         raise click.UsageError(
             "Missing option '--target': the column with the class labels. (Optional with --sequences.)"
         )
 
 
-def sequence_job(told: Mapping[str, Any], format_: str | None) -> SequenceJob:
+def sequence_job(settings: Mapping[str, Any], format_: str | None) -> SequenceJob:
     """The job of these options; raises if an option is for tables only."""
     for name, flag in ONLY_TABLES.items():
-        if told.get(name) is not None:
+        if settings.get(name) is not None:
             raise click.UsageError(f"{flag} is for tables of rows, not for --sequences.")
-    if told["models"] != "all":
+    if settings["models"] != "all":
         raise click.UsageError(
             "--models is for tables of rows; with --sequences use --n-states, --topology, --n-components."
         )
-    if told["cv"] == "time":
+    if settings["cv"] == "time":
         raise click.UsageError("--cv time is for tables of rows; sequences are split whole: give a number of folds.")
-    if told["states_column"] and told["target"]:
+    if settings["states_column"] and settings["target"]:
         raise click.UsageError("--states-column and --target exclude each other: states are known, or classes are.")
-    if told["durations"] and (told["order"] or 1) > 1:
+    if settings["durations"] and (settings["order"] or 1) > 1:
         raise click.UsageError("--durations and --order exclude each other: choose one.")
     aside = {*ONLY_TABLES, "models"}
-    given = {name: value for name, value in told.items() if name not in aside and value is not None}
+    given = {name: value for name, value in settings.items() if name not in aside and value is not None}
     return SequenceJob(format=format_, **given)
 
 

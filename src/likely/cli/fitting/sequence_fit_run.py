@@ -35,7 +35,7 @@ FRAMES_A_STATE = 5  # that a class must have for each state where their number i
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceJourney:
+class SequenceFitRun:
     """Result of a sequence fit: the sequences, the model, how it was chosen, and cautions."""
 
     job: SequenceJob
@@ -60,18 +60,18 @@ class SequenceJourney:
         }  # fmt: skip
 
 
-def travel(job: SequenceJob, talk: Console) -> SequenceJourney:
+def run_job(job: SequenceJob, console: Console) -> SequenceFitRun:
     """Run the job; the model file is written at the end, atomically."""
     check_outputs({"-o": job.out}, (*job.files, job.cost, job.class_prior), models=("-o",))
     material = read_material(job)
-    talk(material.describe())
+    console(material.describe())
     if job.n_states is not None:
         refuse_short(material, job, job.n_states)
     if material.labels is None:
         refuse_deciding(job)
-        fit_run = _described(job, material, talk)
+        fit_run = _described(job, material, console)
     else:
-        fit_run = _classified(job, material, talk)
+        fit_run = _classified(job, material, console)
     fit_run.model.card_ = json.dumps(fit_run.card)
     fit_run.model.save(job.out)
     return fit_run
@@ -126,14 +126,14 @@ def threads(job: SequenceJob, material: Material) -> int | None:
 # --------------------------------------------------------------------- with classes
 
 
-def _classified(job: SequenceJob, material: Material, talk: Console) -> SequenceJourney:
+def _classified(job: SequenceJob, material: Material, console: Console) -> SequenceFitRun:
     from likely.automl.contest import from_all_rows
     from likely.automl.sequence_models import SequenceClassifier
     from likely.cli.fitting.model_facts import figures, leaderboard, rule_words, verdict
 
     field, rules = _field(job, material)
     _refuse_single(field)
-    contest = _competed(job, material, field, rules, talk)
+    contest = _competed(job, material, field, rules, console)
     estimator = contest.winner.candidate.estimator
     usual = estimator if contest.winner.candidate.key == "frequencies" else _thorough(estimator)
     classifier, caught = heard(lambda: from_all_rows(usual, field))
@@ -146,7 +146,7 @@ def _classified(job: SequenceJob, material: Material, talk: Console) -> Sequence
         "calibrated": map and map.words, "classes": _sizes(field),
     }  # fmt: skip
     hazards = (*_of_classes(field, contest), *caught)
-    return SequenceJourney(job, material, model, _made(), hazards, contest=contest, found=found)
+    return SequenceFitRun(job, material, model, _made(), hazards, contest=contest, found=found)
 
 
 def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
@@ -170,7 +170,7 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
                    "novelty": job.novelty}  # fmt: skip
 
 
-def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], talk: Console) -> Any:
+def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], console: Console) -> Any:
     from likely.automl.contest import compete
     from likely.automl.sequence_candidates import chain_candidates
 
@@ -182,8 +182,8 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
     doing = (
         f"comparing {len(candidates)} models" if len(candidates) > 1 else f"evaluating one model, {candidates[0].name}"
     )
-    talk(f"\n{doing}, whole sequences held out: {how.replace('rows', 'sequences')}")
-    with talk.progress(len(candidates) * len(field.splits)) as done:
+    console(f"\n{doing}, whole sequences held out: {how.replace('rows', 'sequences')}")
+    with console.progress(len(candidates) * len(field.splits)) as done:
         contest = compete(
             field,
             candidates,
@@ -255,7 +255,7 @@ def heard(learn: Any) -> tuple[Any, tuple[str, ...]]:
 # ------------------------------------------------------------------ without classes
 
 
-def _described(job: SequenceJob, material: Material, talk: Console) -> SequenceJourney:
+def _described(job: SequenceJob, material: Material, console: Console) -> SequenceFitRun:
     from likely.automl.sequence_candidates import chain
     from likely.automl.sequence_models import SequenceDensity
 
@@ -265,12 +265,12 @@ def _described(job: SequenceJob, material: Material, talk: Console) -> SequenceJ
         states = max(len(material.state_names), job.n_states or 0)
         refuse_short(material, job, states)
         refuse_forbidden(material, job, states)
-        found["decoded"] = _tested_on_states(job, material, states, talk)
+        found["decoded"] = _tested_on_states(job, material, states, console)
     elif job.n_states is not None:
         states = job.n_states
     else:
         with in_flags(job.id, names={"choose_states": "--n-states"}):
-            choice = _chosen(job, material, talk)
+            choice = _chosen(job, material, console)
         states = 1 if choice is None else choice.best
         found |= {} if choice is None else {"choice": _plain_choice(choice)}
     density, caught = heard(
@@ -282,18 +282,18 @@ def _described(job: SequenceJob, material: Material, talk: Console) -> SequenceJ
     model = SequenceDensity.around(density, material.kinds, job.roles, named if material.state_names else None)
     found |= _account(density, material)
     hazards = (*_of_few(material, choice), *caught)
-    return SequenceJourney(job, material, model, _made(), hazards, choice=choice, found=found)
+    return SequenceFitRun(job, material, model, _made(), hazards, choice=choice, found=found)
 
 
-def _chosen(job: SequenceJob, material: Material, talk: Console) -> Any:
+def _chosen(job: SequenceJob, material: Material, console: Console) -> Any:
     from likely.automl.choose_states import choose_states
     from likely.automl.sequence_candidates import chain
 
     numbers = numbers_of_states(job, material)
     if len(numbers) == 1:
         return None
-    talk(f"\ncomparing {', '.join(map(str, numbers))} states by held-out likelihood")
-    with talk.progress(len(numbers) * 5) as done:
+    console(f"\ncomparing {', '.join(map(str, numbers))} states by held-out likelihood")
+    with console.progress(len(numbers) * 5) as done:
         return choose_states(
             chain(material.kinds, 1, **job.settings, **brief(material, FAIRLY_BRIEF)), material.x, numbers,
             cv=job.splitting, groups=material.groups, sample_weight=material.weight, random_state=job.seed,
@@ -338,7 +338,7 @@ def _of_few(material: Material, choice: Any) -> list[str]:
 # ------------------------------------------------------------------- known states
 
 
-def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: Console) -> dict[str, Any] | None:
+def _tested_on_states(job: SequenceJob, material: Material, states: int, console: Console) -> dict[str, Any] | None:
     """How many frames get their known state on the best path, in sequences left out; None where there are too few."""
     from likely.automl.contest import silence
     from likely.automl.sequence_candidates import chain
@@ -347,13 +347,13 @@ def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: C
     from likely.model_selection.splits import make_splits
 
     if len(material) < 2:
-        talk("\none sequence: none can be held out")
+        console("\none sequence: none can be held out")
         return None
     cv = min(job.splitting, len(material)) if isinstance(job.splitting, int) else job.splitting
     labels = np.zeros(len(material), dtype=np.intp)
     splits = make_splits(material.x, labels, cv, weight=material.weight, groups=material.groups, seed=job.seed)
     splits = [split for split in splits if len(split.train) and len(split.test)]
-    talk(f"\ndecoding held-out sequences: {len(splits)} folds")
+    console(f"\ndecoding held-out sequences: {len(splits)} folds")
 
     def right(split: Any) -> Any:
         train = material.some(split.train)

@@ -12,14 +12,14 @@ from likely.cli.console import Console, clipped, columns
 MOST = 12  # classes or states up to which a confusion is shown
 
 
-def tell(fit_run: Any, talk: Console) -> None:
+def print_summary(fit_run: Any, console: Console) -> None:
     """The whole card."""
-    talk("\n" + "\n".join(_classified(fit_run) if fit_run.contest is not None else _described(fit_run)))
+    console("\n" + "\n".join(_classified(fit_run) if fit_run.contest is not None else _described(fit_run)))
     if fit_run.hazards:
-        talk("\nbe careful:")
+        console("\nbe careful:")
         for hazard in fit_run.hazards:
-            talk(f"  - {hazard}")
-    talk(f"\nwritten: {fit_run.job.out}")
+            console(f"  - {hazard}")
+    console(f"\nwritten: {fit_run.job.out}")
 
 
 def _classified(fit_run: Any) -> Iterator[str]:

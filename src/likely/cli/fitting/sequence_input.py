@@ -206,12 +206,12 @@ def looks_like_time(found: Any, kinds: dict[str, str], job: SequenceJob) -> list
     if job.time is not None or len(found.x.values) == len(found):
         return []
     inner = np.setdiff1d(np.arange(1, len(found.x.values)), found.x.offsets)
-    told = []
+    notes = []
     for name, cells in _cells(found).items():
         rises = len(inner) > 1 and cells.dtype.kind in "iuf" and bool((cells[inner] > cells[inner - 1]).all())
         if name in kinds and (rises or name.lower() in TIMES):
-            told.append(f'column "{name}" looks like a time, and is a measurement here: --time {name} orders by it')
-    return told
+            notes.append(f'column "{name}" looks like a time, and is a measurement here: --time {name} orders by it')
+    return notes
 
 
 def looks_like_label(found: Any, kinds: dict[str, str]) -> list[str]:
@@ -219,13 +219,13 @@ def looks_like_label(found: Any, kinds: dict[str, str]) -> list[str]:
     if len(found) < 2 or len(found.x.values) < 2 * len(found) or found.labels is not None:
         return []
     inner = np.setdiff1d(np.arange(1, len(found.x.values)), found.x.offsets)
-    told = []
+    notes = []
     for name, cells in _cells(found).items():
         same = name in kinds and cells.dtype.kind in "USO" and bool((cells[inner] == cells[inner - 1]).all())
         if same and len(set(cells.tolist())) > 1:
             words = "is the same in all frames of a sequence, as a class is"
-            told.append(f'column "{name}" {words}: --target {name}, or --drop {name}')
-    return told
+            notes.append(f'column "{name}" {words}: --target {name}, or --drop {name}')
+    return notes
 
 
 def _cells(found: Any) -> dict[str, Any]:
@@ -267,10 +267,10 @@ def _groups(job: SequenceJob, files: tuple[str, ...]) -> Any:
     with in_flags(job.id, "--group"):
         again = read_sequences(source_of(files), **roles, label=job.group, missing=job.missing, format=job.format,
                                columns=None if column == job.group else column)  # fmt: skip
-    told = np.asarray(again.labels)
-    missing = missing_labels(told)
+    labels = np.asarray(again.labels)
+    missing = missing_labels(labels)
     return np.array([f"alone {i}" if gone else str(label) for i, (label, gone) in
-                     enumerate(zip(told.tolist(), missing.tolist(), strict=True))])  # fmt: skip
+                     enumerate(zip(labels.tolist(), missing.tolist(), strict=True))])  # fmt: skip
 
 
 def missing_labels(labels: Any) -> Any:
@@ -304,7 +304,7 @@ def _that_count(material: Material) -> Material:
 
 
 def _with_labels(material: Material) -> Material:
-    """Without sequences of no class, where classes are to be told apart."""
+    """Without sequences of no class, if classes are needed."""
     if material.labels is None or material.states is not None:
         return replace(material, labels=None)
     missing = missing_labels(material.labels)
@@ -393,7 +393,7 @@ def shortest(job: SequenceJob, states: int) -> int:
 # ------------------------------------------------------------------ for a model
 
 
-def read_for(model: Any, files: tuple[str, ...], told: Mapping[str, Any], tell: Any) -> Sequences:
+def read_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], tell: Any) -> Sequences:
     """Sequences with the columns that a model knows; the id and time columns of its training, where they are there.
 
     Columns go by name; `--columns` names those of the files, in the order of the model's. A model without names takes
@@ -402,24 +402,24 @@ def read_for(model: Any, files: tuple[str, ...], told: Mapping[str, Any], tell: 
     from likely.data.read_sequences import read_sequences
 
     learned = model.schema["roles"]
-    given = {"id": told["id"] or learned.get("id"), "time": told["time"] or learned.get("time")}
-    there = _columns_there(files, told["format_"], bool(any(given.values()) or told.get("columns")))
+    given = {"id": settings["id"] or learned.get("id"), "time": settings["time"] or learned.get("time")}
+    there = _columns_there(files, settings["format_"], bool(any(given.values()) or settings.get("columns")))
     for role in ("id", "time"):
-        if given[role] is not None and told[role] is None and there is not None and given[role] not in there:
+        if given[role] is not None and settings[role] is None and there is not None and given[role] not in there:
             then = "each file is one sequence" if role == "id" else "frames are taken as they come"
             tell(f'no column "{given[role]}", which was the {role} in training: {then}')
             given[role] = None
-    asked = list(told.get("columns") or ()) or None
+    asked = list(settings.get("columns") or ()) or None
     if asked is not None and len(asked) != len(model.columns):
         expected = f"the model takes {counted(len(model.columns), 'column')}"
         raise DataError(sentence("--columns", expected, len(asked), "name them in that order"))
     if asked is None and there is not None and not nameless(model):
         asked = list(model.columns)
         _refuse_absent(asked, there, given)
-    more = {role: told[role] for role in ("label", "weight") if told.get(role)}
+    more = {role: settings[role] for role in ("label", "weight") if settings.get(role)}
     with in_flags(given["id"], names={role: flag for role, flag in FLAGS.items() if role != "states"}):
-        found = read_sequences(source_of(files), **given, **more, columns=asked, missing=told["missing"],
-                               format=told["format_"])  # fmt: skip
+        found = read_sequences(source_of(files), **given, **more, columns=asked, missing=settings["missing"],
+                               format=settings["format_"])  # fmt: skip
     for words in renamed(found, given["id"], files):
         tell(words)
     return found
@@ -431,10 +431,10 @@ def nameless(model: Any) -> bool:
     return not model.card and kinds in (["symbol"], [str(j) for j in range(len(kinds))])
 
 
-def by_place(model: Any, found: Any, told: Mapping[str, Any]) -> Any:
+def by_place(model: Any, found: Any, settings: Mapping[str, Any]) -> Any:
     """Sequences whose columns are called as the model's, where they go by their place."""
     names, numbers = tuple(model.columns), tuple(map(str, range(len(model.columns))))
-    placed = told.get("columns") or nameless(model) or found.columns in (numbers, ("symbol",))
+    placed = settings.get("columns") or nameless(model) or found.columns in (numbers, ("symbol",))
     if found.columns == names or not placed:
         return found
     if len(found.columns) != len(names):

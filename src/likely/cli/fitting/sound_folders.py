@@ -61,7 +61,7 @@ def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
 # ------------------------------------------------------------------------ learning
 
 
-def learn_words(job: SequenceJob, talk: Console) -> dict[str, Any]:
+def learn_words(job: SequenceJob, console: Console) -> dict[str, Any]:
     """Fit a recognizer to the words of a folder, cross-validate it if there are enough sounds, and write it."""
     from likely.cli.outputs import check_outputs
     from likely.recognizers.speech.spoken_words import SpokenWords
@@ -73,15 +73,15 @@ def learn_words(job: SequenceJob, talk: Console) -> dict[str, Any]:
     if len(counts) < 2:
         raise DataError(sentence(job.files[0], "two words are needed", f'only "{words[0]}"'))
     told = ", ".join(f"{word} {n}" for word, n in list(counts.items())[:12])
-    talk(f"{job.files[0]}: {len(sounds):,} sounds of {len(counts)} words: {told}{' …' if len(counts) > 12 else ''}")
+    console(f"{job.files[0]}: {len(sounds):,} sounds of {len(counts)} words: {told}{' …' if len(counts) > 12 else ''}")
     recognizer = SpokenWords(**_settings(job, sorted(counts)))
-    e = _measured(job, recognizer, sounds, words, counts, talk)
+    e = _measured(job, recognizer, sounds, words, counts, console)
     from likely.cli.fitting.sequence_fit_run import heard
 
     recognizer, caught = heard(lambda: recognizer.fit(list(sounds), words))
     recognizer.save(job.out)
     hazards = (*_hazards(counts, e), *caught)
-    _tell(e, hazards, job, talk)
+    _tell(e, hazards, job, console)
     return _facts(job, sounds, counts, e, hazards)
 
 
@@ -99,7 +99,9 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
     return {"random_state": job.seed} | {name: value for name, value in asked.items() if value is not None}
 
 
-def _measured(job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], talk: Console) -> Any:
+def _measured(
+    job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], console: Console
+) -> Any:
     """Figures of sounds left out; None where some word was said only once."""
     from likely.automl.contest import silence
     from likely.cli.fitting.fit_job import splitting_words
@@ -108,7 +110,7 @@ def _measured(job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts
     if min(counts.values()) < LEAST:
         return None
     cv = min(job.splitting, min(counts.values())) if isinstance(job.splitting, int) else job.splitting
-    talk(f"\nevaluating on held-out sounds: {splitting_words(cv, cv if isinstance(cv, int) else 1, False)}")
+    console(f"\nevaluating on held-out sounds: {splitting_words(cv, cv if isinstance(cv, int) else 1, False)}")
     with silence():
         return evaluate(recognizer, list(sounds), words, cv=cv, random_state=job.seed, n_jobs=job.jobs)
 
@@ -121,18 +123,18 @@ def _hazards(counts: dict[str, int], e: Any) -> list[str]:
     return told
 
 
-def _tell(e: Any, hazards: tuple[str, ...], job: SequenceJob, talk: Console) -> None:
+def _tell(e: Any, hazards: tuple[str, ...], job: SequenceJob, console: Console) -> None:
     from likely.cli.fitting.sequence_fit_text import MOST, confusion
 
     if e is not None:
-        talk(f"\non {len(e):,} held-out sounds; intervals are at 95 %")
-        talk(f"  error     {e.error}\n  log-loss  {e.log_loss} nats")
+        console(f"\non {len(e):,} held-out sounds; intervals are at 95 %")
+        console(f"  error     {e.error}\n  log-loss  {e.log_loss} nats")
         if len(e.classes) <= MOST:
-            talk("\n" + "\n".join(confusion(e.confusion, e.classes.tolist(), e.actions)))
-        talk("(sounds of one speaker in both training and test inflate the figures)")
+            console("\n" + "\n".join(confusion(e.confusion, e.classes.tolist(), e.actions)))
+        console("(sounds of one speaker in both training and test inflate the figures)")
     if hazards:
-        talk("\nbe careful:\n" + "\n".join(f"  - {hazard}" for hazard in hazards))
-    talk(f"\nwritten: {job.out}; `likely decode {job.out} FILE.wav` recognizes words")
+        console("\nbe careful:\n" + "\n".join(f"  - {hazard}" for hazard in hazards))
+    console(f"\nwritten: {job.out}; `likely decode {job.out} FILE.wav` recognizes words")
 
 
 def _facts(job: SequenceJob, sounds: Any, counts: dict[str, int], e: Any, hazards: tuple[str, ...]) -> dict[str, Any]:

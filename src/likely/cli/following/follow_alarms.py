@@ -54,7 +54,7 @@ class BySurprise:
     quite right, and how high the sum rises where they depend on each other.
     """
 
-    def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
+    def __init__(self, subject: Subject, false_alarm_every: float, path: str, console: Any) -> None:
         from likely.decision.sequential.cusum import Cusum
         from likely.estimation.novelty.left_out_frames import enough
 
@@ -62,16 +62,16 @@ class BySurprise:
         self.held_out = HeldOut(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
         self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
-            talk(
+            console(
                 f"The model holds {'too few' if subject.held_out_surprise.shape[1] else 'no'} held-out frames: "
                 "the stated false-alarm rate holds only if the model is correct. An HMMDensity that was fitted to "
                 "sequences holds some."
             )
             return
         self.start = self.held_out.raised(self.start, false_alarm_every)
-        _tell_what_is_supported(subject, false_alarm_every, talk)
+        _tell_what_is_supported(subject, false_alarm_every, console)
         if self._increment(np.log(self.tail.each + 1.0)) <= 0:  # the rarest that draws can tell
-            talk(
+            console(
                 "No line can raise an alarm: a quarter or more of the held-out frames have the smallest p-value that "
                 "can be resolved. The model has too many parameters for its frames: use fewer, or more training frames."
             )
@@ -88,7 +88,7 @@ class BySurprise:
         return float(rare / 2 - np.log(2))
 
 
-def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: Any) -> None:
+def _tell_what_is_supported(subject: Subject, false_alarm_every: float, console: Any) -> None:
     """Note if the false-alarm rate that held-out frames support is clearly above the stated one."""
     from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share, supported_words
 
@@ -98,7 +98,7 @@ def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: An
     tried = f"The model was tried on {subject.held_out_surprise[1].sum():,.0f} held-out frames"
     asked = f"where one false alarm in {false_alarm_every:,.6g} lines is asked for"
     more = drift(subject.later) if drifts(subject.later) else "More frames of training support a lower rate."
-    talk(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
+    console(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
 
 
 class HeldOut:
