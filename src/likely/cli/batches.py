@@ -94,7 +94,7 @@ def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def _of_stream(stream: IO[bytes], format: str | None, whose: str) -> Iterator[pl.DataFrame]:
-    """Frames of a stream of text records; the header of the first piece stands above the others, too."""
+    """Frames of a stream of text records; the header of the first piece is prepended to the others."""
     from likely.data.read_table import READERS, _format_of
 
     pieces = _pieces(stream)

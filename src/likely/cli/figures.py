@@ -16,7 +16,7 @@ CLASSES = 9  # whose chains fit into one picture
 
 
 def check_picture(path: str | None, flag: str = "--plot") -> None:
-    """The ending must be one that can be drawn, and the drawing library there; said before the work is done."""
+    """Check the file extension, and that matplotlib is installed, before the work starts."""
     if path is None:
         return
     if Path(path).suffix.lower() not in ENDINGS:
@@ -31,7 +31,7 @@ def check_picture(path: str | None, flag: str = "--plot") -> None:
 
 
 def saved(figure: Any, path: str) -> None:
-    """A figure as a file, whole or not at all."""
+    """Write a figure to a file, atomically."""
     with bytes_written_whole(path) as stream:
         figure.savefig(stream, dpi=130, format=Path(path).suffix[1:].lower())
 

@@ -22,7 +22,7 @@ def table_model(path: str, command: str = "predict") -> TableClassifier:
 
 
 def classifier_of(model: Any, path: str, command: str = "predict") -> TableClassifier:
-    """The same for what was read; `command` is who asks."""
+    """The same for a loaded object; `command` is for messages."""
     from likely.automl.table_classifier import TableClassifier
     from likely.classify.bayes import BayesClassifier
     from likely.cli.fitting.open_sequence_model import refuse_sequences
@@ -37,7 +37,7 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
 
 
 def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
-    """The clusters in a file, None where it holds something else; and what it holds."""
+    """The cluster model of a file, or None, and the loaded object."""
     from likely.automl.table_clusterer import TableClusterer
     from likely.io.model_files import load
 

@@ -71,7 +71,7 @@ def _bits(distribution: ChowTree) -> list[float]:
 
 
 def _places(edges: list[tuple[int, int]], d: int) -> tuple[Array, Array]:
-    """Where each column stands: leaves side by side, others above the middle of theirs, hung from the tree's center."""
+    """Positions of the columns: leaves side by side, parents above the middle of their children."""
     near: list[list[int]] = [[] for _ in range(d)]
     for a, b in edges:
         near[a].append(b)

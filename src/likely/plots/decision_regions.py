@@ -273,7 +273,7 @@ def _rows(ax: Any, rows: Array, y: Any, columns: Any, classes: Any) -> None:
 
 
 def _key(ax: Any, plane: Plane, marks: bool) -> None:
-    """A legend of what is on the picture, beside it where there is much."""
+    """Legend, outside the axes if it is long."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

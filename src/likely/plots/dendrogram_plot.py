@@ -42,7 +42,7 @@ def dendrogram(
 
 
 class _Picture:
-    """Where each node stands: branches from left to right, and which of them are folded."""
+    """Positions of the nodes, and which of them are collapsed."""
 
     def __init__(self, tree: Dendrogram, shown: int, groups: Index) -> None:
         n = len(tree)

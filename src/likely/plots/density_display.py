@@ -49,7 +49,7 @@ class DensityDisplay:
         return cls(model, X, names).plot(ax, **style)
 
     def plot(self, ax: Any = None, *, color: str = PALETTE[0], label: str | None = None) -> DensityDisplay:
-        """Draw on the axes given, or on new ones."""
+        """Plot on the given axes, or on new ones."""
         width = 1 if isinstance(self.model, Categorical) else int(getattr(self.model, "dim", 1))
         names = self.names or [f"x{j}" for j in range(width)]
         if width > 2 and ax is None and hasattr(self.model, "marginal") and not _is_count(self.model):
@@ -107,11 +107,11 @@ class TraceDisplay:
 
     @classmethod
     def from_report(cls, report: Any, *, ax: Any = None) -> TraceDisplay:
-        """Draw the trace of a `FitReport`."""
+        """Display of the trace of a `FitReport`."""
         return cls(report).plot(ax)
 
     def plot(self, ax: Any = None) -> TraceDisplay:
-        """Draw on the axes given, or on new ones."""
+        """Plot on the given axes, or on new ones."""
         self.ax_ = ax = axes(ax, figsize=(6, 3.5))
         how = "converged" if self.report.converged else "not converged"
         ax.plot(range(len(self.report.trace)), self.report.trace, color=PALETTE[0], marker=".")

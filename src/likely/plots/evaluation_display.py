@@ -107,7 +107,7 @@ class EvaluationDisplay:
         return ax
 
     def _positives(self) -> list[tuple[Any, str]]:
-        """Classes with a curve each, and its color: of two classes the second says it all."""
+        """Classes that get a curve, and its color; for two classes the second only."""
         classes = self.evaluation.classes.tolist()
         shown = classes[1:] if len(classes) == 2 else classes[:CURVES]
         return [(label, PALETTE[i % len(PALETTE)]) for i, label in enumerate(shown)]

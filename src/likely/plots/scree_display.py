@@ -27,12 +27,12 @@ class ScreeDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ScreeDisplay:
-        """Draw what a fitted `PCA` has learned, or the covariance of a fitted `PPCA` or `FactorAnalysis`."""
+        """Display of a fitted `PCA`, or of the covariance of a fitted `PPCA` or `FactorAnalysis`."""
         return cls(_principal_of(estimator)).plot(ax)
 
     @classmethod
     def from_principal(cls, principal: PrincipalSubspace, *, ax: Any = None) -> ScreeDisplay:
-        """Draw a value."""
+        """Display of a value."""
         return cls(principal).plot(ax)
 
     @property
@@ -41,7 +41,7 @@ class ScreeDisplay:
         return np.array([self.principal.relative_error(q) for q in range(len(self.principal.variances) + 1)])
 
     def plot(self, ax: Any = None) -> ScreeDisplay:
-        """Draw on two axes given (variances, errors), or on a new figure."""
+        """Plot on two given axes (variances, errors), or on a new figure."""
         if ax is None:
             with themed() as plt:
                 _, ax = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
@@ -99,7 +99,7 @@ class ScoresDisplay:
         return cls(scores[:, list(which)], labels, names).plot(ax)
 
     def plot(self, ax: Any = None) -> ScoresDisplay:
-        """Draw on the axes given, or on new ones."""
+        """Plot on the given axes, or on new ones."""
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         if self.labels is None:

@@ -80,7 +80,7 @@ def _smoothed(model: Any, y: Any, inputs: Any, lag: int | None, times: Any) -> A
 
 
 def _signal(model: Any, found: Any, p: int, inputs: Any) -> tuple[Array, Array]:
-    """What is seen of the state without the noise of observations, C x + G u, and its standard deviation."""
+    """The noise-free observation C x + G u, and its standard deviation."""
     if not hasattr(model, "observation_covariance"):
         return _entries(found, range(min(p, found.mean.shape[1])))
     C = np.broadcast_to(model.observation, (len(found.mean), *model.observation.shape[-2:]))

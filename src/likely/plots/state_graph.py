@@ -56,7 +56,7 @@ def _title(g: _Graph) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """Where states stand, and which arrows there are."""
+    """Positions of the states, and the arrows."""
 
     at: Array  # (N, 2)
     names: list[str]
@@ -148,7 +148,7 @@ def _in_circle(N: int) -> Array:
 
 
 def _emits(emissions: Any, k: int) -> str:
-    """What a state stands for, where a word or two will do."""
+    """Short description of the emission of a state."""
     distribution = emissions.member(k)
     if type(distribution).__name__ == "Categorical":
         best = str(distribution.values[int(np.argmax(distribution.probs))])
@@ -191,7 +191,7 @@ def _doors(g: _Graph) -> list[tuple[int, float, bool]]:
 
 
 def _extent(g: _Graph) -> tuple[Array, Array]:
-    """The corners of what is drawn: circles, loops, doors and bends, with room for their numbers."""
+    """Extent of the drawing: circles, loops, entries, exits and curved arrows, with their labels."""
     at, reach = g.at, R + 0.06
     loops = [at[k] + (g.radius(k) + 0.42) * _outward(g, k) for k in range(len(at)) if g.transition[k, k] >= g.least]
     doors = [at[k] + (g.radius(k) + (0.42 if p > 1 - 1e-9 else 0.68)) * _way(g, k, entry) for k, p, entry in _doors(g)]

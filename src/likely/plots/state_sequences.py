@@ -22,7 +22,7 @@ UNLIKE = 0.2  # a column that fills less of the common scale than this needs a s
 
 
 class Seen(NamedTuple):
-    """One sequence, decoded: what a picture needs of it."""
+    """One decoded sequence, as needed for a plot."""
 
     shares: Array  # (T, K): p(state | sequence)
     path: Index  # (T,): the best path
@@ -127,7 +127,7 @@ def _stacked(strips: int, K: int) -> tuple[list[Any], Any]:
 
 
 def seen_in(model: Any, x: Any, names: Any = None, columns: Any = None, lag: int | None = None) -> Seen:
-    """One sequence as a model sees it; estimators speak of the states that were asked for, not of their expansion."""
+    """Decode one sequence; for estimators the original states, not their expansion."""
     hmm = getattr(model, "model_", model)
     if not hasattr(hmm, "viterbi"):
         expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
@@ -156,7 +156,7 @@ def _crossed(model: Any, given: Ragged) -> Ragged:
 
 
 def state_names(names: Any, K: int) -> list[str]:
-    """What the states are called; their numbers if nobody says."""
+    """Names of the states; their numbers by default."""
     called = [str(k) for k in range(K)] if names is None else [str(name) for name in names]
     if len(called) != K:
         raise ShapeError(sentence("plots", f"names must name each of {K} states", len(called)))
@@ -322,7 +322,7 @@ def _edges(T: int) -> Index:
 
 
 def _frames(edges: Index) -> str:
-    """The name of the time axis, which says where it shows means."""
+    """Label of the time axis."""
     each = edges[-1] / (len(edges) - 1)
     return "frame" if each == 1 else f"frame (means of {each:,.3g} in a column)"
 

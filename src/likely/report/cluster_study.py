@@ -56,7 +56,7 @@ class Start:
 
 @dataclass(frozen=True)
 class ClusterStudy:
-    """Data, mixture and assignment of one run: everything that stands in the report.
+    """Data, mixture and assignment of one run: the data of the report.
 
     `study` holds what every report has: title, files, columns, hazards, the map, and how to reproduce it; its
     classes are the clusters.

@@ -53,7 +53,7 @@ def report_html(study: Study) -> str:
 
 
 def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
-    """Write the page to a file, whole or not at all; a file that is there stays until the new one is complete."""
+    """Write the page to a file, atomically."""
     target = Path(path)
     text = report_html(study)
     if target.is_dir() or not target.parent.is_dir():
@@ -91,7 +91,7 @@ def _footer(study: Study) -> Markup:
 
 
 def _check(study: Study) -> None:
-    """The parts must be of one study: the same classes everywhere, a map whose cells fit its axes."""
+    """Check that the parts of a study agree: classes, shapes of the map."""
     n = len(study.classes)
     if study.evaluation is not None:
         _same("the evaluation must have the classes of the study", len(study.evaluation.classes), n)

@@ -83,7 +83,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Study:
-    """Data, candidates and chosen model of one fit: everything that stands in the report.
+    """Data, candidates and chosen model of one fit: the data of the report.
 
     Only `title`, `target` and `classes` are needed; what was not measured is said so on the page.
 

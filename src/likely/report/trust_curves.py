@@ -111,7 +111,7 @@ def det(curves: Sequence[Curve]) -> Markup:
 
 
 def _nothing(frame: Frame) -> Markup:
-    """What stands where all curves lie outside the axes."""
+    """Text if all curves lie outside the axes."""
     middle = (frame.x.start + frame.x.end) / 2
     words = "perfect separation: a threshold avoids both kinds of error"
     return tag("text", words, x=middle, y=(frame.y.start + frame.y.end) / 2, class_="callout", text_anchor="middle")
@@ -166,7 +166,7 @@ def risk_coverage(
 
 
 def _operating(frame: Frame, point: tuple[float, float], words: str) -> Markup:
-    """The point where we stand, its words on the side that has room."""
+    """The operating point, with its label on the free side."""
     x, y = float(frame.x(point[0])), float(frame.y(point[1]))
     end = x > (frame.x.start + frame.x.end) / 2
     above = y - frame.y.end > 24  # the curve mostly lies below its end

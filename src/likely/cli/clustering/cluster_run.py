@@ -119,7 +119,7 @@ class Clusters:
 
     @property
     def unsure(self) -> float:
-        """Share of rows whose cluster is less than 80 % probable."""
+        """Fraction of rows whose cluster is less than 80 % probable."""
         return float(self.weight @ (self.certainty < SURE) / self.weight.sum())
 
 

@@ -1,4 +1,4 @@
-"""Clusters become a `ClusterStudy`: all that the report draws."""
+"""Data of the HTML report (`ClusterStudy`) of a clustering."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDLESS = "; categorical columns are treated as missing there"
 
 
 def cluster_study_of(c: Clusters) -> ClusterStudy:
-    """Everything that stands in the report of `likely cluster`."""
+    """The data of the report of `likely cluster`."""
     report, k = c.found.mixture.report_, c.shares.shape[1]
     n, choice = max(float(c.weight.sum()), 1e-300), c.found.choice
     return ClusterStudy(

@@ -65,7 +65,7 @@ def switching_density_account(estimator: Any) -> Iterator[str]:
 
 
 def monitor_account(monitor: Any) -> Iterator[str]:
-    """A fitted `FaultMonitor`: what it watches, and when it calls."""
+    """A fitted `FaultMonitor`: sensors and alarm rule."""
     yield "a fault monitor of sensors: P(fault), and an alarm by expected cost"
     yield monitor.summary()
     yield f"a fault starts with probability {monitor.hazard:g}, and ends with {monitor.repair:g}"

@@ -46,7 +46,7 @@ def leaks(field: Field) -> Iterator[str]:
 
 
 def _error_of_one(field: Field, name: str) -> float:
-    """The share of wrong labels on rows not seen in training, where each bin of one column says its commonest class."""
+    """Held-out error of a classifier that predicts the majority class per bin of one column."""
     return _error(field, _bins(field.X[name]))
 
 
@@ -74,7 +74,7 @@ def _splits(field: Field) -> Iterator[tuple[Index, Index]]:
 
 
 def _bins(column: Any) -> Index:
-    """The bin of each cell (n,): its level, or a twentieth of the rows; what is missing has a bin of its own."""
+    """The bin of each cell (n,): its level, or a quantile bin of 5 % of the rows; missing values have their own bin."""
     seen = column.is_not_null().to_numpy()
     code = np.zeros(len(seen), dtype=np.intp)
     if not seen.any():
@@ -107,7 +107,7 @@ def zeros(field: Field, kinds: dict[str, str]) -> Iterator[str]:
 
 
 def odd_zeros(column: Any) -> float:
-    """The share of zeros where they stand apart from all other values, which are positive and continuous; else 0."""
+    """Fraction of zeros if they are far from all other values, which are positive and continuous; else 0."""
     x = column.drop_nulls().to_numpy()
     share = float((x == 0).mean()) if len(x) else 0.0
     if not ZEROS[0] <= share <= ZEROS[1] or (x < 0).any():

@@ -132,6 +132,6 @@ def _centers(low: float, high: float, n: int) -> Array:
 
 
 def regions(plane: FisherPlane, xs: Array, ys: Array, decide: Callable[[Array], Any]) -> Any:
-    """What `decide` says of each place of the grid (ny, nx), mapped back into the space of the columns."""
+    """Decisions at the grid points (ny, nx), mapped back to the space of the columns."""
     places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
     return np.asarray(decide(plane.returned(places))).reshape(len(ys), len(xs))

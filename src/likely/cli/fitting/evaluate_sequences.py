@@ -110,7 +110,7 @@ def _measured(known: Any, x: Any, labels: Any, weight: Any, how: dict[str, Any],
 
 
 def _places(known: Any, x: Any, labels: Any, what: str) -> Any:
-    """The place of each label among the classes; numbers and words that read alike are the same."""
+    """Index of each label among the classes; numbers and text that read alike are equal."""
     places = {str(c): i for i, c in enumerate(known.classes_.tolist())}
     names = [f"{c:g}" if isinstance(c, float) else str(c) for c in labels.tolist()]
     odd = next((i for i, name in enumerate(names) if name not in places), None)

@@ -82,7 +82,7 @@ def read_table(job: Job) -> Table:
 
 
 def refuse_too_long(table: Table, job: Job) -> None:
-    """Columns, names and levels that no model file could hold are refused before the work, not after it."""
+    """Raise before fitting if columns, names and levels exceed the limits of a model file."""
     from likely.data.read_table import called
     from likely.io.container import MAX_NOTE
     from likely.io.json_nodes import MAX_NODES

@@ -29,7 +29,7 @@ WORDLESS = "; categorical columns are treated as missing there"
 
 
 def study_of(fit_run: FitRun) -> Study:
-    """Everything that stands in the report of `likely fit`."""
+    """The data of the report of `likely fit`."""
     job, table, field, contest = fit_run.job, fit_run.table, fit_run.field, fit_run.contest
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
@@ -78,7 +78,7 @@ def columns_of(table: Table, labels: Index, n_classes: int, weight: Array | None
 
 
 def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tuple[Case, ...]:
-    """The rows whose true class was held least likely, with their cells."""
+    """The rows with the lowest predicted probability of the true class, with their cells."""
     cases = []
     for case in e.worst(WORST):
         at = int(tested[case.row])
@@ -158,6 +158,6 @@ def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[
 
 
 def _marks(decided: Any, e: Evaluation) -> Any:
-    """Actions as the picture marks them: −1 refuses."""
+    """Actions as marked in the plot: −1 is rejected."""
     refuses = len(e.costs.table) - 1 if e.reject_cost is not None else -2
     return np.where(decided == refuses, -1, decided)

@@ -119,7 +119,7 @@ def verdict(contest: Contest) -> str:
 
 
 def _why_not_the_best(contest: Contest) -> Iterator[str]:
-    """Ties in the first measure, in the log-loss, and who is the simplest of them."""
+    """Sentences on ties in the first criterion and in log-loss, and the simplest of the tied models."""
     winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.choose_by
     assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
     title = "The one with the lowest cost" if by == "cost" else f"The one with the lowest {by}"

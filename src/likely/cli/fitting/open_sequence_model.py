@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def is_of_sequences(thing: Any) -> bool:
-    """Whether what a file holds takes sequences, and not rows."""
+    """Whether the model of a file takes sequences, not rows."""
     from likely.alignment.estimator import DTWClassifier
     from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
     from likely.hmm.estimators.hmm_density import HMMDensity
@@ -124,7 +124,7 @@ class BareChain:
         return Ragged.of(Columns(parts), rows.lengths)
 
     def known(self, found: Any) -> tuple[Ragged, Any]:
-        """Frames with words that are no level as missing, and which sequences (n,) had one."""
+        """Frames with unseen categories as missing, and which sequences (n,) had one."""
         import numpy as np
 
         rows = self.frames(found)
@@ -178,7 +178,7 @@ class BareClassifier:
         return self.classifier_.log_posterior(self.frames(found))
 
     def decide(self, found: Any, **how: Any) -> Any:
-        """As the classifier decides; rules that it does not have are refused in words."""
+        """The decisions of the classifier; unsupported rules raise an error."""
         try:
             return self.classifier_.decide(self.frames(found), **how)
         except TypeError as error:

@@ -82,7 +82,7 @@ def _made() -> str:
 
 
 def numbers_of_states(job: SequenceJob, material: Material) -> tuple[int, ...]:
-    """Those to compare: the one asked for, or a few that the sequences are long enough for."""
+    """Numbers of states to compare: the given one, or several that the sequence lengths allow."""
     if job.n_states is not None:
         return (job.n_states,)
     least = int(material.x.lengths.min())
@@ -101,7 +101,7 @@ def numbers_of_states(job: SequenceJob, material: Material) -> tuple[int, ...]:
 
 
 def topologies(job: SequenceJob, material: Material) -> tuple[Any, ...]:
-    """Those to compare: the one asked for, or ergodic, and left-to-right where sequences are many and short."""
+    """Topologies to compare: the given one, or ergodic, and left-to-right if sequences are many and short."""
     if job.topology is not None:
         return (job.topology,)
     plain = job.order == 1 and job.durations is None
@@ -119,7 +119,7 @@ def brief(material: Material, how: dict[str, Any]) -> dict[str, Any]:
 
 
 def threads(job: SequenceJob, material: Material) -> int | None:
-    """How many fits go side by side, where nobody says it."""
+    """Default number of parallel fits."""
     return job.jobs or (None if int(material.x.lengths.sum()) >= MANY_FRAMES else 1)
 
 
@@ -206,7 +206,7 @@ def _refuse_single(field: Any) -> None:
 
 
 def _refuse_failed(contest: Any) -> None:
-    """Class frequencies are no model of sequences: where all others failed, nothing was learned."""
+    """Raise if all models but the class frequencies failed."""
     chains = [s for s in contest.standings if s.candidate.key != "frequencies"]
     if all(s.failure for s in chains):
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in chains))

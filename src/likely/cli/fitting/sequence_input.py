@@ -24,7 +24,7 @@ SHOWN = 8  # columns, classes or names that a line tells
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What was read: frames as models take them, and what is known of each sequence."""
+    """Sequences as read: frames as models take them, with labels, weights and states."""
 
     source: tuple[str, ...]
     x: Ragged
@@ -116,7 +116,7 @@ def read_material(job: SequenceJob) -> Material:
 
 
 def renamed(found: Any, id: str | None, files: tuple[str, ...]) -> tuple[str, ...]:
-    """A word on sequences of several files that go by the same id."""
+    """Note on sequences of several files with the same ID."""
     from likely.data.read_sequences import all_files
 
     ids = [str(name) for name in found.ids.tolist()]
@@ -168,7 +168,7 @@ FLAGS = {"id": "--id", "time": "--time", "states": "--states-column", "weight": 
 
 @contextmanager
 def in_flags(id: str | None, label: str = "--target", names: Mapping[str, str] = FLAGS) -> Iterator[None]:
-    """Errors about the tasks of columns speak of the options that give them."""
+    """Make errors about column roles name the command-line options."""
     try:
         yield
     except LikelyError as error:
@@ -202,7 +202,7 @@ TIMES = ("t", "time", "timestamp", "date", "datetime", "step", "frame", "index",
 
 
 def looks_like_time(found: Any, kinds: dict[str, str], job: SequenceJob) -> list[str]:
-    """A word on a column of frames that says when they were: by its name, or because it rises in all sequences."""
+    """Note on a column that looks like a time: by its name, or because it increases in all sequences."""
     if job.time is not None or len(found.x.values) == len(found):
         return []
     inner = np.setdiff1d(np.arange(1, len(found.x.values)), found.x.offsets)
@@ -215,7 +215,7 @@ def looks_like_time(found: Any, kinds: dict[str, str], job: SequenceJob) -> list
 
 
 def looks_like_label(found: Any, kinds: dict[str, str]) -> list[str]:
-    """A word on a column of words that is the same in all frames of each sequence, but not in all sequences."""
+    """Note on a categorical column that is constant within each sequence, but not over all sequences."""
     if len(found) < 2 or len(found.x.values) < 2 * len(found) or found.labels is not None:
         return []
     inner = np.setdiff1d(np.arange(1, len(found.x.values)), found.x.offsets)
@@ -259,7 +259,7 @@ def _kinds(found: dict[str, str], job: SequenceJob, aside: set[str], empty: list
 
 
 def _groups(job: SequenceJob, files: tuple[str, ...]) -> Any:
-    """The group of each sequence; one that says nothing is a group of its own."""
+    """The group of each sequence; a sequence without a group is its own group."""
     from likely.data.read_sequences import read_sequences
 
     roles = {name: column for name, column in job.roles.items() if name in ("id", "time")}
@@ -349,7 +349,7 @@ def refuse_short(material: Material, job: SequenceJob, states: int) -> None:
 
 
 def refuse_forbidden(material: Material, job: SequenceJob, states: int) -> None:
-    """Known states must follow each other as the topology allows; where nothing is known, nothing is asked."""
+    """Raise if known states contradict the topology; unknown states are not checked."""
     from likely.hmm.topology import Topology
 
     assert material.states is not None
@@ -432,7 +432,7 @@ def nameless(model: Any) -> bool:
 
 
 def by_place(model: Any, found: Any, settings: Mapping[str, Any]) -> Any:
-    """Sequences whose columns are called as the model's, where they go by their place."""
+    """Sequences with the column names of the model, where columns are matched by position."""
     names, numbers = tuple(model.columns), tuple(map(str, range(len(model.columns))))
     placed = settings.get("columns") or nameless(model) or found.columns in (numbers, ("symbol",))
     if found.columns == names or not placed:
@@ -462,7 +462,7 @@ def _refuse_absent(asked: list[str], there: list[str], given: Mapping[str, Any])
 
 
 def _columns_there(files: tuple[str, ...], format: str | None, is_table: bool) -> list[str] | None:
-    """The header of the first file, None where it has none; what cannot be read is left to whoever reads it."""
+    """The header of the first file; None if it has none or cannot be read."""
     import polars as pl
 
     from likely.data.delimited import looks_like_data

@@ -102,7 +102,7 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
 def _measured(
     job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], console: Console
 ) -> Any:
-    """Figures of sounds left out; None where some word was said only once."""
+    """Evaluation on held-out sounds; None if some word has only one sound."""
     from likely.automl.contest import silence
     from likely.cli.fitting.fit_job import splitting_words
     from likely.model_selection.cross_validation import evaluate

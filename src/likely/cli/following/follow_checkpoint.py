@@ -181,7 +181,7 @@ def _apart(whole: bytes) -> Iterator[bytes]:
 
 
 def _read(whole: bytes, path: str) -> list[FollowedLines]:
-    """The parts as progress; a file from a stranger may hold anything."""
+    """Parse the parts as progress, with validation of untrusted files."""
     from likely.core.stream_checkpoint import FollowedLines
     from likely.io.model_files import loads
 

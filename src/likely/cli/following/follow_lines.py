@@ -44,7 +44,7 @@ class Layout:
 
 
 def layout_of(first: str, nameless: bool) -> tuple[Layout, bool]:
-    """What the first line says of all, and whether it is a header rather than data.
+    """Layout from the first line, and whether it is a header rather than data.
 
     A table without a header is understood where the model has no names for its columns either.
 
@@ -103,7 +103,7 @@ def _of_json(text: str) -> dict[str, Any]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell is a number as people write them."""
+    """Whether a cell is a number in usual notation."""
     try:
         return math.isfinite(float(text)) and "_" not in text
     except ValueError:
@@ -145,7 +145,7 @@ def word(cell: Any, missing: frozenset[str]) -> str | None:
 
 
 class Lines:
-    """The lines of a stream as they come: their number, and a digest of all so far, by which they are known again."""
+    """The lines of a stream, with their number and a digest of all so far."""
 
     def __init__(self, read: Callable[[], bytes], whose: str) -> None:
         self.read, self.whose, self.taken, self.digest = read, whose, 0, ""
@@ -160,7 +160,7 @@ class Lines:
                 yield None
 
     def pass_over(self, lines: int, digest: str) -> None:
-        """Pass over the lines that were taken before; they must be the same."""
+        """Skip the lines that were processed before; they must be the same."""
         for _ in range(lines):
             raw = self.read()
             if not raw:

@@ -46,7 +46,7 @@ class Subject:
         return probs if probs is None or self.sums is None else probs @ self.sums
 
     def more(self, belief: Any) -> dict[str, Any]:
-        """What a belief of this model says beside states and means, in named columns."""
+        """Further output columns of a belief, beside states and means."""
         return {}
 
 

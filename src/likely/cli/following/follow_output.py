@@ -70,7 +70,7 @@ class Output:
             self._count(raw)
 
     def sync(self) -> None:
-        """Force what was written to the disk, before progress says that it is there."""
+        """Flush to disk before the checkpoint is written."""
         if self.path is not None:
             with _naming(self.path):
                 os.fsync(self.stream.fileno())
@@ -84,7 +84,7 @@ class Output:
 
 @contextmanager
 def _naming(path: str | None) -> Iterator[None]:
-    """A full disk and the like become a sentence that names the file; a closed pipe stays what it is."""
+    """System errors become messages that name the file; a closed pipe is raised as it is."""
     try:
         yield
     except BrokenPipeError:
@@ -109,7 +109,7 @@ def _lost(path: str | None, kept: FollowedLines, there: object) -> DataError:
 
 
 def _refuse_other_way(path: str | None, kept: FollowedLines) -> None:
-    """Output that began in a file goes on in it; what went to standard output goes on there."""
+    """Raise if a resumed output goes elsewhere than before."""
     if path is None and kept.output:
         expected, remedy = "the progress that was kept goes with a file", "name the file that it began with"
         raise DataError(sentence("-o", expected, "none", remedy))

@@ -94,7 +94,7 @@ def trade_offs(study: Study) -> Markup:
 
 
 def found_curves(e: Evaluation) -> dict[int, Roc]:
-    """A curve for each class that has one; of two classes the second, whose mirror is the first."""
+    """ROC curves of the classes; for two classes that of the second."""
     total = e.confusion.sum(axis=1)
     there = [c for c in range(len(e.classes)) if 0 < total[c] < total.sum()]
     if len(e.classes) == 2:
@@ -147,7 +147,7 @@ def _steps(e: Evaluation, what: str) -> Markup:
 
 
 def counts_errors(e: Evaluation) -> bool:
-    """Whether the cost of a decision is 1 where it is wrong: then risk is an error rate, and told in per cent."""
+    """Whether costs are 0/1: then risk is an error rate, shown in percent."""
     return e.cost is None
 
 
@@ -157,7 +157,7 @@ def risk_words(e: Evaluation, risk: float) -> str:
 
 
 def operating_point(e: Evaluation) -> tuple[tuple[float, float], str]:
-    """Where the model stands now: its share of decided rows, their mean cost, and words for it."""
+    """Operating point of the model: coverage, risk, and a label."""
     taken = ~e.rejected
     w = np.ones(len(e)) if e.weight is None else e.weight
     share = float(w[taken].sum() / w.sum())

@@ -33,7 +33,7 @@ def confusion(study: Study) -> Markup:
 
 
 def heat(study: Study, e: Evaluation) -> Markup:
-    """True classes by decisions; of many classes those whose mistakes cost most."""
+    """Confusion matrix; if there are many classes, those whose errors cost most."""
     rows, columns = shown_classes(e)
     cut = len(rows) < len(e.classes)
     heads = [*(clipped(e.actions[a], 30) for a in columns), *(["other classes"] if cut else []), "cost"]
@@ -51,7 +51,7 @@ def heat(study: Study, e: Evaluation) -> Markup:
 
 
 def shown_classes(e: Evaluation) -> tuple[list[int], list[int]]:
-    """Rows and columns of the heat table: all, or the classes that were dearest as truth or as answer."""
+    """Rows and columns of the confusion matrix: all, or the classes with the costliest errors."""
     c = len(e.classes)
     if c <= FEW:
         return list(range(c)), list(range(len(e.actions)))
@@ -89,7 +89,7 @@ def _named(study: Study, c: int) -> Markup:
 
 
 def priced(e: Evaluation) -> bool:
-    """Whether costs were given; otherwise a mistake costs 1, and its cost says no more than its count."""
+    """Whether costs were given; otherwise every error costs 1."""
     return e.cost is not None or e.reject_cost is not None
 
 
@@ -112,7 +112,7 @@ def _cell(rows: float, cost: float, total: float, kind: str) -> Markup:
 
 
 def _pairs(study: Study, e: Evaluation) -> Markup | str:
-    """The dearest single mistakes, where the table is too large to find them in."""
+    """The costliest errors, if the matrix is large."""
     ranked = list(dearest(e))[:MOST_PAIRS]
     if len(e.classes) <= 4 or not ranked:
         return ""
@@ -132,7 +132,7 @@ def _pairs(study: Study, e: Evaluation) -> Markup | str:
 
 
 def dearest(e: Evaluation) -> Iterator[tuple[int, int]]:
-    """Pairs (true class, decision) that cost something, dearest first, the more frequent first among equals."""
+    """Pairs (true class, decision) of positive cost, costliest first, then by frequency."""
     cost, rows = off_diagonal(e.confusion_cost), off_diagonal(e.confusion)
     order = np.lexsort((-rows.ravel(), -cost.ravel()))
     for at in order[: (cost > 0).sum()].tolist():

@@ -111,7 +111,7 @@ def _label(column: ColumnFacts) -> str:
 
 
 def _ends(column: ColumnFacts) -> str:
-    """What the left and right ends of a histogram stand for."""
+    """Labels of the left and right ends of a histogram."""
     if column.levels:
         return (
             clipped(listed([clipped(level, 14) for level in column.levels[:4]]), 50) if len(column.levels) <= 4 else ""

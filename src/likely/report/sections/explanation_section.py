@@ -54,7 +54,7 @@ def _plane_words(p: Plane) -> Markup:
 
 
 def drivers(study: Study) -> Markup:
-    """Columns by what it costs to lose them."""
+    """Permutation importance of the columns."""
     title = "Feature importance"
     if not any(np.isfinite(d.increase) for d in study.importance):
         return section("drivers", title, "", absent("Feature importance was not computed."))

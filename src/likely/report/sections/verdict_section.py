@@ -29,7 +29,7 @@ def verdict(study: Study) -> Markup:
 
 
 def origin(study: Study) -> str:
-    """Where the data came from, and how large they are."""
+    """Source and size of the data."""
     files = clipped(listed([str(s) for s in study.source]), 200)
     target = f"target: {clipped(study.target, 60)}"
     classes = f"{len(study.classes)} class{'' if len(study.classes) == 1 else 'es'}"
@@ -38,7 +38,7 @@ def origin(study: Study) -> str:
 
 
 def sentences(study: Study, e: Evaluation) -> Markup:
-    """The verdict in plain words: where costs were given, what it costs; else how often it is right."""
+    """Summary sentences: the cost if costs were given, else the accuracy."""
     name = study.winner.name if study.winner else "The model"
     how = f", measured by {study.cv} on held-out rows" if study.cv else ""
     if e.cost is None:
@@ -64,7 +64,7 @@ def _whole_percent(share: float) -> str:
 
 
 def best_single(e: Evaluation) -> tuple[int, float]:
-    """The action that would cost least if it were always taken, and what it would cost per row."""
+    """The best constant decision, and its cost per row."""
     cost = e.costs.expected_of((e.confusion.sum(axis=1) / e.confusion.sum())[None])[0]
     return int(np.argmin(cost)), float(cost.min())
 
@@ -109,7 +109,7 @@ def may_refuse(e: Evaluation) -> bool:
 
 
 def only_refuses(e: Evaluation) -> bool:
-    """Whether refusing is the one action beside the classes."""
+    """Whether rejecting is the only action beside the classes."""
     return e.reject_cost is not None and len(e.costs.actions) == 1
 
 
