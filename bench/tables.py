@@ -189,7 +189,7 @@ def as_frame(X: Any) -> pl.DataFrame:
 
 
 def chosen(problem: Problem, rules: bool, seed: int = 0) -> dict[str, lk.Evaluation]:
-    """What `likely fit --no-baselines` would choose, inside each training fold: by its rule, and by the one before it."""
+    """The choice of `likely fit --no-baselines` inside each training fold: by its rule, and by the one before it."""
     X, y = as_frame(problem.X), np.asarray(problem.y)
     classes, labels = encoded(y)
     if problem.test is None and rules:
