@@ -20,7 +20,7 @@ from likely.report.markers import dash, symbol
 from likely.report.markup import Markup, safe, tag
 from likely.report.number_format import column, number, percent
 from likely.report.page import SECTIONS
-from likely.report.sections.confusion_section import dearest, shown_classes
+from likely.report.sections.confusion_section import costliest_errors, shown_classes
 from likely.report.style import DARK, HEAT, LIGHT
 from likely.report.trust_curves import Curve, det, reliability, risk_coverage, roc
 
@@ -345,7 +345,7 @@ def test_dearest_mistakes_are_shares_of_the_true_class():
 
 def test_dearest_mistakes_by_brute_force():
     e = evaluation(6, 500, cost=np.abs(np.subtract.outer(np.arange(6), np.arange(6))) ** 1.5)
-    found = [e.confusion_cost[c, a] for c, a in dearest(e)]
+    found = [e.confusion_cost[c, a] for c, a in costliest_errors(e)]
     every = [e.confusion_cost[c, a] for c in range(6) for a in range(6) if c != a and e.confusion_cost[c, a] > 0]
     assert found == sorted(every, reverse=True)
 

@@ -29,7 +29,7 @@ def plane_map(
     `marks` (C,) gives each class its mark, `names` a label at the middle of its points; points beyond
     `MOST_POINTS` are left out evenly.
     """
-    points, truth, decided = some(np.asarray(points, dtype=np.float64), np.asarray(truth), np.asarray(decided))
+    points, truth, decided = subsample(np.asarray(points, dtype=np.float64), np.asarray(truth), np.asarray(decided))
     frame = Frame.of(_span(points[:, 0], xs), _span(points[:, 1], ys), width=SIZE[0], height=SIZE[1])
     points = np.clip(points, [frame.x.low, frame.y.low], [frame.x.high, frame.y.high])  # beyond the ground: on its edge
     grid = axes(
@@ -45,7 +45,7 @@ def plane_map(
     )  # fmt: skip
 
 
-def some(points: Array, truth: Any, decided: Any) -> tuple[Array, Any, Any]:
+def subsample(points: Array, truth: Any, decided: Any) -> tuple[Array, Any, Any]:
     """At most `MOST_POINTS` rows, evenly taken, of those that can be drawn."""
     keep = np.flatnonzero(np.isfinite(points).all(axis=1))
     if len(keep) > MOST_POINTS:

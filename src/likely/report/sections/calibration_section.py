@@ -81,7 +81,9 @@ def trade_offs(study: Study) -> Markup:
         why = UNKNOWN if e is None else "A curve needs rows of a class and rows of another."
         return section("roc", title, "", absent(why))
     shown = chosen_curves(curves)
-    drawn = [Curve(worn(study, c, i), curve.false_alarm, curve.detection) for i, (c, curve) in enumerate(shown.items())]
+    drawn = [
+        Curve(marker_of(study, c, i), curve.false_alarm, curve.detection) for i, (c, curve) in enumerate(shown.items())
+    ]
     items = [(d.k, _curve_words(study, c, shown[c])) for d, c in zip(drawn, shown, strict=True)]
     lead = "One curve per class against the rest, over all thresholds on its posterior probability."
     left = tag("p", f"Shown: the {len(shown)} of {len(curves)} classes with the smallest area.", class_="note")
@@ -108,7 +110,7 @@ def chosen_curves(curves: dict[int, Roc]) -> dict[int, Roc]:
     return {c: curves[c] for c in sorted(worst)}
 
 
-def worn(study: Study, c: int, place: int) -> int:
+def marker_of(study: Study, c: int, place: int) -> int:
     """The mark of a curve: the class's own, or of many classes the next free one."""
     return marks(study)[c] if len(study.classes) <= FEW else place
 

@@ -86,8 +86,8 @@ def _name(c: ClusterStudy, k: int) -> Markup:
 def heat(c: ClusterStudy) -> Markup:
     """Traits by clusters, the most telling first."""
     shown, k = c.traits[:MOST_TRAITS], min(len(c.sizes), MOST_CLUSTERS)
-    worn = marks(c.study) if len(c.sizes) <= FEW else [OTHER] * k
-    heads = [*(name(worn[i], str(i + 1)) for i in range(k)), "all rows"]
+    markers = marks(c.study) if len(c.sizes) <= FEW else [OTHER] * k
+    heads = [*(name(markers[i], str(i + 1)) for i in range(k)), "all rows"]
     line = tag("tr", tag("th", "Column, by cluster", scope="col"), *(tag("th", h, scope="col") for h in heads))
     left = (
         [f"{len(c.traits) - len(shown)} further lines differ less and are not shown."]

@@ -113,7 +113,7 @@ def _cell(rows: float, cost: float, total: float, kind: str) -> Markup:
 
 def _pairs(study: Study, e: Evaluation) -> Markup | str:
     """The costliest errors, if the matrix is large."""
-    ranked = list(dearest(e))[:MOST_PAIRS]
+    ranked = list(costliest_errors(e))[:MOST_PAIRS]
     if len(e.classes) <= 4 or not ranked:
         return ""
     head = ["True class", "Decided", "#Rows", "#Fraction of the class", "#Cost"]
@@ -131,7 +131,7 @@ def _pairs(study: Study, e: Evaluation) -> Markup | str:
     return join([tag("h3", f"The {len(ranked)} costliest errors"), table(head, lines, label="Costliest errors")])
 
 
-def dearest(e: Evaluation) -> Iterator[tuple[int, int]]:
+def costliest_errors(e: Evaluation) -> Iterator[tuple[int, int]]:
     """Pairs (true class, decision) of positive cost, costliest first, then by frequency."""
     cost, rows = off_diagonal(e.confusion_cost), off_diagonal(e.confusion)
     order = np.lexsort((-rows.ravel(), -cost.ravel()))

@@ -80,11 +80,11 @@ def _spread(column: ColumnFacts, study: Study) -> object:
     if column.counts is None or not np.size(column.counts):
         return "–"
     counts = np.asarray(column.counts, dtype=np.float64)
-    shown, worn = ridge_rows(study)
+    shown, markers = ridge_rows(study)
     table = counts[shown] if shown else counts.sum(axis=0, keepdims=True)
     note = f"first {MOST_BINS} of {counts.shape[1]} levels" if column.levels and counts.shape[1] > MOST_BINS else ""
     return with_note(
-        ridges(coarse(table, bool(column.levels)), worn, _label(column), apart=bool(column.levels)),
+        ridges(coarse(table, bool(column.levels)), markers, _label(column), apart=bool(column.levels)),
         note or _ends(column),
     )
 
