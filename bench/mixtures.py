@@ -45,7 +45,7 @@ By `python bench/mixtures.py` (data from `LIKELY_DATA`; `--slow` adds rows that 
 same process on the same rows. Settings are defaults but for those that a line names and a tolerance of 1e-4 for digits.
 Where a setting was chosen after results had been seen, the section says so. Errors stand with exact 95 % intervals.
 Published figures: [V] verified on these very files, [S] seen in a public source, [M] from memory. Seconds were taken on
-a busy machine with two cores: they tell orders of magnitude, not ratios.
+a busy machine with two cores: orders of magnitude only.
 """
 
 
@@ -114,11 +114,11 @@ def old_faithful(slow: bool) -> str:
     X = faithful()
     same = ((steps, *two_geysers(X, steps)) for steps in (1, 5, 30))
     rows = [(f"{s} step{'s' * (s > 1)} of EM", f"{a:.6f}", f"{b:.6f}", f"{abs(a - b):.0e}") for s, a, b in same]
-    text = "Two full covariances, maximum likelihood, the same start; published: −1130.26 [M].\n\n"
+    text = "Two full covariances, maximum likelihood, the same initialization; published: −1130.26 [M].\n\n"
     text += table(["log-likelihood", "likely", "scikit-learn", "difference"], rows)
     numbers = range(1, 7)
     bic = [[kind, *_bics(X, kind, numbers)] for kind in COVARIANCES]
-    text += "\n\nBIC by number of components, maximum likelihood, five starts; the least in bold. mclust's "
+    text += "\n\nBIC by number of components, maximum likelihood, five initializations; the lowest in bold. mclust's "
     text += "well-known answer is three components of one shared covariance, BIC 2314.4 [M].\n\n"
     text += table(["covariance", *map(str, numbers)], bic)
     choice = lk.choose_components(lk.MixtureDensity(random_state=0), X, numbers)
@@ -144,13 +144,14 @@ def oil_flow(slow: bool) -> str:
     data = oil()
     text = "1000 + 1000 rows of 12 gamma-ray readings, three regimes of flow.\n\n"
     text += (
-        "**One distribution**: log-likelihood a test row, maximum likelihood. scikit-learn's PCA divides by n − 1.\n\n"
+        "**One distribution**: log-likelihood per test row, maximum likelihood. "
+        "scikit-learn's PCA divides by n − 1.\n\n"
     )
     text += table(["factors", "PPCA", "scikit-learn PCA", "factor analysis", "scikit-learn FA"], _factor_rows(data))
     scores = lk.PPCA(2).fit(data.X)
     plane = error(lk.BayesClassifier().fit(scores.transform(data.X), data.y).predict(scores.transform(data.T)), data.u)
     text += f"\n\nThe plane of two PPCA scores alone separates the regimes with an error of {_cell(plane)} % "
-    text += "(a Gaussian a class).\n\n**Clusters**, regimes unknown, best of three starts:\n\n"
+    text += "(a Gaussian a class).\n\n**Clusters**, regimes unknown, best of three initializations:\n\n"
     head = ["mixture", "train, nats a row", "test", "adjusted Rand", "purity", "seconds"]
     text += table(head, _oil_clusters(data, slow))
     text += "\n\n**Classes**, a mixture each: test error %, and nats a test row.\n\n"

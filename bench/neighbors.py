@@ -272,7 +272,7 @@ correlated, as pixels are, suffer from whitening ("mahalanobis"), probably becau
 but noise varies; that was not tested. Bold is the least of a column on its test part, so a little flattered: many
 were tried. "Gaussian, interpolated" weighs each class's covariance by the likelihood of left-out rows, and that is
 not the error: on USPS, letter and spambase it chooses the class's own covariance, and errs as the full Gaussian does.
-The default of Parzen's windows, columns compared by their spread within classes, was chosen by folds of the training
+The default of kernel density estimates, within-class scaling of the columns, was chosen by folds of the training
 parts, though these figures had been seen.
 """
 

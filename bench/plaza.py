@@ -181,9 +181,9 @@ def error_models(robot: Robot, tries: int) -> tuple[str, str, Any]:
     return f"## What is wrong with the ranges\n\n{table(head, lines)}\n{told}", best, tried[best].x
 
 
-RANGES = """By an extended filter. The five standard deviations (slip in meters a root meter, turn in radians a frame,
-noise of a range, error of a beacon at the start and its walk a frame, in meters at 40 m) maximize the evidence of the
-first {frames:,} frames, a third, and stand from then on: no truth is used, and after the first third nothing of the
+RANGES = """By an extended filter. The five standard deviations (slip in meters per root meter, turn in radians per
+frame, noise of a range, error of a beacon at the start and its random walk, in meters at 40 m) maximize the evidence of
+the first {frames:,} frames, a third, and stand from then on: no truth is used, and after the first third nothing of the
 future. Beside the ground truth, ranges are too long in proportion to the distance, by {longer:.1f} %. That a scale is
 worth a try was seen there; the evidence of the first third alone chooses {best}, by {gained:.0f} nats over an offset.
 """

@@ -50,7 +50,7 @@ def promoters() -> str:
     symbols = lk.CategoricalDensity(prior=2.0)
     models: dict[str, Any] = {
         "naive Bayes by position": lk.NaiveBayes("categorical"),
-        "HMM, a state a position": lk.HMMDensity(symbols, 57, topology="left-to-right", max_iter=1),
+        "HMM, one state per position": lk.HMMDensity(symbols, 57, topology="left-to-right", max_iter=1),
         "HMM, (0, 1, 2), 20 states": lk.HMMDensity(symbols, 20, topology=(0, 1, 2), max_iter=30),
         "HMM, ergodic, 4 states": lk.HMMDensity(symbols, 4, n_init=3, max_iter=60, random_state=0),
     }

@@ -28,10 +28,10 @@ AHEAD = (4, 13, 26, 52)
 PREFACE = """# Results: structural time series
 
 By `python bench/series.py` (data from `LIKELY_DATA`). Variances are learned as users do it, by `LinearGaussianDensity`
-with its settings as they come (EM, then steps along the exact slope) and an exactly diffuse start. Rows of
-*statsmodels* are the peer's own numbers, `UnobservedComponents` by its default optimizer, made in the same run; only
+with its settings as they come (EM, then steps along the exact gradient) and exact diffuse initialization. Rows of
+*statsmodels* are its own numbers, `UnobservedComponents` by its default optimizer, made in the same run; only
 the log-likelihood of its variances is computed here, since its own leaves out the first frames unless asked not to.
-Seconds were taken on a busy machine with two cores: they tell orders of magnitude.
+Seconds were taken on a busy machine with two cores: orders of magnitude only.
 """
 
 

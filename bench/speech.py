@@ -35,8 +35,8 @@ PREFACE = """# Results: spoken digits
 
 By `python bench/speech.py` (data from `LIKELY_DATA`: the free spoken digit dataset, six speakers, 50 takes of each
 digit, 8 kHz). The official split tests on takes 0–4. Errors are in per cent, with exact 95 % intervals; word error
-rates with intervals from resampled utterances. Seconds were taken on a busy machine with two cores: they tell orders
-of magnitude.
+rates with intervals from resampled utterances. Seconds were taken on a busy machine with two cores: orders
+of magnitude only.
 
 How the settings were chosen: on takes 5–49 alone. Features (silence trimmed, slopes over seven frames, volume taken off
 but not the mean) were compared by five-fold cross-validation over these takes and by leaving speakers out among them,
@@ -44,7 +44,7 @@ with chains of Viterbi training written for that purpose; states, components and
 held out at a time; the last section shows the main alternatives, of which most differ by less than their intervals.
 The penalty of a word in connected speech was chosen on takes 45–49 with words learned from takes 5–44. Takes 0–4 were
 looked at once, with everything fixed. Speakers are left out over all takes; since features were compared in this way
-too, that section flatters a little.
+too, that section is slightly optimistic.
 """
 
 
@@ -113,7 +113,7 @@ def single_words(slow: bool) -> str:
     text += f"\n\nLog-loss {-np.log(P[np.arange(len(P)), _places(model, test.words)]).mean():.4f} nats. "
     text += f"Confused: {_confused(test.words, guess)}."
     text += PEER if len(rows) > 1 else ""
-    text += "\n\nRefusing what is not sure enough (`decide(sounds, reject_below=…)`):\n\n"
+    text += "\n\nRejecting uncertain words (`decide(sounds, reject_below=…)`):\n\n"
     return text + refusals(P, guess, test)
 
 
@@ -253,7 +253,7 @@ SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)  # of what frames say, for the confidence of
 NOISES = (0.0, 0.1, 0.25)  # standard deviations of noise, in those of the sound
 CONFIDENCE = """Confidence of words: how well it tells right words from wrong ones (log-loss, nats a word), for the
 share that frames count of what they say, on utterances of takes 45–49 with words learned from takes 5–44, as they are
-and with noise added. Counted in full, confidence is best for clean sounds and far too sure where words go wrong. No
+and with noise added. Counted in full, confidence is best for clean sounds and overconfident where words are wrong. No
 share is best everywhere; a fifth, which is never far from the best here, was chosen by this table.
 
 """

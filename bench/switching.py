@@ -92,7 +92,7 @@ BEES = {
 BEES_TOLD = """Frames of the switching models are the turn and the step ahead and aside since the frame before; a
 regime is an autoregression of first order, x_t = A x_{{t−1}} + b + w, with A, b and the covariance of
 w its own (a `LinearGaussian` with a constant input), observed with noise. Three regimes start from
-one model and are told apart by windows; `SwitchingDensity` does the rest, without labels.
+one model and are initialized by clustering windows; `SwitchingDensity` does the rest, without labels.
 Boundaries are frames at which the likeliest smoothed regime changes and then stays for 5 frames.
 
 How settings were found: the variance of the noise ({noise} of a column's) and the probability

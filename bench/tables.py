@@ -7,7 +7,7 @@
     python bench/tables.py --markdown            for the documentation
     python bench/tables.py --rules               only *chosen*, by the rule of `likely fit` and by the rule before it
 
-*chosen* is what `likely fit --no-rivals` chooses, calibration included: the models are compared anew inside the
+*chosen* is what `likely fit --no-baselines` chooses, calibration included: the models are compared anew inside the
 training rows of each fold. `--rules` sets it beside the older rule, by which the simplest of the models tied in cost
 won, with paired differences and their standard errors, by five folds where there is no test part.
 
@@ -189,7 +189,7 @@ def as_frame(X: Any) -> pl.DataFrame:
 
 
 def chosen(problem: Problem, rules: bool, seed: int = 0) -> dict[str, lk.Evaluation]:
-    """What `likely fit --no-rivals` would choose, inside each training fold: by its rule, and by the one before it."""
+    """The choice of `likely fit --no-baselines` inside each training fold: by its rule, and by the one before it."""
     X, y = as_frame(problem.X), np.asarray(problem.y)
     classes, labels = encoded(y)
     if problem.test is None and rules:

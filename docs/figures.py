@@ -1,4 +1,4 @@
-"""Draws every picture of the documentation into docs/_static, or into the folder that is given as an argument."""
+"""Draws the figures of the documentation into docs/_static, or into the folder given as an argument."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ney_3_8() -> None:
             stats = lk.Gaussian([0.0], 1.0).collect(np.zeros((n, 1)))
             belief = prior.update(stats).belief
             ax.plot(x, np.exp(belief.log_prob(x)), color=color, label=f"{n} row{'s' * (n > 1)}" if n else "prior")
-        ax.set(xlabel="mean", ylabel="density", ylim=(0, None), title="What we believe of the mean (Ney 3.8)")
+        ax.set(xlabel="mean", ylabel="density", ylim=(0, None), title="Posterior of the mean (Ney 3.8)")
         ax.legend()
         figure.savefig(STATIC / "ney-3-8.png", dpi=130)
 
@@ -87,7 +87,7 @@ def decisions() -> None:
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
         decision_map(clf, X[:, at], y, ax=ax, steps=400, reject_below=0.8, novelty=0.02)
-        ax.set(xlabel=names[at[0]], ylabel=names[at[1]], title="White: refused. Gray: unlike any wine seen")
+        ax.set(xlabel=names[at[0]], ylabel=names[at[1]], title="Decision regions; white: rejected, gray: novel")
         figure.savefig(STATIC / "decisions.png", dpi=130)
 
 
@@ -114,9 +114,9 @@ def neighbors_and_bayes() -> None:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
         for classes, color in zip((2, 3, 10), PALETTE, strict=False):
             e = np.linspace(0, 1 - 1 / classes, 200)
-            left.plot(e, lk.cover_hart(e, classes), color=color, label=f"at most, {classes} classes")
+            left.plot(e, lk.cover_hart(e, classes), color=color, label=f"upper bound, {classes} classes")
             left.fill_between(e, e, lk.cover_hart(e, classes), color=color, alpha=0.12, lw=0)
-        left.plot([0, 0.9], [0, 0.9], color=INK, lw=1, label="at least")
+        left.plot([0, 0.9], [0, 0.9], color=INK, lw=1, label="lower bound")
         left.set(
             xlabel="Bayes error",
             ylabel="nearest neighbor error",
@@ -146,11 +146,11 @@ def maps() -> None:
         figure, (left, right) = plt.subplots(1, 2, figsize=(10.8, 4.1), layout="constrained")
         decision_map(lk.BayesClassifier().fit(X[:, at], y), X[:, at], y, ax=left, steps=300)
         left.get_legend().remove()
-        left.set_title("Decided everywhere: exact conics")
+        left.set_title("Without reject option: exact conics")
         decision_map(
             lk.BayesClassifier().fit(X[:, at], y), X[:, at], y, ax=right, steps=300, reject_below=0.8, novelty=0.02
         )
-        right.set_title("With the right to refuse")
+        right.set_title("With reject option and novelty")
         for ax in (left, right):
             ax.set(xlabel=names[at[0]], ylabel=names[at[1]])
         figure.savefig(STATIC / "maps.png", dpi=130)
@@ -254,7 +254,7 @@ def windows() -> None:
 
 
 def rings() -> None:
-    """What model-free densities decide about a ring and what lies inside of it."""
+    """What nonparametric densities decide about a ring and what lies inside of it."""
     rng = np.random.default_rng(1)
     y = np.arange(400) % 2
     angle = rng.uniform(0, 2 * np.pi, 400)
@@ -271,7 +271,7 @@ def rings() -> None:
             decision_map(lk.BayesClassifier(density).fit(X, y), X, y, ax=ax, steps=200)
             ax.set(title=name, xlabel="", ylabel="", aspect="equal")
             ax.get_legend().remove()
-        figure.savefig(STATIC / "model-free.png", dpi=130)
+        figure.savefig(STATIC / "nonparametric.png", dpi=130)
 
 
 def symptoms(n: int = 600) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -314,7 +314,7 @@ def cut_expansions() -> None:
         ax.axhline(0, color=INK, linewidth=0.8)
         ax.set_xticks(range(16), ["".join(str(int(v)) for v in c) for c in cells], rotation=90)
         ax.set(xlabel="cell", ylabel="probability")
-        ax.set_title("Cut at pairs, expansions of p go below 0; that of log p does not", loc="left")
+        ax.set_title("Truncated at pairs: expansions of p can be negative, that of log p cannot", loc="left")
         ax.legend()
         figure.savefig(STATIC / "cut-expansions.png", dpi=130)
 
@@ -325,7 +325,7 @@ def fisher_of_wines() -> None:
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7.2, 4.9), layout="constrained")
         fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y, ax)
-        ax.set_title("Fisher's plane of 178 wines: spread within classes is 1 in every direction", loc="left")
+        ax.set_title("178 wines along two discriminant directions (within-class covariance: identity)", loc="left")
         figure.savefig(STATIC / "fisher.png", dpi=130)
 
 
@@ -340,7 +340,7 @@ def mixture() -> None:
         for k in range(3):
             DensityDisplay.from_model(m.model_.components.member(k), ax=left, color=PALETTE[k], names=["", ""])
         left.scatter(*X[:, at].T, c=m.model_.posterior(X[:, at]) @ colors, s=14, edgecolor="white", linewidth=0.3)
-        left.set(xlabel=names[at[0]], ylabel=names[at[1]], title="178 wines, labels hidden: three parts")
+        left.set(xlabel=names[at[0]], ylabel=names[at[1]], title="178 wines without labels: three components")
         trace(m.report_, right)
         figure.savefig(STATIC / "mixture.png", dpi=130)
 
@@ -352,7 +352,7 @@ def how_many() -> None:
     choice = lk.choose_components(lk.MixtureDensity(random_state=0, max_iter=500), X, range(1, 9))
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
-        components(choice, ax).set_title("How many components?")
+        components(choice, ax).set_title("Choosing the number of components")
         figure.savefig(STATIC / "components.png", dpi=130)
 
 
@@ -386,7 +386,7 @@ def tree_of_wines() -> None:
         dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), most=24)
         right.plot(curve.k, curve.bic, color=PALETTE[0], marker=".")
         right.plot(curve.best, curve.bic.min(), "o", color=PALETTE[1], ms=9, mfc="none", mew=1.6)
-        right.set(xlabel="clusters", ylabel="BIC", title="What a cut is worth", xticks=curve.k)
+        right.set(xlabel="clusters", ylabel="BIC", title="BIC of the cuts", xticks=curve.k)
         figure.savefig(STATIC / "dendrogram.png", dpi=130)
 
 
@@ -410,7 +410,7 @@ def scores() -> None:
         for points in ax.collections:
             points.set(sizes=[22], alpha=0.85, edgecolor="white", linewidth=0.4)
         ax.legend(loc="lower left")
-        ax.set_title(f"178 wines: two axes of thirteen hold {1 - p.relative_error_:.0%} of the variance")
+        ax.set_title(f"178 wines: two principal components explain {1 - p.relative_error_:.0%} of the variance")
         figure.savefig(STATIC / "scores.png", dpi=130)
 
 
@@ -482,7 +482,7 @@ def robot() -> None:
     ranges[20:28] = np.nan
     ax = track(lk.UnscentedFilter(distributions).smooth(ranges), truth=seen.states[0], ellipses=40)
     ax.plot(*beacons.T, "^", color=INK, markersize=8)
-    ax.set_title("60 frames, ranges to two beacons (▲), silent for eight frames", loc="left")
+    ax.set_title("60 frames, ranges to two beacons (▲), eight frames missing", loc="left")
     ax.figure.savefig(STATIC / "track.png", dpi=130)
 
 
@@ -529,7 +529,7 @@ def clutter() -> None:
     rule = {"clutter": 5 / (100 * 90), "detection": 0.9, "speed": 2.0}
     found = lk.Tracker(dim=2, spectral_density=0.02, observation_variance=0.1, **rule).run(scans)
     ax = track(found, seen=scans, truth=states[0], ellipses=30)
-    ax.set_title("Five false echoes a scan: the track that was confirmed", loc="left")
+    ax.set_title("Five false measurements per scan: the confirmed track", loc="left")
     ax.figure.savefig(STATIC / "clutter.png", dpi=130)
 
 
@@ -548,7 +548,7 @@ def divergence() -> None:
         for q, name, color in distributions:
             apart = f"{lk.kl(p, q).value:.2f} and {lk.kl(q, p).value:.2f} nats"
             ax.plot(x, np.exp(q.log_prob(x)), color=color, label=f"{name}: {apart}")
-        ax.set(xlabel="x", ylabel="density", ylim=(0, None), title="The nearest Gaussian, asked both ways")
+        ax.set(xlabel="x", ylabel="density", ylim=(0, None), title="Gaussians of least KL(p ‖ q) and KL(q ‖ p)")
         ax.legend()
         figure.savefig(STATIC / "divergence.png", dpi=130)
 
@@ -621,8 +621,8 @@ def robust_t() -> None:
     circle = np.stack([np.cos(turn), np.sin(turn)], axis=1)
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
-        ax.scatter(*X[40:].T, s=14, color=INK, alpha=0.55, linewidths=0, label="160 rows as they should be")
-        ax.scatter(*X[:40].T, s=16, color=PALETTE[1], marker="x", linewidths=1, label="40 rows that are wrong")
+        ax.scatter(*X[40:].T, s=14, color=INK, alpha=0.55, linewidths=0, label="160 regular rows")
+        ax.scatter(*X[:40].T, s=16, color=PALETTE[1], marker="x", linewidths=1, label="40 outliers")
         heavy = f"Student t, {float(robust.dof):.1f} degrees of freedom"
         rings = {"Gaussian": (gaussian.mean, gaussian.covariance), heavy: (robust.center, robust.scale)}
         for (name, (center, spread)), color in zip(rings.items(), (PALETTE[1], PALETTE[0]), strict=True):
@@ -630,7 +630,7 @@ def robust_t() -> None:
             ax.plot(*(center + ring).T, color=color, lw=1.8, label=name)
             ax.plot(*(center + 2 * ring).T, color=color, lw=1.8, alpha=0.5)
             ax.plot(*center, "+", color=color, ms=11, mew=2)
-        ax.set(xlabel="x₀", ylabel="x₁", title="A fifth of the rows is wrong: one and two scales about each center")
+        ax.set(xlabel="x₀", ylabel="x₁", title="20 % outliers: one- and two-scale ellipses about each center")
         ax.legend(loc="lower left")
         figure.savefig(STATIC / "robust_t.png", dpi=130)
 
@@ -646,7 +646,7 @@ def report() -> None:
         costs = "action,Barolo,Grignolino,Barbera\nBarolo,0,1,9\nGrignolino,5,0,1\nBarbera,1,1,0\n"
         Path(folder, "cost.csv").write_text(costs, encoding="utf-8")
         pl.DataFrame(X, schema=names).with_columns(pl.Series("cultivar", y.tolist())).write_csv(f"{folder}/wine.csv")
-        command = "fit wine.csv --target cultivar --cost cost.csv --reject-cost 0.3 --no-rivals --report r.html --quiet"
+        command = "fit wine.csv --target cultivar --cost cost.csv --reject-cost 0.3 --no-baselines --report r.html -q"
         subprocess.run([sys.executable, "-m", "likely", *command.split()], cwd=folder, check=True)
         page = Path(folder, "r.html").read_text(encoding="utf-8")
         hidden = "section:not(#plane){display:none}section#plane{border:0}nav{display:none}"

@@ -19,10 +19,10 @@ COMMANDS = (
     *("follow", "info", "novelty", "predict", "show", "tour", "warm"),
 )
 FITS = {  # first: the others read what they write
-    "fit": "fit wine.csv --target class --no-rivals -o wine.likely",
-    "fit with costs": "fit wine.csv --target class --no-rivals --cost cost.csv --reject-cost 0.3 -o costly.likely",
-    "fit one walk": "fit one.csv --sequences --states 2 -o walk.likely",
-    "fit sequences": "fit walks.csv --sequences --id walk --target kind --states 2 -o walks.likely",
+    "fit": "fit wine.csv --target class --no-baselines -o wine.likely",
+    "fit with costs": "fit wine.csv --target class --no-baselines --cost cost.csv --reject-cost 0.3 -o costly.likely",
+    "fit one walk": "fit one.csv --sequences --n-states 2 -o walk.likely",
+    "fit sequences": "fit walks.csv --sequences --id walk --target kind --n-states 2 -o walks.likely",
 }
 USES = {
     "show": "show wine.likely",
@@ -31,7 +31,7 @@ USES = {
     "predict": "predict wine.likely few.csv",
     "explain": "explain wine.likely few.csv",
     "evaluate": "evaluate wine.likely wine.csv --target class",
-    "cluster": "cluster few.csv --components 2",
+    "cluster": "cluster few.csv --n-components 2",
     "novelty": "novelty few.csv --train wine.csv",
     "decode": "decode walks.likely walks.csv",
     "follow": "follow walk.likely one.csv",

@@ -19,7 +19,8 @@ def wine_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(wine_frame(), folder / "wine.csv")
     (folder / "cost.csv").write_text(COSTS)
     done = run("fit", folder / "wine.csv", "--target", "class", "--cost", folder / "cost.csv", "--reject-cost", 0.3,
-               "--no-rivals", "-o", folder / "model.likely", "--report", folder / "report.html", "--json")  # fmt: skip
+               "--no-baselines", "-o", folder / "model.likely", "--report", folder / "report.html",
+               "--json")  # fmt: skip
     return _kept(done, folder)
 
 
@@ -28,7 +29,7 @@ def mixed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """sick.csv, a table of numbers, counts and words with gaps, and what `likely fit` makes of it."""
     folder = tmp_path_factory.mktemp("mixed")
     write(mixed_frame(), folder / "sick.csv")
-    done = run("fit", folder / "sick.csv", "--target", "sick", "--no-rivals", "-o", folder / "model.likely",
+    done = run("fit", folder / "sick.csv", "--target", "sick", "--no-baselines", "-o", folder / "model.likely",
                "--cv", 3, "--report", folder / "report.html", "--json")  # fmt: skip
     return _kept(done, folder)
 

@@ -66,7 +66,7 @@ def test_a_picture_is_drawn_whole_or_not_at_all(both):
         (("a.csv", "b.csv", "a.csv"), "Two sequences"),
         (("long.csv", "--id", "id", "--ids", "1", "3"), 'there must be a sequence "3"'),
         (("a.csv", "long.csv"), "columns must be as many as those of"),
-        (("a.csv", "b.csv", "--band", "wide"), "no share below 1"),
+        (("a.csv", "b.csv", "--band", "wide"), "neither a fraction below 1"),
         (("a.csv", "b.csv", "--step-pattern", "hops"), "hops"),
         (("a.csv", "none.csv"), "none.csv"),
         (("a.csv", "b.csv", "--columns", "w"), '"w"'),

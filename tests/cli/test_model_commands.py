@@ -38,7 +38,7 @@ def test_class_probabilities_of_training_change_no_figure(mixed_folder):
 
 def test_evaluate_knows_the_training_rows(wine_folder):
     done = run("evaluate", wine_folder / "model.likely", wine_folder / "wine.csv")
-    assert "rows that the model learned from" in done.stderr
+    assert "training rows of the model" in done.stderr
 
 
 def test_evaluate_takes_weights_and_other_targets(mixed_folder, tmp_path):
@@ -66,7 +66,7 @@ def test_evaluate_refuses(wine_folder, tmp_path, change, options, code, words):
 
 def test_show_tells_classes_columns_and_costs(wine_folder, mixed_folder):
     text = run("show", wine_folder / "model.likely").stdout
-    assert "learned from" in text and "ask an expert" in text and "refusing costs 0.3" in text and "flavanoids" in text
+    assert "learned from" in text and "ask an expert" in text and "rejecting costs 0.3" in text and "flavanoids" in text
     told = json.loads(run("show", mixed_folder / "model.likely", "--json").stdout)
     assert told["columns"]["color"] == {"kind": "category", "levels": ["blue", "green", "red"]}
     assert sum(told["class_prior"]) == pytest.approx(1) and told["card"]["target"] == "sick"
@@ -93,14 +93,14 @@ def two_groups() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(("made", "words"), [
-    (lk.KMeans(2, random_state=0), ("2 clusters in 3 columns, learned from 100 rows", "60.0%", "40.0%", "height")),
+    (lk.KMeans(2, random_state=0), ("2 clusters in 3 columns, fitted to 100 rows", "60.0%", "40.0%", "height")),
     (
         lk.AgglomerativeClustering(2),
-        ("2 clusters of 100 rows, merged by the ward linkage", "60.0%", "heights of the last merges"),
+        ("2 clusters of 100 rows, ward linkage", "60.0%", "heights of the last merges"),
     ),
-    (lk.PCA(2), ("2 axes of 3 columns, learned from 100 rows", "of the variance", "together", "width")),
-    (lk.MixtureDensity(None, 2, random_state=0), ("a mixture of 2 parts: full Gaussian", "0.6000", "depth")),
-    (lk.MixtureClusterer(None, 2, random_state=0), ("a mixture of 2 parts", "0.4000", "BIC")),
+    (lk.PCA(2), ("2 components of 3 columns, fitted to 100 rows", "of the variance", "together", "width")),
+    (lk.MixtureDensity(None, 2, random_state=0), ("a mixture of 2 components: full Gaussian", "0.6000", "depth")),
+    (lk.MixtureClusterer(None, 2, random_state=0), ("a mixture of 2 components", "0.4000", "BIC")),
 ])  # fmt: skip
 def test_show_gives_a_short_account_of_clusters_and_factors(tmp_path, made, words):
     frame = two_groups()
@@ -130,7 +130,7 @@ def test_show_tells_of_mixtures_of_any_parts(tmp_path, part):
     frame = two_groups().select(pl.col("height", "width").round().abs())
     lk.MixtureDensity(part, 2, random_state=0).fit(frame).save(tmp_path / "m")
     done = run("show", tmp_path / "m")
-    assert done.exit_code == 0 and "a mixture of 2 parts" in done.stdout and "weight" in done.stdout
+    assert done.exit_code == 0 and "a mixture of 2 components" in done.stdout and "weight" in done.stdout
 
 
 def test_show_limits_what_it_shows(tmp_path):
@@ -201,7 +201,7 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
     chapters = [line for line in text.splitlines() if line.startswith("## ")]
     assert chapters == [
         "## What it is", "## Intended use", "## Data", "## How it was chosen", "## Performance",
-        "## Costs and refusal", "## Hazards met", "## Limits", "## How to reproduce",
+        "## Costs and reject options", "## Cautions", "## Limitations", "## How to reproduce",
     ]  # fmt: skip
     told = json.loads((wine_folder / "fit.json").read_text())
     assert told["fingerprint"] in text and told["command"] in text and "| ask an expert | 2 | 2 | 2 |" in text
@@ -212,18 +212,19 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
 @pytest.mark.parametrize(
     ("key", "words", "held"),
     [
-        ("neighbors", "nearest of them vote", "rows"), ("parzen", "one density per class", "rows"),
-        ("nearest-mean", "a center of each class", "rows"), ("laplace", "one density per class", "values of columns"),
-        ("full", "one density per class", None), ("frequencies", "looks at no column", None),
+        ("neighbors", "nearest training rows vote", "rows"), ("parzen", "one density per class", "rows"),
+        ("nearest-mean", "distances to class centers", "rows"),
+        ("laplace", "one density per class", "values of columns"),
+        ("full", "one density per class", None), ("frequencies", "uses no column", None),
     ],
 )  # fmt: skip
 def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, held):
     table = write(wine_frame(), tmp_path / "t.csv")
-    done = run("fit", table, "--target", "class", "--models", key, "--no-rivals", "-o", tmp_path / "m.likely")
+    done = run("fit", table, "--target", "class", "--models", key, "--no-baselines", "-o", tmp_path / "m.likely")
     assert done.exit_code == 0, done.stderr
     text = run("card", tmp_path / "m.likely").stdout
     assert words in text and ("The model file holds" in text) == (held is not None)
-    assert held is None or f"holds {held} that it learned from" in text
+    assert held is None or f"holds {held} of its training data" in text
     first = str(wine_frame()["proline"][0]).encode()  # and the file is asked, too: as numbers, eight bytes each
     found = np.float64(first.decode()).tobytes() in (tmp_path / "m.likely").read_bytes()
     assert found == (held is not None)
@@ -240,7 +241,7 @@ def test_card_needs_a_model_that_was_fitted_here(tmp_path):
 def test_warm_compiles_every_loop():
     done = run("warm")
     loops = compiled_loops()
-    assert done.exit_code == 0 and f"{len(loops)} loops are ready" in done.stdout
+    assert done.exit_code == 0 and f"{len(loops)} compiled functions are ready" in done.stdout
     assert [name for name, signatures in loops.items() if not signatures] == []
 
 
@@ -248,7 +249,7 @@ def test_warm_compiles_the_loops_of_some_subjects():
     done = run("warm", "dtw", "dtw")
     assert done.exit_code == 0 and done.stderr.count("dtw:") == 1 and "kalman" not in done.stderr
     asked = run("warm", "kalmann")
-    assert asked.exit_code == 2 and "there is no subject 'kalmann': there are gaussian, missing" in asked.stderr
+    assert asked.exit_code == 2 and "unknown subject 'kalmann': choose from gaussian, missing" in asked.stderr
 
 
 @pytest.mark.parametrize("name", ["fit", "predict", "evaluate", "explain", "show", "card", "warm"])

@@ -45,7 +45,7 @@ def test_false_alarms_come_at_the_stated_rate(folder):
     found, text = pl.read_csv(folder / "out.csv"), (folder / "told.txt").read_text()
     rate = found["novel"].mean()
     assert 0.025 < rate < 0.085  # 400 rows set a level of 5 % to about ± 1.1 %
-    assert f"of 4,000 rows are novel ({rate:.2%}); of ordinary rows 5.00% would be" in text
+    assert f"of 4,000 rows are novel ({rate:.2%}); expected among reference rows: 5.00%" in text
     new = ["novel", "surprise", "rarity", "blame", "blame_bits", "also_blame"]
     assert found.columns == ["a", "b", "visits", "color", *new]
     ordered = found.sort("rarity")
@@ -94,21 +94,21 @@ def test_columns_of_the_new_names_are_kept_under_others(folder):
 def test_what_was_learned_is_kept_as_a_density_of_ordinary_rows(folder):
     assert f"written: {folder / 'out.csv'}, {folder / 'm.likely'}" in (folder / "told.txt").read_text()
     shown, card = run("show", folder / "m.likely").stdout, run("card", folder / "m.likely")
-    assert "a density of ordinary rows" in shown and "400 rows" in shown and "cluster " not in shown
-    assert card.exit_code == 0 and "# Model card: ordinary rows in" in card.stdout
+    assert "a density of reference rows" in shown and "400 rows" in shown and "cluster " not in shown
+    assert card.exit_code == 0 and "# Model card: density in" in card.stdout
     chapters = [line for line in card.stdout.splitlines() if line.startswith("## ")]
-    expected = ["What it is", "Data", "The alarm", "Hazards met", "Limits", "How to reproduce"]
+    expected = ["What it is", "Data", "Threshold", "Cautions", "Limitations", "How to reproduce"]
     assert chapters == [f"## {title}" for title in expected]
-    assert "set by 400 ordinary rows" in card.stdout and "--train" in card.stdout and "## Clusters" not in card.stdout
+    assert "set by 400 held-out rows" in card.stdout and "--train" in card.stdout and "## Clusters" not in card.stdout
     again = json.loads(run("show", folder / "m.likely", "--json").stdout)["card"]
     assert again["task"] == "density" and again["rows"] == 400
 
 
 def test_help_says_what_becomes_of_a_word_never_seen():
     told = " ".join(run("novelty", "--help").stdout.split())
-    assert "never seen is surprising beyond measure" in told
+    assert "has infinite surprisal" in told
     told = " ".join(run("predict", "--help").stdout.split())
-    assert "never saw counts as missing" in told and "marked novel" in told
+    assert "counts as missing" in told and "marked novel" in told
 
 
 def test_surprise_is_bits_below_the_median_of_the_models_own_rows(folder):
@@ -126,7 +126,7 @@ def test_a_classifier_and_a_cluster_model_watch_too(tmp_path):
     frame = ordinary(300, 2).with_columns(y=pl.Series(["u", "v"] * 150))
     table = write(frame, tmp_path / "t.csv")
     run("fit", table, "--target", "y", "--models", "naive-bayes", "-q", "-o", tmp_path / "c.likely")
-    run("cluster", table, "--components", 2, "--n-init", 1, "--ignore", "y", "-q", "-o", tmp_path / "o.csv",
+    run("cluster", table, "--n-components", 2, "--n-init", 1, "--ignore", "y", "-q", "-o", tmp_path / "o.csv",
         "--model", tmp_path / "k.likely")  # fmt: skip
     for model in ("c.likely", "k.likely"):
         done = run("novelty", "-", "--model", tmp_path / model, stdin=ODD)
@@ -138,7 +138,7 @@ def test_a_density_from_python_sets_its_level_by_its_own_draws(tmp_path):
     lk.GaussianDensity("full").fit(frame).save(tmp_path / "g.likely")
     done = run("novelty", "-", "--model", tmp_path / "g.likely", stdin=ODD)
     assert pl.read_csv(done.stdout.encode())["novel"].to_list()[:2] == [True, False]
-    assert "its own draws" in done.stderr
+    assert "samples from the model" in done.stderr
 
 
 @pytest.mark.slow
@@ -158,8 +158,8 @@ def test_many_columns_and_few_rows(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("args", "code", "words"), [
-    (("t.csv",), 2, "say what is ordinary"),
-    (("t.csv", "--train", "t.csv", "--model", "m"), 2, "one of them"),
+    (("t.csv",), 2, "give the reference"),
+    (("t.csv", "--train", "t.csv", "--model", "m"), 2, "either --model FILE or --train FILE"),
     (("t.csv", "--model", "m", "--ignore", "a"), 2, "goes with --train"),
     (("t.csv", "--model", "m"), 4, "m: "),
     (("t.csv", "--train", "t.csv", "--rate", "2"), 2, "rate"),

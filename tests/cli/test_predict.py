@@ -86,7 +86,17 @@ def test_labels_keep_the_spelling_of_the_file(tmp_path, no, yes):
     (tmp_path / "c.csv").write_text(f"action,{no},{yes}\n{no},0,5\n{yes},1,0\n")
     model, table = tmp_path / "m.likely", tmp_path / "t.csv"
     done = run(
-        "fit", table, "--target", "y", "--cost", tmp_path / "c.csv", "--models", "diagonal", "--no-rivals", "-o", model
+        "fit",
+        table,
+        "--target",
+        "y",
+        "--cost",
+        tmp_path / "c.csv",
+        "--models",
+        "diagonal",
+        "--no-baselines",
+        "-o",
+        model,
     )
     assert done.exit_code == 0, done.stderr
     written = pl.read_csv(io.StringIO(run("predict", model, table, "--proba").stdout), infer_schema=False)

@@ -33,7 +33,7 @@ def test_one_class_everywhere_can_be_drawn():
     ax = border(
         lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([0.0, 0.0], 2.0), class_prior=[0.01, 0.99])
     )
-    assert ax.get_title(loc="left") == "No border" and len(ax.collections) == 1
+    assert ax.get_title(loc="left") == "No boundary" and len(ax.collections) == 1
 
 
 def test_more_columns_are_refused():

@@ -47,7 +47,7 @@ def test_the_map_is_what_is_decided(iris):
     assert shown == [d.code if d in (lk.REJECT, lk.NOVEL) else list(NAMES).index(d) for d in decided]
     ax = decision_map(clf, X, y, steps=40, reject_below=0.9, novelty=0.05)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b", "c", "refused", "unlike all"]
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b", "c", "rejected", "novel"]
 
 
 def test_exact_borders_are_where_two_classes_meet(iris):

@@ -44,5 +44,5 @@ def test_a_density_without_bound_is_cut():
 
 def test_refusals():
     for distribution in (lk.Laplace([0.0, 1.0], 1.0), lk.Laplace([[0.0], [1.0]], 1.0)):
-        with pytest.raises(lk.DomainError, match="one distribution of one column"):
+        with pytest.raises(lk.DomainError, match="a single univariate distribution"):
             distribution_curve(distribution)

@@ -50,7 +50,7 @@ def test_the_filter_is_drawn_with_no_look_ahead():
 def test_what_comes_is_the_forecast_of_observations():
     ax, ahead = bands(LEVEL, Y, ahead=3, level=0.5), LEVEL.forecast(Y, 3)
     low, high = ahead.interval(0.5)
-    drawn = band(ax, "to come, as seen")
+    drawn = band(ax, "forecast of observations")
     assert (drawn[:, 1].min(), drawn[:, 1].max()) == pytest.approx((low.min(), high.max()))
     assert drawn[:, 0].max() == 7.0
 

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
 from likely.plots.state_graph import ARROWS, DOOR, LEAST, MOST, ROOM, chain, layers, worth_drawing
-from likely.plots.state_sequences import COLUMNS, LINES, occupancy, seen_in, trellis
+from likely.plots.state_sequences import COLUMNS, LINES, decoded_sequence, occupancy, trellis
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def test_the_shading_is_the_posterior_and_the_line_the_best_path(model, x, lag):
     ax = trellis(model, x, lag=lag)
     np.testing.assert_allclose(ax.images[0].get_array(), model.posterior(x, lag=lag).T, atol=1e-12)
     path = model.viterbi(x).states
-    at, states = ax.lines[0].get_data() if ax.lines[0].get_label() == "best path" else ax.lines[-1].get_data()
+    at, states = ax.lines[0].get_data() if ax.lines[0].get_label() == "Viterbi path" else ax.lines[-1].get_data()
     np.testing.assert_array_equal(path[np.asarray(at, dtype=int)], states)
     assert {0, len(x) - 1} <= set(np.asarray(at, dtype=int).tolist())
     above = ax.figure.axes[0]
@@ -71,7 +71,7 @@ def test_on_given_axes_or_a_pair(model, x):
 def test_estimators_speak_of_the_states_that_were_asked_for(rng):
     x = [np.repeat([0.0, 5.0, 0.0], 6) + rng.normal(size=18) for _ in range(4)]
     h = lk.HMMDensity(n_states=2, durations=7, random_state=0).fit(x)
-    seen = seen_in(h, x[0])
+    seen = decoded_sequence(h, x[0])
     np.testing.assert_allclose(seen.shares, h.predict_proba(x[0]), atol=1e-12)
     np.testing.assert_array_equal(seen.path, h.predict(x[0]))
     assert trellis(h, x[0]).get_ylim() == (1.5, -0.5)

@@ -20,7 +20,7 @@ from likely.report.markers import dash, symbol
 from likely.report.markup import Markup, safe, tag
 from likely.report.number_format import column, number, percent
 from likely.report.page import SECTIONS
-from likely.report.sections.confusion_section import dearest, shown_classes
+from likely.report.sections.confusion_section import costliest_errors, shown_classes
 from likely.report.style import DARK, HEAT, LIGHT
 from likely.report.trust_curves import Curve, det, reliability, risk_coverage, roc
 
@@ -175,7 +175,7 @@ def test_a_study_with_nothing_in_it_says_so():
     page = Page(report_html(Study("empty", target="y", classes=("a", "b"))))
     assert {name for name, _, _ in SECTIONS} <= set(page.ids)
     assert page.text.count("was not evaluated") == 5
-    assert "No models were compared" in page.text and "None was met" in page.text
+    assert "No models were compared" in page.text and "None." in page.text
 
 
 @pytest.mark.parametrize("part", ["evaluation", "plane"])
@@ -236,9 +236,9 @@ def test_the_verdict_is_what_was_measured():
     e, text = s.evaluation, Page(report_html(s)).text
     plain = text.replace("\u202f", " ")
     right, refused = np.mean(e.decided == e.truth), e.refused.value
-    shares = f"{100 * right:.1f} % of rows rightly and {100 * (1 - right - refused):.1f} % wrongly"
-    assert f"simple decides {shares}, and refuses {100 * refused:.1f} %" in plain
-    assert f"if it had to decide every row, {100 * (1 - e.error.value):.1f} % would be right" in plain
+    shares = f"{100 * right:.1f} % of rows correctly and {100 * (1 - right - refused):.1f} % wrongly"
+    assert f"simple classifies {shares}, and rejects {100 * refused:.1f} %" in plain
+    assert f"without rejection, {100 * (1 - e.error.value):.1f} % of all rows would be right" in plain
     assert f"cost {number(e.decision_cost.value)} per row" in plain
     share = np.bincount(e.truth) / len(e)
     assert f"“class {share.argmax()}” would be right in {100 * share.max():.1f} %" in plain
@@ -246,7 +246,7 @@ def test_the_verdict_is_what_was_measured():
 
 def test_the_verdict_without_costs_speaks_of_errors_alone():
     text = Page(report_html(study(2))).text
-    assert "per row on average" not in text and "refuses" not in text
+    assert "per row on average" not in text and "rejects" not in text
 
 
 def test_with_costs_the_verdict_begins_with_them():
@@ -259,15 +259,15 @@ def test_with_costs_the_verdict_begins_with_them():
     told = f"simple costs {number(e.decision_cost.value)} per row; always answering “class {single.argmin()}”"
     saved = 1 - e.decision_cost.value / single.min()
     assert f"{told} would cost {number(single.min())}: {100 * saved:.0f} % saved." in plain
-    assert plain.index("costs") < plain.index("of rows rightly (95 % interval")
+    assert plain.index("costs") < plain.index("of rows correctly (95 % interval")
     tiles = re.findall(r"<dt>(.*?)</dt>", text)
-    assert tiles[:2] == ["cost per row", "right decisions"]
+    assert tiles[:2] == ["cost per row", "accuracy"]
     assert "this shows the probabilities alone" in plain  # the calibration figure
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
-    [({"reject_cost": 0.2}, "always refusing would cost 0.2"), ({}, "always choosing “ask” would cost 0.3")],
+    [({"reject_cost": 0.2}, "always rejecting would cost 0.2"), ({}, "always choosing “ask” would cost 0.3")],
 )
 def test_the_best_single_action_need_not_be_an_answer(more, words):
     cost = lk.Cost([[0, 8], [8, 0], [0.3, 0.3]], actions=["ask"])
@@ -284,7 +284,7 @@ def test_what_saves_nothing_is_not_called_a_saving():
 def test_signs_say_what_they_are():
     plain = Page(report_html(study(3))).text.replace("\u202f", " ")
     assert "Ranges of percentages are 95 % confidence intervals; ± is one standard error." in plain
-    assert "how often the most probable class was the true one, with 95 % intervals" in plain
+    assert "observed frequency of the most probable class, with 95 % intervals" in plain
     assert "this shows the probabilities alone" not in plain  # without costs they decide
 
 
@@ -340,12 +340,12 @@ def test_dearest_mistakes_are_shares_of_the_true_class():
     decided = np.where(np.arange(40) < 4, 1, truth)  # 4 of 20 rows; 16 are decided for that class
     e = Evaluation(np.log(0.05 + 0.75 * np.eye(5)[decided]), truth, np.array(list("abcde"), dtype=object))
     page = Page(report_html(Study("w", target="y", classes=tuple("abcde"), evaluation=e)))
-    assert "a b 4 20.0 % 4" in page.text.split("dearest mistakes")[1]  # true class, decided, rows, share, cost
+    assert "a b 4 20.0 % 4" in page.text.split("costliest errors")[1]  # true class, decided, rows, share, cost
 
 
 def test_dearest_mistakes_by_brute_force():
     e = evaluation(6, 500, cost=np.abs(np.subtract.outer(np.arange(6), np.arange(6))) ** 1.5)
-    found = [e.confusion_cost[c, a] for c, a in dearest(e)]
+    found = [e.confusion_cost[c, a] for c, a in costliest_errors(e)]
     every = [e.confusion_cost[c, a] for c in range(6) for a in range(6) if c != a and e.confusion_cost[c, a] > 0]
     assert found == sorted(every, reverse=True)
 
@@ -362,9 +362,9 @@ def test_weights_are_copies():
 def test_wrong_cases_come_before_near_ones():
     s = study()
     right = (Case(5, "a", "a", 0.93, {}), Case(9, "b", "b", 0.97, {}))
-    assert "No row was decided wrongly" in report_html(replace(s, worst=right))
+    assert "No row was misclassified" in report_html(replace(s, worst=right))
     mixed = report_html(replace(s, worst=(Case(5, "a", "b", 0.1, {}), *right)))
-    assert "slips of the pen" in mixed and "97.0\u202f%" not in mixed.split('id="worst"')[1]
+    assert "data errors" in mixed and "97.0\u202f%" not in mixed.split('id="worst"')[1]
 
 
 # ------------------------------------------------------------------------- columns
@@ -392,8 +392,8 @@ def test_column_facts_take_weights_as_copies():
     ("values", "words", "distinct"),
     [
         ([2.5, 2.5, 2.5], "always 2.5", 1),
-        ([np.nan] * 3, "nothing was observed", 0),
-        ([None] * 3, "nothing was observed", 0),
+        ([np.nan] * 3, "all values are missing", 0),
+        ([None] * 3, "all values are missing", 0),
         ([True, False, True], "0 to 1; median 1", 2),
         (["a", "b", "a"], "a 66.7\u202f%, b 33.3\u202f%", 2),
     ],
@@ -486,7 +486,7 @@ def test_curves_pass_through_what_was_measured():
 
 def test_perfect_and_hopeless_curves_can_be_drawn():
     perfect, hopeless = Curve(0, [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), Curve(1, [0.0, 1.0], [0.0, 1.0])
-    assert "no errors to trade" in det([perfect]) and "no errors to trade" not in det([perfect, hopeless])
+    assert "perfect separation" in det([perfect]) and "perfect separation" not in det([perfect, hopeless])
     for text in (roc([perfect, hopeless]), det([hopeless]), risk_coverage([1.0], [0.0], None, "cost")):
         Page(text)
         assert "nan" not in text
@@ -504,7 +504,7 @@ def test_points_of_a_map_are_limited_and_gaps_left_out():
     s = Study("m", target="y", classes=("a", "b"), plane=Plane(points, np.arange(n) % 2, np.arange(n) % 2))
     text = report_html(s).split('id="plane"')[1].split("</section>")[0]
     drawn = sum(path.count("M") for path in re.findall(r'<path d="([^"]*)" class="symbol"', text.split("<figure")[1]))
-    assert drawn == MOST_POINTS and "nan" not in text
+    assert drawn == MOST_POINTS and not re.search(r"\bnan\b", text)
 
 
 def test_points_beyond_the_ground_are_drawn_on_its_edge():
@@ -602,8 +602,8 @@ def test_a_report_on_real_wines(tmp_path, data_dir):
 @pytest.mark.parametrize(
     ("costs", "words"),
     [
-        ({"reject_cost": 0.0}, "It decides no class at all"),
-        ({"reject_cost": 5.0}, "It never had to refuse"),
+        ({"reject_cost": 0.0}, "It assigns no class"),
+        ({"reject_cost": 5.0}, "It rejected no row"),
         ({"cost": [[0, 9], [9, 0], [1, 1], [2, 0.1]]}, "and hands on"),
         ({"cost": [[0, 3], [8, 0]]}, "The cost has a standard error of"),
     ],
@@ -619,4 +619,4 @@ def test_impossible_truths_are_told():
     log_posterior[0] = log_posterior[0][::-1]
     s = Study("sure", target="y", classes=("a", "b"), evaluation=e.replace(log_posterior=log_posterior))
     text = report_html(s)
-    assert "∞" in text and "held impossible" in Page(text).text and "nan" not in text
+    assert "∞" in text and "had probability zero" in Page(text).text and "nan" not in text

@@ -118,7 +118,7 @@ NAMES: dict[str, str] = {  # names of all models, the same for every table → w
     **{key: "columns of numbers, and enough rows of each class for its parameters" for key, *_ in MIXTURES},
     "parzen": "columns of numbers, and some rows of each class for each",
     "neighbors": "numbers alone, and two rows of each class",
-    **dict.fromkeys(("boosting", "forest", "logistic"), "--rivals"),
+    **dict.fromkeys(("boosting", "forest", "logistic"), "--baselines"),
 }
 ROWS_A_PARAMETER = 2  # rows of a class per parameter of its mixture; with fewer it overfits
 WORK = 10_000_000  # work of one model in all splits together, about fifteen seconds of a core; else only by name

@@ -244,5 +244,5 @@ def _refuse_more_than_rows(number: int | None, rows: float) -> None:
     if not rows:
         raise DataError(sentence("clusters", "some row must have a weight above 0", "none"))
     if number is not None and number > rows:
-        whose = by_caller("--components", "n_components")
-        raise DataError(sentence(whose, f"there are {rows:.0f} rows to cluster", number, "ask for fewer"))
+        whose = by_caller("--n-components", "n_components")
+        raise DataError(sentence(whose, f"there are {rows:.0f} rows to make clusters of", number, "ask for fewer"))

@@ -1,4 +1,4 @@
-"""`likely align`: two sequences that tell the same story at different speeds, laid beside each other."""
+"""`likely align`: dynamic time warping of two sequences."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ EPILOG = """\b
 Examples:
   likely align a.csv b.csv --columns height -o path.csv --plot path.png
   likely align walks.csv --id who --time t --ids ann bob --band 0.1
-The path has a line for each matched pair: the frames of a and b, counted
-from 0, and what they hold.
+The path has one line per matched pair: the frames of A and B, counted from 0,
+and their values.
 """
 
 
 class Band(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """A share of the longer sequence, a number of frames, or "itakura"."""
+    """Band: a fraction of the longer sequence, a number of frames, or "itakura"."""
 
     name = "0.1|5|itakura"
 
@@ -37,36 +37,36 @@ class Band(click.ParamType):  # type: ignore[type-arg, unused-ignore]
             return int(value)
         if 0 < number < 1:
             return number
-        self.fail(f'{value!r} is no share below 1, no whole number of frames, and not "itakura".', param, ctx)
+        self.fail(f'{value!r} is neither a fraction below 1, nor a whole number of frames, nor "itakura".', param, ctx)
 
 
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="A [B]")
-@click.option("--id", "id", metavar="COL", help="Of one long table: whose frame a row is.")
-@click.option("--ids", nargs=2, metavar="A B", help="Of one long table: the two sequences.")
-@click.option("--time", metavar="COL", help="The column that orders frames.")
+@click.option("--id", "id", metavar="COL", help="One long table: column with the sequence ID of each row.")
+@click.option("--ids", nargs=2, metavar="A B", help="One long table: the IDs of the two sequences.")
+@click.option("--time", metavar="COL", help="Column that orders the frames.")
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="The columns of a frame, numbers; repeatable.  [all without a task]")  # fmt: skip
-@click.option("--band", type=Band(), help="How far the path may stray from the diagonal.  [anywhere]")
+              help="Numeric columns to compare; repeatable.  [all that no other option names]")  # fmt: skip
+@click.option("--band", type=Band(), help="Sakoe-Chiba band (fraction or frames) or Itakura parallelogram.  [none]")
 @click.option("--cost", type=click.Choice(["absolute", "squared", "euclidean", "cosine"]), default="absolute",
-              show_default=True, help="What two frames cost that are matched.")  # fmt: skip
+              show_default=True, help="Local distance between two frames.")  # fmt: skip
 @click.option("--step-pattern", default="three", show_default=True,
               help='Step pattern: three, symmetric, asymmetric, "symmetric 1/2", "symmetric 1", …')  # fmt: skip
-@click.option("--open-begin", is_flag=True, help="All of A is matched, to a part of B that may begin later.")
-@click.option("--open-end", is_flag=True, help="All of A is matched, to a part of B that may end earlier.")
-@click.option("--format", "format_", metavar="NAME", help="What the files are, where their ending does not say.")
-@click.option("--missing", multiple=True, metavar="TOKEN", help="A further word for a missing cell; repeatable.")
-@click.option("-o", "--out", metavar="FILE|-", help="Write the path as CSV.")
-@click.option("--plot", metavar="FILE", help="Draw the path (.png, .svg, .pdf).")
-@click.option("--json", "as_json", is_flag=True, help="The figures as JSON.")
+@click.option("--open-begin", is_flag=True, help="Subsequence alignment: the match may begin later in B.")
+@click.option("--open-end", is_flag=True, help="Subsequence alignment: the match may end earlier in B.")
+@click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")
+@click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
+@click.option("-o", "--out", metavar="FILE|-", help="Write the warping path as CSV.")
+@click.option("--plot", metavar="FILE", help="Plot the warping path (.png, .svg, .pdf).")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def align(
     files: tuple[str, ...], id: str | None, ids: tuple[str, str] | None, time: str | None, columns: tuple[str, ...],
     format_: str | None, missing: tuple[str, ...], out: str | None, plot: str | None, as_json: bool, **how: Any,
 ) -> None:  # fmt: skip
-    """Match two sequences at least cost by dynamic time warping: the distance, and the path where it is asked for.
+    """Align two sequences by dynamic time warping (DTW): print the distance and, on request, the warping path.
 
-    A and B are files with a frame a row (CSV and its kin, .npy), or two sequences of one long table. Missing cells are
-    not observed.
+    A and B are files with one frame (time step) per row (CSV, TSV, Parquet, .npy, …), or two sequences of one long
+    table. Missing values are left out of the local distance.
     """
     from likely.alignment.dtw import dtw
     from likely.cli.figures import check_picture, saved
@@ -121,7 +121,7 @@ def _both(
 
 
 def _place(found: Any, name: str) -> int:
-    """The number of the sequence that goes by that id, whether it is a word or a number."""
+    """Index of the sequence with that ID, given as text or as a number."""
     at = [i for i, one in enumerate(found.ids.tolist()) if str(one) == name]
     if not at:
         from likely.data.read_table import did_you_mean
@@ -136,15 +136,15 @@ def _numbers(found: Any, i: int) -> Any:
 
     x = found.x[i]
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "biuf":
-        words = "words among them" if not isinstance(x, np.ndarray) else "words"
+        words = "text among them" if not isinstance(x, np.ndarray) else "words"
         raise DataError(sentence("align", "frames must be numbers", words, "choose columns with --columns"))
     return x
 
 
 def figures_text(done: Any) -> str:
-    """Distance and the like, a line each."""
+    """The distance and related numbers, one per line."""
     n, m = done.shape
-    lines = [("distance", f"{done.distance:.6g}"), ("a frame", f"{done.normalized:.6g}"),
+    lines = [("distance", f"{done.distance:.6g}"), ("per frame", f"{done.normalized:.6g}"),
              ("frames", f"{n:,} of A, {m:,} of B"), ("path", f"{len(done.path):,} pairs")]  # fmt: skip
     return "\n".join(f"{name:<9} {value}" for name, value in lines)
 
@@ -157,7 +157,7 @@ def _json(done: Any) -> str:
 
 
 def path_csv(done: Any, a: Any, b: Any, names: tuple[str, ...]) -> str:
-    """The matched frames, and what they hold."""
+    """The matched frames and their values."""
     import polars as pl
 
     i, j = done.path[:, 0], done.path[:, 1]

@@ -1,4 +1,4 @@
-"""A table larger than memory, a piece at a time: whoever decides row by row need not hold them all."""
+"""Reading of tables in batches, for files larger than memory."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:
 
 
 def _of_stream(stream: IO[bytes], format: str | None, whose: str) -> Iterator[pl.DataFrame]:
-    """Frames of a stream of text records; the header of the first piece stands above the others, too."""
+    """Frames of a stream of text records; the header of the first piece is prepended to the others."""
     from likely.data.read_table import READERS, _format_of
 
     pieces = _pieces(stream)

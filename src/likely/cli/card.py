@@ -1,4 +1,4 @@
-"""`likely card`: what someone who did not make the model must know before they rely on it."""
+"""`likely card`: model card of a classifier or of clusters, in Markdown."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_CARD = frozenset({
 @click.argument("model")
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
 def card(model: str, out: str | None) -> None:
-    """Write a model card in Markdown: what it is, from which data, how chosen, how good, at what costs, its limits."""
+    """Write a model card in Markdown: data, model selection, performance, costs and limitations."""
     from likely.cli.clustering.cluster_card import cluster_markdown
     from likely.cli.open_model import card_as_written, classifier_of, cluster_model
 
@@ -30,8 +30,8 @@ def card(model: str, out: str | None) -> None:
     _refuse_no_card(thing, model)
     loaded: Any = classifier_of(thing, model, "card") if clusters is None else clusters
     if not loaded.card:
-        remedy = "make it with `likely fit` or `likely cluster`, which note how"
-        raise ModelFileError(sentence(model, "the file does not say how the model came about", remedy=remedy))
+        remedy = "make it with `likely fit` or `likely cluster`, which record how"
+        raise ModelFileError(sentence(model, "the file holds no record of how the model was fitted", remedy=remedy))
     with card_as_written(model):
         text = markdown(loaded, model) if clusters is None else cluster_markdown(loaded, model)
     if out is None:
@@ -41,10 +41,10 @@ def card(model: str, out: str | None) -> None:
 
 
 def _refuse_no_card(thing: Any, path: str) -> None:
-    """Models of hidden vectors, and what stands on them, were made in Python: nobody noted how."""
+    """State-space models come from Python, without a record of how they were fitted."""
     kind = type(thing).__name__
     if kind in NO_CARD:
-        expected, remedy = "cards are written of classifiers and clusters", "`likely show` tells what this file holds"
+        expected, remedy = "cards are written for classifiers and clusters", "`likely show` describes this file"
         raise ModelFileError(sentence(path, expected, f"a {kind}", remedy))
 
 
@@ -92,34 +92,34 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield ""
     chosen = next(line for line in facts["leaderboard"] if line["chosen"])
     size = f"{len(model.classes_)} classes, {len(model.schema)} columns"
-    yield f"A classifier that decides about `{facts['target']}` ({size})."
+    yield f"A classifier of `{facts['target']}` ({size})."
     yield f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')})."
     yield from _kind(model.classifier_)
     if facts["calibrated"]:
-        yield f"Its probabilities were {facts['calibrated']} on rows not seen in training."
+        yield f"Its probabilities were {facts['calibrated']} on held-out rows."
     yield f"Made by {facts['made']}; file `{path}`."
 
 
 def _kind(classifier: Any) -> Iterator[str]:
-    """How it comes to its posteriors, and whether the file gives rows away."""
+    """How it computes posterior probabilities, and whether the file contains training rows."""
     from likely.estimation.stored_data import what_is_kept
 
     name, k, held = type(classifier).__name__, getattr(classifier, "k_", None), what_is_kept(classifier)
     yield {
-        "KNeighborsClassifier": f"It keeps its rows: the {k} nearest of them vote.",
-        "NearestCentroidClassifier": "It compares distances to a center of each class.",
-        "PriorClassifier": "It looks at no column: it says how frequent the classes are.",
+        "KNeighborsClassifier": f"It is a k-nearest-neighbors classifier: the {k} nearest training rows vote.",
+        "NearestCentroidClassifier": "It is a nearest-centroid classifier: distances to class centers decide.",
+        "PriorClassifier": "It uses no column: its posterior is the class prior.",
     }.get(name, "It is generative: one density per class, and Bayes' theorem.")
     if held:
-        yield f"The model file holds {held} that it learned from: whoever has it can read them."
+        yield f"The model file holds {held} of its training data: anyone with the file can read them."
 
 
 def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Intended use"
     yield ""
-    yield f"Decisions about `{facts['target']}`, at the costs below, for rows that come about as these did."
-    yield "It gives probabilities and the action of least expected cost, and may refuse."
-    yield "A person should look at what it refuses, and at rows that it marks as novel."
+    yield f"Decisions about `{facts['target']}`, with the costs below, for rows from the same population."
+    yield "It gives posterior probabilities and the decision of least expected cost, and may reject."
+    yield "A person should review rejected rows, and rows marked as novel."
 
 
 def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
@@ -147,8 +147,11 @@ def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## How it was chosen"
     yield ""
-    yield f"By {facts.get('choose_by', 'cost')} on rows not seen in training ({facts['cv']})."
-    yield facts.get("rule") or "Of the models within one standard error of the cheapest, the simplest."  # older files
+    yield f"By {facts.get('choose_by', 'cost')} on held-out rows ({facts['cv']})."
+    yield (
+        facts.get("rule")
+        or "One-standard-error rule: of the models within one standard error of the best, the simplest."
+    )  # older files
     yield facts["verdict"]
     yield ""
     yield "± is one standard error; “tied” means within one standard error of the best, by paired differences."
@@ -172,13 +175,13 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     told = facts["figures"]
     yield "## Performance"
     yield ""
-    yield f"On {told['rows']:,} rows that the model had not seen; intervals are at 95 %."
+    yield f"On {told['rows']:,} held-out rows; intervals are at 95 %."
     yield ""
     yield from table(["measure", "value"], [
-        ["error, if it never refuses", _interval(told["error"], 100, " %")],
+        ["error without reject option", _interval(told["error"], 100, " %")],
         ["cost per row", _interval(told["decision_cost"])],
-        ["refused or handed on", _interval(told.get("unclassified", told["refused"]), 100, " %")],
-        ["error among the rest", _interval(told["error_of_accepted"], 100, " %")],
+        ["rejected or given another action", _interval(told.get("unclassified", told["refused"]), 100, " %")],
+        ["error among the others", _interval(told["error_of_accepted"], 100, " %")],
         ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],
         ["calibration error", f"{told['calibration_error']:.4g}"],
     ])  # fmt: skip
@@ -192,16 +195,17 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 
 def _costs(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     told = facts["figures"]
-    yield "## Costs and refusal"
+    yield "## Costs and reject options"
     yield ""
     rows = [[a, *(f"{v:g}" for v in row)] for a, row in zip(told["actions"], told["cost_table"], strict=True)]
     yield from table(["decision \\ truth", *(_safe(c) for c in told["classes"])], rows)
     yield ""
-    yield f"Refusing costs: {_said(facts['reject_cost'])}."
-    yield f"Refuses below a posterior of: {_said(facts['reject_below'])}."
-    yield f"Refuses as novel, at a false-alarm rate of: {_false_alarms(facts['novelty'], model.classifier_)}."
+    yield f"Cost of rejecting: {_said(facts['reject_cost'])}."
+    yield f"Rejects below a posterior probability of: {_said(facts['reject_below'])}."
+    novelty = _false_alarms(facts["novelty"], model.classifier_)
+    yield f"Rejects outliers (novel rows), at a false-alarm rate of: {novelty}."
     prior = "as in the data" if facts["class_prior"] is None else facts["class_prior"]
-    yield f"Class probabilities in use: {_safe(prior)}."
+    yield f"Class prior: {_safe(prior)}."
 
 
 def _said(value: float | None) -> str:
@@ -215,18 +219,18 @@ def _false_alarms(rate: float | None, classifier: Any) -> str:
 
 
 def _hazards(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Hazards met"
+    yield "## Cautions"
     yield ""
     yield from [f"- {_safe(hazard)}" for hazard in facts["hazards"]] or ["None."]
 
 
 def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Limits"
+    yield "## Limitations"
     yield ""
-    yield "- Figures hold for rows like those of the table; where the mix of classes differs, give `--class-prior`."
-    yield "- The winner was chosen on the same folds that measured it, so its figures are slightly too good."
-    yield "- A word that training never saw counts as missing, and the row is marked novel."
-    yield "- What a column means, and whether it may be used for this decision, no figure here can say."
+    yield "- The figures hold for rows of the same population; if the class frequencies differ, set `--class-prior`."
+    yield "- The model was chosen on the folds that measured it, so its figures are slightly optimistic."
+    yield "- A category that did not occur in training counts as missing, and the row is marked novel."
+    yield "- Whether a column may be used for this decision cannot be seen from these figures."
 
 
 def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
@@ -234,14 +238,14 @@ def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 
 
 def reproduce(facts: dict[str, Any], path: str, verb: str) -> Iterator[str]:
-    """The command, the seed and the data's fingerprint; and how the model is used in Python."""
+    """The command, the seed and the fingerprint of the data; and use of the model in Python."""
     yield "## How to reproduce"
     yield ""
     yield "```"
     yield facts["command"]
     yield "```"
     yield ""
-    yield f"Seed {facts['seed']}; the data's fingerprint must be `{facts['fingerprint']}`. In Python:"
+    yield f"Seed {facts['seed']}; the fingerprint of the data must be `{facts['fingerprint']}`. In Python:"
     yield ""
     yield "```python"
     yield "import likely as lk"

@@ -1,4 +1,4 @@
-"""`likely cluster`: which groups the rows of a table form, and what tells them apart."""
+"""`likely cluster`: mixture-model clustering of a table, with a profile per cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likely.cli.console import Console, columns
 EPILOG = """\b
 Examples:
   likely cluster faithful.csv --report report.html
-  likely cluster customers.parquet --id customer --components 5 --model model.likely
+  likely cluster customers.parquet --id customer --n-components 5 --model model.likely
   likely predict model.likely new.csv
 Columns of the output: those of the input, cluster (from 1, the largest first)
 and probability.
@@ -40,65 +40,68 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--components", type=Number(), default="auto", show_default=True, help="How many clusters.")
-@click.option("--by", type=click.Choice(["bic", "held-out", "prior"]), default="bic", show_default=True,
-              help="How their number is chosen.")  # fmt: skip
-@click.option("--most", type=click.IntRange(1), default=10, show_default=True,
-              help="The largest number to try; the search stops three beyond the least BIC.")  # fmt: skip
-@click.option("--weight", metavar="COL", help="What a row counts; 2 is as much as two copies.")
-@click.option("--id", "id", metavar="COL", help="The column that names rows; it is no measurement.")
+@click.option(
+    "--n-components", type=Number(), default="auto", show_default=True, help="Number of clusters (mixture components)."
+)
+@click.option("--criterion", type=click.Choice(["bic", "held-out", "prior"]), default="bic", show_default=True,
+              help="Criterion that chooses the number: BIC, held-out likelihood, or a sparse prior.")  # fmt: skip
+@click.option("--max-components", type=click.IntRange(1), default=10, show_default=True,
+              help="Largest number to try; the search stops three beyond the lowest BIC.")  # fmt: skip
+@click.option("--weight", metavar="COL", help="Column with sample weights; 2 counts as two copies.")
+@click.option("--id", "id", metavar="COL", help="Column with row IDs; not a feature.")
 @click.option("--ignore", multiple=True, metavar="COL,...", callback=names_of, help="Columns to leave out; repeatable.")
 @options.reading
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
-              help="What a column is: real, count, binary, category, ignore; repeatable.")  # fmt: skip
-@click.option("--n-init", type=click.IntRange(1), default=3, show_default=True, help="Runs from different starts.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="For starts.")
+              help="Type of a column: real, count, binary, category, ignore; repeatable.")  # fmt: skip
+@click.option("--n-init", type=click.IntRange(1), default=3, show_default=True, help="Number of initializations.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @click.option("-o", "--out", default="clusters.csv", show_default=True, metavar="FILE|-",
-              help="The rows with their clusters.")  # fmt: skip
+              help="CSV output: rows with their clusters.")  # fmt: skip
 @click.option("--model", metavar="FILE", help="Write a model file, for `likely predict` and `likely novelty`.")
-@click.option("--report", metavar="FILE", help="Write a report in HTML.")
-@click.option("--json", "as_json", is_flag=True, help="Sizes, profiles and choices as JSON on stdout.")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+@click.option("--report", metavar="FILE", help="Write an HTML report.")
+@click.option("--json", "as_json", is_flag=True, help="Print sizes, profiles and model selection as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def cluster(as_json: bool, quiet: bool, format_: str | None, **given: Any) -> None:
-    """Find groups of rows that belong together, and say what makes each different.
+    """Cluster the rows of a table with a mixture model, and describe how each cluster differs.
 
-    Clusters are the parts of a mixture: real columns are jointly Gaussian in each, counts Poisson, words have a
-    distribution of levels; cells may be missing. The number of clusters is chosen by BIC, beside which the likelihood
-    of rows not learned from and what a sparse prior leaves are shown. Larger numbers are tried until BIC has not fallen
-    for three.
+    Each cluster is one component of a mixture: real columns are jointly Gaussian in it, counts Poisson, categorical
+    columns categorical; values may be missing. The number of clusters is chosen by BIC; the held-out log-likelihood and
+    the number of components that a sparse Dirichlet prior leaves are shown for comparison. Larger numbers are tried
+    until BIC has not decreased for three of them.
 
-    FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are stacked.
+    FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are
+    concatenated.
     """
     from likely.cli.clustering.cluster_run import ClusterJob, facts_of, found_clusters
 
     if as_json and given["out"] == "-":
         raise click.UsageError("--json and -o - would both write to standard output: name a file with -o.")
-    talk = Console(quiet)
-    done = found_clusters(ClusterJob(format=format_, **given), talk)
-    tell(done, talk)
+    console = Console(quiet)
+    done = found_clusters(ClusterJob(format=format_, **given), console)
+    print_summary(done, console)
     if as_json:
         import json
 
         click.echo(json.dumps(facts_of(done), indent=2))
 
 
-def tell(c: Any, talk: Console) -> None:
-    """How many clusters and why, each with its size and profile, how sure, and what to be careful about."""
-    talk(f"\n{c.found.why}", bold=True)
-    talk("\n" + profile_text(c))
-    talk(f"\nhow sure: the cluster of a row has probability {c.mean_certainty:.3f} on average; "
+def print_summary(c: Any, console: Console) -> None:
+    """Print the number of clusters and why, sizes and profiles, certainty of the assignment, and cautions."""
+    console(f"\n{c.found.why}", bold=True)
+    console("\n" + profile_text(c))
+    console(f"\ncertainty: the most probable cluster of a row has probability {c.mean_certainty:.3f} on average; "
          f"below 0.8 in {c.unsure:.1%} of rows")  # fmt: skip
     if c.hazards:
-        talk("\nbe careful:")
+        console("\nbe careful:")
         for hazard in c.hazards:
-            talk(f"  - {hazard}")
+            console(f"  - {hazard}")
     written = [file for file in (c.job.out, c.job.model, c.job.report) if file is not None and file != "-"]
     if written:
-        talk(f"\nwritten: {', '.join(written)}")
+        console(f"\nwritten: {', '.join(written)}")
 
 
 def profile_text(c: Any) -> str:
-    """Aligned lines, a cluster each."""
+    """Aligned lines, one per cluster."""
     from likely.cli.clustering.cluster_profiles import told
 
     rows = [["cluster", "rows", "share", "what makes it different"]]

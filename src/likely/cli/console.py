@@ -1,4 +1,4 @@
-"""Talk goes to stderr, data to stdout: whoever reads the one is not disturbed by the other."""
+"""Messages and progress bars on stderr (data go to stdout)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import click
 
 @dataclass(frozen=True)
 class Console:
-    """Says things on stderr, unless it was asked to be quiet."""
+    """Prints messages on stderr, unless quiet."""
 
     quiet: bool = False
 
     def __call__(self, text: str = "", *, bold: bool = False) -> None:
-        """Say a line or several."""
+        """Print one or more lines."""
         if not self.quiet:
             click.secho(text, err=True, bold=bold)
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Callable[[str], None]]:
-        """A bar that each call moves on by one, naming what was done; none where stderr is no terminal."""
+        """Progress bar: each call advances it by one; none if stderr is not a terminal."""
         if self.quiet or not sys.stderr.isatty():
             yield lambda text: None
             return
@@ -65,7 +65,7 @@ def nats(value: float) -> str:
 
 
 def figure(value: float) -> str:
-    """A cost with four decimals, or with two digits where these would all be noughts.
+    """A cost with four decimals, or with two digits if these would all be zeros.
 
     >>> figure(0.01236), figure(0.00003)
     ('0.0124', '3e-05')

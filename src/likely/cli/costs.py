@@ -1,4 +1,4 @@
-"""Costs and class probabilities as users write them: a small CSV file, or a list on the command line."""
+"""Cost matrices and class priors from CSV files or the command line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cells_of(path: str) -> list[list[str]]:
     separator = sniffed(lines)
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=separator, skipinitialspace=True)]
     if len(rows) < 2 or len(rows[0]) < 2:
-        expected = "costs are a table: the header names true classes, the first column actions"
+        expected = "costs are a table: the header names the true classes, the first column the decisions"
         raise DataError(sentence(path, expected, f"{len(rows)} lines of {len(rows[0])} cells"))
     return rows
 

@@ -1,4 +1,4 @@
-"""`likely decode`: sequences in, the states of their frames out, or the class of each."""
+"""`likely decode`: the states of sequences (Viterbi, posterior, filter), or their classes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Examples:
   likely decode model.likely walks.csv -o states.csv
   likely decode model.likely walks.csv --path filter --proba
   likely decode gaits.likely new.csv --reject-below 0.9
-  likely decode digits.likely number.wav --each word
+  likely decode digits.likely number.wav --per word
   tail -n 500 log.csv | likely decode model.likely -
-Columns for a hidden Markov model: sequence, frame (from 0), the time where
-there is one, state and its probability; with --each sequence one line for each: its log-probability, that
-of the best path, and the path.
+Columns for a hidden Markov model: sequence, frame (from 0), time if there is
+one, state and its posterior probability; with --per sequence: log-likelihood,
+log-probability of the Viterbi path, and the path.
 Columns for a classifier: sequence, decision (a class, a further action, REJECT
-or NOVEL), expected cost, p(class), log_prob and the reason of a refusal, or
-that the costs decided for another class than the most probable one.
-Columns for sounds: file and words, log_prob; with --each word the seconds in
-which each lies, from the beginning of the sound, and its confidence; with
---single the decision about the one word, its probability and the reason.
+or NOVEL), expected cost, p(class), log_prob, and the reason if the sequence was
+rejected or if costs led to a class other than the most probable one.
+Columns for sounds: file, words, log_prob; with --per word start and end of each
+word in seconds, and its confidence; with --single the decision about the one
+word, its probability and the reason.
 """
 
 PATHS = ("viterbi", "posterior", "filter")
@@ -37,37 +37,40 @@ RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
-@click.option("--id", "id", metavar="COL", help="Whose frame a row is.  [as in training]")
-@click.option("--time", metavar="COL", help="The column that orders frames.  [as in training]")
+@click.option("--id", "id", metavar="COL", help="Column with the sequence ID of each row.  [as in training]")
+@click.option("--time", metavar="COL", help="Column that orders the frames.  [as in training]")
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="Columns that stand for the model's, in its order; repeatable.  [by name]")  # fmt: skip
+              help="Input columns to use for the model's columns, in its order; repeatable.  [by name]")  # fmt: skip
 @click.option(
     "--path",
     type=click.Choice(PATHS),
-    help="States by the best path, by their probability given all frames, or given those so far.  [viterbi]",
+    help="Viterbi path, smoothed posterior of each frame, or filtered posterior.  [viterbi]",
 )
 @click.option(
-    "--each",
+    "--per",
+    "each",
     type=click.Choice(["frame", "sequence", "word"]),
-    help="What a line is.  [frame; classes and sounds: sequence]",
+    help="One output line per frame, sequence or word.  [frame; classifiers and sounds: sequence]",
 )
-@click.option("--proba", is_flag=True, help="With the probability of each state (of each class it is always there).")
-@click.option("--single", is_flag=True, help="Each sound is one word: decide which, or refuse.")
+@click.option(
+    "--proba", is_flag=True, help="Add the posterior probability of each state (classifiers always write p(class))."
+)
+@click.option("--single", is_flag=True, help="Isolated words: classify each sound as one word, or reject it.")
 @options.deciding
-@click.option("--format", "format_", metavar="NAME", help="What the files are, where their ending does not say.")
-@click.option("--missing", multiple=True, metavar="TOKEN", help="A further word for a missing cell; repeatable.")
-@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
-def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **told: Any) -> None:
-    """Find the states of frames with a hidden Markov model, or the classes of sequences with a classifier.
+@click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")
+@click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
+@click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
+def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **settings: Any) -> None:
+    """Decode the states of sequences with a hidden Markov model, or classify sequences with a classifier.
 
-    MODEL is what `likely fit --sequences` wrote, or a model saved from Python. The columns of the files go by name. A
-    word that training never saw counts as missing. A sequence that the model holds for impossible keeps its line,
-    without a state. For a recognizer of speech (`lk.SpokenWords`) the files are sounds (WAV) or folders of these, and
-    their words are written.
+    MODEL is a model file of `likely fit --sequences`, or a model saved from Python. Columns are matched by name. A
+    category that did not occur in training counts as missing. A sequence of probability zero keeps its line, without
+    a state. For a speech recognizer (`lk.SpokenWords`) the files are WAV files or folders of them, and the recognized
+    words are written.
     """
-    check_outputs({"-o": out}, (model, *files, told["cost"], told["class_prior"]))
-    text = decoded(model, files, told, Console(quiet))
+    check_outputs({"-o": out}, (model, *files, settings["cost"], settings["class_prior"]))
+    text = decoded(model, files, settings, Console(quiet))
     if out is None:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -75,8 +78,8 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **t
         write_text(out, text)
 
 
-def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Console) -> str:
-    """What is written, whatever the model."""
+def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], console: Console) -> str:
+    """The output lines, for any model."""
     from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, read_for, spooled
     from likely.cli.fitting.sound_folders import sounds_in
@@ -85,42 +88,42 @@ def decoded(model: str, files: tuple[str, ...], told: dict[str, Any], talk: Cons
     thing = load(model)
     if hasattr(thing, "transcribe"):
         with spooled(files) as sounds:
-            return _spoken(thing, sounds_in(sounds), told)  # a folder means the sounds in it
-    _no_sounds(told)
+            return _spoken(thing, sounds_in(sounds), settings)  # a folder means the sounds in it
+    _no_sounds(settings)
     known = named(thing, model)
     classes = hasattr(known, "classifier_")
-    _no_states(told) if classes else _no_decisions(told)
+    _no_states(settings) if classes else _no_decisions(settings)
     with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
-        found = by_place(known, read_for(known, there, told, talk), told)
+        found = by_place(known, read_for(known, there, settings, console), settings)
     if classes:
-        return classes_csv(known, found, told)
-    time = told["time"] or known.schema["roles"].get("time") or "time"
-    how = (told["path"] or "viterbi", told["each"] or "frame", told["proba"])
-    return states_csv(known, found, *how, time, talk)
+        return classes_csv(known, found, settings)
+    time = settings["time"] or known.schema["roles"].get("time") or "time"
+    how = (settings["path"] or "viterbi", settings["each"] or "frame", settings["proba"])
+    return states_csv(known, found, *how, time, console)
 
 
-def _no_states(told: dict[str, Any]) -> None:
-    flag = "--path" if told["path"] else "--each frame" if told["each"] == "frame" else None
+def _no_states(settings: dict[str, Any]) -> None:
+    flag = "--path" if settings["path"] else "--per frame" if settings["each"] == "frame" else None
     if flag is not None:
-        raise click.UsageError(f"{flag} is for states: this file holds a classifier, which decides about sequences.")
+        raise click.UsageError(f"{flag} is for states: this file holds a classifier of whole sequences.")
 
 
-def _no_decisions(told: dict[str, Any]) -> None:
+def _no_decisions(settings: dict[str, Any]) -> None:
     for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
-        if told[name] is not None:
+        if settings[name] is not None:
             raise click.UsageError(
-                f"--{name.replace('_', '-')} is for classifiers: this file holds one chain of states."
+                f"--{name.replace('_', '-')} is for classifiers: this file holds a single hidden Markov model."
             )
 
 
 # ------------------------------------------------------------------------- classes
 
 
-def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
-    """A line for each sequence: what is decided, at which cost, and why it was refused."""
+def classes_csv(model: Any, found: Any, settings: dict[str, Any]) -> str:
+    """One line per sequence: decision, expected cost, and why it was rejected."""
     import polars as pl
 
-    done = model.decide(found, full=True, **_rules_of(model, told))
+    done = model.decide(found, full=True, **_rules_of(model, settings))
     why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
     columns: list[pl.Series] = [
         pl.Series("sequence", [str(one) for one in found.ids.tolist()]), pl.Series("frames", found.x.lengths),
@@ -136,15 +139,15 @@ def classes_csv(model: Any, found: Any, told: dict[str, Any]) -> str:
 # -------------------------------------------------------------------------- states
 
 
-def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, talk: Console) -> str:
-    """A line for each frame, or for each sequence."""
+def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: str, console: Console) -> str:
+    """One line per frame, or per sequence."""
     import numpy as np
 
     rows, strange = model.known(found)
     logs = model.model_.log_prob(rows)
     able = np.flatnonzero(np.isfinite(logs))
     states, shares, best = _decoded(model, rows, able, path)
-    _tell(found, logs, strange, unknown_words(model, found, rows) if strange.any() else "", talk)
+    _tell(found, logs, strange, unknown_words(model, found, rows) if strange.any() else "", console)
     names = np.array([*model.state_names, None], dtype=object)[states]
     ids = [str(one) for one in found.ids.tolist()]
     if each == "sequence":
@@ -154,7 +157,7 @@ def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: 
 
 
 def unknown_words(model: Any, found: Any, rows: Any) -> str:
-    """The words of frames that became missing because training never saw them."""
+    """Categories that did not occur in training and count as missing."""
     from likely.automl.sequence_models import cells_lost
     from likely.cli.fitting.sequence_input import listed
 
@@ -181,27 +184,27 @@ def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any
     return states, shares, best
 
 
-def _tell(found: Any, logs: Any, strange: Any, words: str, talk: Console) -> None:
+def _tell(found: Any, logs: Any, strange: Any, words: str, console: Console) -> None:
     import numpy as np
 
     from likely.cli.fitting.sequence_input import counted
 
     frames = int(found.x.lengths.sum())
     able = np.isfinite(logs)
-    talk(f"{counted(len(found), 'sequence')}, {counted(frames, 'frame')}")
+    console(f"{counted(len(found), 'sequence')}, {counted(frames, 'frame')}")
     if able.any():
         rate = float(logs[able].sum() / max(found.x.lengths[able].sum(), 1))
-        talk(f"log-probability: {rate:.4f} nats per frame")
-    _tell_of(found.ids[~able], "impossible under the model, left without states", talk)
-    _tell_of(found.ids[strange], f"with what training never saw, {words}, which counts as missing", talk)
+        console(f"log-probability: {rate:.4f} nats per frame")
+    _tell_of(found.ids[~able], "of probability zero under the model, left without states", console)
+    _tell_of(found.ids[strange], f"with categories not seen in training, {words}, which count as missing", console)
 
 
-def _tell_of(ids: Any, words: str, talk: Console) -> None:
+def _tell_of(ids: Any, words: str, console: Console) -> None:
     from likely.cli.fitting.sequence_input import counted
 
     if len(ids):
         shown = ", ".join(f'"{one}"' for one in ids.tolist()[:5])
-        talk(f"{counted(len(ids), 'sequence')} {words}: {shown}{' …' if len(ids) > 5 else ''}")
+        console(f"{counted(len(ids), 'sequence')} {words}: {shown}{' …' if len(ids) > 5 else ''}")
 
 
 def _by_frame(ids: list[str], rows: Any, when: dict[str, Any], names: Any, states: Any, shares: Any, all_: Any) -> str:
@@ -220,7 +223,7 @@ def _by_frame(ids: list[str], rows: Any, when: dict[str, Any], names: Any, state
 
 
 def _apart(name: str) -> str:
-    """A column of the input beside ours."""
+    """Name of an input column that differs from the output columns."""
     return f"input {name}" if name in ("sequence", "frame", "state", "probability") else name
 
 
@@ -231,14 +234,14 @@ def _by_sequence(ids: list[str], rows: Any, logs: Any, best: Any, names: Any) ->
     lengths = rows.lengths
     walks = [runs_of(names[a:b].tolist()) for a, b in zip(rows.offsets[:-1], rows.offsets[1:], strict=True)]
     frame = pl.DataFrame({
-        "sequence": ids, "frames": lengths, "log_prob": logs, "a frame": logs / np.maximum(lengths, 1),
+        "sequence": ids, "frames": lengths, "log_prob": logs, "log_prob per frame": logs / np.maximum(lengths, 1),
         "log_prob of best path": best, "path": pl.Series(walks, dtype=pl.String),
     })  # fmt: skip
     return frame.write_csv()
 
 
 def runs_of(names: list[Any]) -> str | None:
-    """A path in words: each state with the number of frames that it lasts.
+    """Run-length form of a path: each state with its number of frames.
 
     >>> runs_of(["calm", "calm", "storm"])
     'calm×2 storm×1'
@@ -253,20 +256,20 @@ def runs_of(names: list[Any]) -> str | None:
 # ------------------------------------------------------------------------- speech
 
 
-def _spoken(model: Any, files: tuple[str, ...], told: dict[str, Any]) -> str:
-    """Words of each sound: one a file, decided about like any class, or as many as were said."""
+def _spoken(model: Any, files: tuple[str, ...], settings: dict[str, Any]) -> str:
+    """Words of each sound: isolated words, classified, or connected words, decoded."""
     import polars as pl
 
-    _no_tables(told)
-    if told["single"]:
-        done = model.decide(list(files), full=True, **_rules_of(model, told))
+    _no_tables(settings)
+    if settings["single"]:
+        done = model.decide(list(files), full=True, **_rules_of(model, settings))
         why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
         decided = [str(choice) for choice in done.choice.tolist()]
         reasons = pl.Series(why, dtype=pl.String)
         return pl.DataFrame(
             {"file": list(files), "decision": decided, "probability": done.posterior.max(axis=1), "reason": reasons}
         ).write_csv()
-    if told["each"] == "word":
+    if settings["each"] == "word":
         return _words_csv(files, [model.transcribe(file, confidence=True) for file in files])
     said = [model.transcribe(file) for file in files]
     return pl.DataFrame(
@@ -275,7 +278,7 @@ def _spoken(model: Any, files: tuple[str, ...], told: dict[str, Any]) -> str:
 
 
 def _words_csv(files: tuple[str, ...], said: list[Any]) -> str:
-    """A line for each word, with the seconds in which it lies and how sure one may be of it."""
+    """One line per word, with its start and end in seconds and its confidence."""
     import polars as pl
 
     rows = [
@@ -293,26 +296,26 @@ def _words_csv(files: tuple[str, ...], said: list[Any]) -> str:
     return pl.DataFrame(rows, schema=kinds, orient="row").write_csv()
 
 
-def _no_tables(told: dict[str, Any]) -> None:
+def _no_tables(settings: dict[str, Any]) -> None:
     for name in ("id", "time", "columns", "path", "proba"):
-        if told[name]:
-            raise click.UsageError(f"--{name} is for tables of frames: this file holds a recognizer of speech.")
-    if told["each"] == "frame":
-        raise click.UsageError("--each frame is for states: of sounds there are --each sequence and --each word.")
-    if not told["single"]:
+        if settings[name]:
+            raise click.UsageError(f"--{name} is for tables of frames: this file holds a speech recognizer.")
+    if settings["each"] == "frame":
+        raise click.UsageError("--per frame is for states: sounds have --per sequence and --per word.")
+    if not settings["single"]:
         for name in RULES:
-            if told[name] is not None:
-                raise click.UsageError(f"--{name.replace('_', '-')} decides about single words: add --single.")
+            if settings[name] is not None:
+                raise click.UsageError(f"--{name.replace('_', '-')} is for isolated words: add --single.")
 
 
-def _no_sounds(told: dict[str, Any]) -> None:
-    if told["single"] or told["each"] == "word":
-        flag = "--single" if told["single"] else "--each word"
-        raise click.UsageError(f"{flag} is for sounds: this file holds no recognizer of speech.")
+def _no_sounds(settings: dict[str, Any]) -> None:
+    if settings["single"] or settings["each"] == "word":
+        flag = "--single" if settings["single"] else "--per word"
+        raise click.UsageError(f"{flag} is for sounds: this file holds no speech recognizer.")
 
 
-def _rules_of(model: Any, told: dict[str, Any]) -> dict[str, Any]:
-    """The options that say how to decide, as `decide` takes them."""
+def _rules_of(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """The options of the decision rule, as `decide` takes them."""
     from likely.cli.predict import decision_rules
 
-    return decision_rules(model, {name: told[name] for name in RULES})
+    return decision_rules(model, {name: settings[name] for name in RULES})

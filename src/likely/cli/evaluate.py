@@ -1,4 +1,4 @@
-"""`likely evaluate`: how good a model is on rows whose truth is known."""
+"""`likely evaluate`: error, cost and calibration of a model on labeled test data."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
-@click.option("--target", metavar="NAME", help="The column with the truth.  [as in training]")
-@click.option("--weight", metavar="COL", help="What a row counts.")
-@click.option("--id", "id", metavar="COL", help="Sequences: whose frame a row is.  [as in training]")
-@click.option("--time", metavar="COL", help="Sequences: the column that orders frames.  [as in training]")
+@click.option("--target", metavar="NAME", help="Column with the true labels.  [as in training]")
+@click.option("--weight", metavar="COL", help="Column with sample weights.")
+@click.option("--id", "id", metavar="COL", help="Sequences: column with the sequence ID of each row.  [as in training]")
+@click.option("--time", metavar="COL", help="Sequences: column that orders the frames.  [as in training]")
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="Sequences: columns that stand for the model's, in its order.  [by name]")  # fmt: skip
+              help="Sequences: input columns to use for the model's columns, in its order.  [by name]")  # fmt: skip
 @options.deciding
 @options.reading
-@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
-@click.option("--report", metavar="FILE", help="Write a report in HTML.")
-@click.option("--json", "as_json", is_flag=True, help="All figures and curves as JSON.")
+@click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
+@click.option("--report", metavar="FILE", help="Write an HTML report.")
+@click.option("--json", "as_json", is_flag=True, help="Print all figures and curves as JSON.")
 def evaluate(
     model: str, files: tuple[str, ...], target: str | None, weight: str | None, sql: str | None, format_: str | None,
     missing: tuple[str, ...], allow_missing: bool, report: str | None, as_json: bool, id: str | None,
     time: str | None, columns: tuple[str, ...], **rules: Any,
 ) -> None:  # fmt: skip
-    """Measure a model on labeled rows that it was not trained on: error, cost, calibration, each with its interval.
+    """Evaluate a model on labeled test data: error, cost and calibration with 95 % confidence intervals.
 
-    A classifier of sequences (`likely fit --sequences --target`) is measured on whole sequences, with files as in
-    `likely decode`; a recognizer of words on a folder with sub-folders of sounds.
+    A classifier of sequences (`likely fit --sequences --target`) is evaluated on whole sequences, with files as in
+    `likely decode`; a recognizer of spoken words on a folder with sub-folders of WAV files.
     """
     from likely.automl.table_classifier import laid_out
     from likely.cli.fitting.open_sequence_model import is_of_sequences
@@ -65,16 +65,16 @@ def evaluate(
         return
     for flag, given in {"--id": id, "--time": time, "--columns": columns}.items():
         if given:
-            raise click.UsageError(f"{flag} is for sequences: this file holds a model of rows.")
+            raise click.UsageError(f"{flag} is for sequences: this file holds a classifier of rows.")
     loaded = classifier_of(thing, model, "evaluate")
     target = target or str(loaded.card.get("target") or "") or None
     if target is None:
-        raise click.UsageError("say which column holds the truth: --target NAME")
+        raise click.UsageError("name the column with the true labels: --target NAME")
     table = labeled(loaded, files, target, weight, (sql, format_, missing), allow_missing)
     how = decision_rules(loaded, rules)
     e, decisions = measured(loaded, table, how)
     if loaded.card.get("rows_fingerprint") == fingerprint(laid_out(table.frame, list(loaded.schema))):
-        Console()("these are the rows that the model learned from: it will do worse on others")
+        Console()("these are the training rows of the model: expect larger errors on others")
     tell_of_other_shares(e, loaded.class_prior_)
     if report is not None:
         _write_report(report, model, loaded, table, e, files, target)
@@ -82,12 +82,12 @@ def evaluate(
 
 
 def tell_of_other_shares(e: Any, expected: Any, what: str = "rows") -> None:
-    """Figures are of these rows; a model that expects other shares of classes is not at its best on them."""
+    """Note for test data whose class frequencies differ clearly from the class prior of the model."""
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     c = int(abs(share - expected).argmax())
     if abs(share[c] - expected[c]) > 0.1:
         there = f'class "{e.classes[c]}" is {share[c]:.0%} of these {what}, the model expects {expected[c]:.0%}'
-        Console()(f"{there}: --class-prior tells it what to expect")
+        Console()(f"{there}: set the class prior with --class-prior")
 
 
 def labeled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:
@@ -132,7 +132,7 @@ def _places(model: Any, table: Any) -> Any:
 
 
 def told_of(decisions: Any, what: str = "rows") -> str:
-    """How many rows were decided, handed on and refused under all rules together."""
+    """Number of rows classified, given another action, and rejected under all rules together."""
     n, at = len(decisions), decisions.index
     classes = len(decisions.classes)
     parts = {"got a class": ((at >= 0) & (at < classes)).sum(), "another action": (at >= classes).sum(),

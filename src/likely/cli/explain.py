@@ -1,4 +1,4 @@
-"""`likely explain`: why rows are decided as they are, column by column."""
+"""`likely explain`: contribution of each column to the log-odds of a decision."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Example:
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
-@click.option("--row", "rows", type=click.IntRange(1), multiple=True, help="Which row, from 1; repeatable.  [1]")
+@click.option("--row", "rows", type=click.IntRange(1), multiple=True, help="Row number, from 1; repeatable.  [1]")
 @options.reading
-@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
 def explain(
     model: str, files: tuple[str, ...], rows: tuple[int, ...], sql: str | None, format_: str | None,
     missing: tuple[str, ...], allow_missing: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Say what each column adds to the odds of the decision, and what deciding without it would cost.
+    """Show how much each column adds to the log-odds of the decision, and the expected cost without it.
 
-    What a column adds is told given all other columns. In naive Bayes these log-odds and those of the class
-    probabilities add up to the log-odds of the uncalibrated posterior; in other models they need not, and a note says
+    The contribution of a column is conditional on all other columns. In naive Bayes these log-odds and those of the
+    class prior add up to the log-odds of the uncalibrated posterior; in other models they need not, and a note says
     so. If the model is calibrated, posterior and log-odds are shown after calibration, where they need not add up;
-    --json gives those before it, too. Of isotonic calibration, which is flat between its steps, log-odds are shown
-    before it. Where costs made the decision, and not the most probable class, that is said.
+    --json also gives those before it. For isotonic calibration, which is piecewise constant, log-odds are shown before
+    calibration. If costs led to a class other than the most probable one, this is noted.
     """
     from likely.cli.open_model import table_model
     from likely.data.table import Table

@@ -1,4 +1,4 @@
-"""Pictures that commands draw: to a file that appears whole or not at all."""
+"""Plots written by commands, atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLASSES = 9  # whose chains fit into one picture
 
 
 def check_picture(path: str | None, flag: str = "--plot") -> None:
-    """The ending must be one that can be drawn, and the drawing library there; said before the work is done."""
+    """Check the file extension, and that matplotlib is installed, before the work starts."""
     if path is None:
         return
     if Path(path).suffix.lower() not in ENDINGS:
@@ -27,11 +27,11 @@ def check_picture(path: str | None, flag: str = "--plot") -> None:
         matplotlib.use("Agg")
     except ImportError as error:
         remedy = 'install it: pip install "likely[plots]"'
-        raise LikelyError(sentence(flag, "pictures need matplotlib", "none installed", remedy)) from error
+        raise LikelyError(sentence(flag, "plots need matplotlib", "none installed", remedy)) from error
 
 
 def saved(figure: Any, path: str) -> None:
-    """A figure as a file, whole or not at all."""
+    """Write a figure to a file, atomically."""
     with bytes_written_whole(path) as stream:
         figure.savefig(stream, dpi=130, format=Path(path).suffix[1:].lower())
 
@@ -49,10 +49,10 @@ def draw_model(model: str, path: str) -> None:
         return
     chain = getattr(thing, "model_", thing)
     if type(chain).__name__ != "HMM":
-        expected = "a picture is drawn of hidden Markov models"
+        expected = "only hidden Markov models can be plotted"
         raise ModelFileError(sentence(model, expected, type(thing).__name__, "leave --plot out"))
     if chain.members is not None:
-        raise DataError(sentence(model, "one chain can be drawn", f"a stack of {chain.members}"))
+        raise DataError(sentence(model, "a single model can be plotted", f"a stack of {chain.members}"))
     from likely.plots.state_graph import chain as draw
 
     saved(draw(thing, names=getattr(thing, "state_names", None)).figure, path)

@@ -1,4 +1,4 @@
-"""`likely follow`: observations come in line by line, and what a model believes goes out, line by line, at once."""
+"""`likely follow`: online filtering of a stream, one line of output per observation."""
 
 from __future__ import annotations
 
@@ -29,23 +29,24 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   tail -n +1 -f log.csv | likely follow model.likely
-  likely follow model.likely log.csv --time t --keep live.likely -o beliefs.csv
+  likely follow model.likely log.csv --time t --checkpoint live.likely -o beliefs.csv
   sensor | likely follow model.likely - --fault broken --miss-cost 100
   sensor | likely follow model.likely - --false-alarm-every 10000 --json
-Columns: frame (from 0), the time where there is one, state and p(state) of
-models with states, mean and sd of continuous ones, surprise in bits (-log2 of
-the probability, or density, of the line given all before), alarm where a rule
-is given. Of a fault monitor: p(fault), alarm (it decides itself), the sensor
-that speaks most and its bits; of a tracker: exists, confirmed.
-An empty cell, or a key that a JSON line leaves out, is not observed; a line
-of which the model knows no key is a bad one.
---keep promises: after a crash, with input that begins again and -o, the file
-ends with the same bytes as without the crash. Ctrl-C and a kill that can be
-heard (TERM, HUP) wait for the line at hand and keep all that was answered.
-Of a pipe that goes on, lines that were read (up to 8 KB ahead) and not yet
-kept are lost with the process; on stdout, lines after the last that was kept
-come again, with --every 1 one. While it runs, and after a crash, what changed
-last is in FILE.journal: both files belong together. An end leaves one.
+Columns: frame (from 0), time if there is one, state and p(state) for discrete
+states, mean and sd for continuous ones, surprise in bits (surprisal: -log2 of
+the predictive probability or density of the line given all lines before),
+alarm if an alarm rule is given. For a fault monitor: p(fault), alarm (by its
+own rule), the sensor with the largest contribution and its bits; for a
+tracker: exists, confirmed.
+An empty cell, or a key absent from a JSON line, is a missing value; a line
+without any column of the model is an error (see --skip-bad).
+--checkpoint: if the process is killed and restarted on the same input with -o,
+the output file ends with the same bytes as without the interruption. Ctrl-C,
+TERM and HUP finish the current line and save a checkpoint. For a pipe that
+cannot be read again, lines read (up to 8 KB ahead) after the last checkpoint
+are lost; on stdout, lines after the last checkpoint are written again. While
+the process runs, recent changes are in FILE.journal, which belongs to FILE; a
+normal end merges both into FILE.
 """
 
 FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pipe cannot
@@ -54,48 +55,51 @@ FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pip
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("file", default="-", metavar="[FILE|-]")
-@click.option(
-    "--id", "id", metavar="COL", help="Whose observation a line is; each has its own belief.  [as in training]"
-)
-@click.option("--time", metavar="COL", help="A column that is written out again.  [as in training]")
+@click.option("--id", "id", metavar="COL", help="Column with the stream ID: one filter per stream.  [as in training]")
+@click.option("--time", metavar="COL", help="Time column, repeated in the output.  [as in training]")
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="Columns that stand for the model's, in its order; repeatable.  [by name]")  # fmt: skip
+              help="Input columns to use for the model's columns, in its order; repeatable.  [by name]")  # fmt: skip
 @click.option("--fault", multiple=True, metavar="STATE,...", callback=options.names_of,
-              help="States that call for an alarm; repeatable.")  # fmt: skip
-@click.option("--miss-cost", type=click.FloatRange(0, min_open=True), help="What silence in a fault costs.  [1]")
-@click.option("--alarm-cost", type=click.FloatRange(0, min_open=True), help="What an alarm without one costs.  [1]")
+              help="States that are faults: alarm by expected cost; repeatable.")  # fmt: skip
+@click.option("--miss-cost", type=click.FloatRange(0, min_open=True), help="Cost of a missed fault.  [1]")
+@click.option("--alarm-cost", type=click.FloatRange(0, min_open=True), help="Cost of a false alarm.  [1]")
 @click.option("--false-alarm-every", type=click.FloatRange(1, min_open=True), metavar="N",
-              help="Alarm where surprise keeps beyond expectation; a false one comes in N, on average.")  # fmt: skip
-@click.option("--keep", metavar="FILE", help="Keep progress in a file, and go on from it.")
+              help="CUSUM alarm on the surprisal, with one false alarm in N lines on average.")  # fmt: skip
+@click.option("--checkpoint", "keep", metavar="FILE", help="Save progress to this file; resume from it if it exists.")
 @click.option(
-    "--every", type=click.IntRange(1), metavar="N", help="Lines between two times of keeping.  [1; of a FILE 1000]"
+    "--checkpoint-every",
+    "every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Lines between two checkpoints.  [1 for a pipe, 1000 for a FILE]",
 )
 @click.option("--replay/--continue", "replay", default=None,
-              help="Whether the input begins again with its first line.  [a FILE does, a pipe goes on]")  # fmt: skip
-@click.option("--skip-bad", is_flag=True, help="Pass over lines that cannot be used, with a word on stderr.")
-@click.option("--missing", multiple=True, metavar="TOKEN", help="A further word for a missing cell; repeatable.")
+              help="On resuming: the input starts again, or continues.  [FILE: replay; pipe: continue]")  # fmt: skip
+@click.option("--skip-bad", is_flag=True, help="Skip lines that cannot be used, with a message on stderr.")
+@click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON lines.  [CSV]")
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
-def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool, **told: Any) -> None:
-    """Follow a live feed: a line in, what the model believes out.
+@click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
+def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool, **settings: Any) -> None:
+    """Filter a stream online: one observation per line in, the filtered state and its surprisal out.
 
-    MODEL is a file that holds whatever can be followed: a hidden Markov model, a linear-Gaussian or a switching one.
-    Lines are CSV with a header, or JSON, one object per line. A word that training never saw is not observed by a model
-    that `likely fit` wrote; for an HMM saved from Python it is impossible: the surprise is inf, the belief passes on.
+    MODEL is a model file with a hidden Markov model, a linear-Gaussian or a switching state-space model, a fault
+    monitor or a tracker. Lines are CSV with a header, or JSON with one object per line. A category that did not occur
+    in training is a missing value for a model of `likely fit`; for an HMM saved from Python it has probability zero:
+    the surprisal is inf, and the belief state is only predicted.
     """
-    _refuse_half_rules(told)
+    _refuse_half_rules(settings)
     _check_files(model, file, out, keep)
-    feed = _feed(model, file, told, Console(quiet))
+    feed = _feed(model, file, settings, Console(quiet))
     book = None if keep is None else CheckpointStore(keep, feed.asked)
     kept = None if book is None else book.load()
     with _opened(file) as stream, Stops() as stops:
         lines = Lines(lambda: stops.listen(stream.readline), feed.whose)
         if kept is not None:
-            _go_on(lines, kept, told["replay"], file)
+            _go_on(lines, kept, settings["replay"], file)
         output = Output.to(out, kept)
         try:
-            every = told["every"] or (1 if file == "-" else FROM_A_FILE)
+            every = settings["every"] or (1 if file == "-" else FROM_A_FILE)
             _run(feed, lines, output, _State(kept), book, every, stops)
         finally:
             output.close()
@@ -103,19 +107,19 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
 
 def _check_files(model: str, file: str, out: str | None, keep: str | None) -> None:
     if keep is not None and out is not None and is_stream(out):
-        expected = "with --keep the output must be a file, which can be cut back to what was kept"
-        raise DataError(sentence(f"-o {out}", expected, "a device or a pipe", "leave -o or --keep out"))
+        expected = "with --checkpoint the output must be a file, which can be truncated to the checkpoint"
+        raise DataError(sentence(f"-o {out}", expected, "a device or a pipe", "leave -o or --checkpoint out"))
     journal = None if keep is None else journal_of(keep)
-    outputs = {"-o": out, "--keep": keep, "--keep, its journal": journal}
-    check_outputs(outputs, (model, file), models=("--keep", "--keep, its journal"))
+    outputs = {"-o": out, "--checkpoint": keep, "the journal of --checkpoint": journal}
+    check_outputs(outputs, (model, file), models=("--checkpoint", "the journal of --checkpoint"))
 
 
-def _refuse_half_rules(told: dict[str, Any]) -> None:
-    if told["fault"] and told["false_alarm_every"]:
+def _refuse_half_rules(settings: dict[str, Any]) -> None:
+    if settings["fault"] and settings["false_alarm_every"]:
         raise click.UsageError("--fault and --false-alarm-every are two rules for alarms: choose one.")
     for name in ("miss_cost", "alarm_cost"):
-        if told[name] is not None and not told["fault"]:
-            raise click.UsageError(f"--{name.replace('_', '-')} needs the states of a fault: --fault STATE.")
+        if settings[name] is not None and not settings["fault"]:
+            raise click.UsageError(f"--{name.replace('_', '-')} needs the fault states: --fault STATE.")
 
 
 # ------------------------------------------------------------------------- the feed
@@ -123,28 +127,28 @@ def _refuse_half_rules(told: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Feed:
-    """A model, what was asked of it, and how lines are read and written: the same for all lines."""
+    """The model, the options, and how lines are read and written: the same for all lines."""
 
     subject: Subject
     rule: Any  # for alarms, or None
-    told: dict[str, Any]
+    settings: dict[str, Any]
     missing: frozenset[str]
     whose: str  # the input, in messages
     model: str  # fingerprint of the model
     asked: str  # fingerprint of model and options
-    talk: Console
+    console: Console
 
     @property
     def id(self) -> str | None:
-        """The column that tells streams apart."""
-        return self.told["id"]
+        """The column with the stream ID."""
+        return self.settings["id"]
 
     def wanted(self, layout: Layout) -> list[str]:
-        """The columns of the input that stand for the model's, in its order."""
-        asked = list(self.told["columns"])
+        """The input columns used for the model's columns, in its order."""
+        asked = list(self.settings["columns"])
         if asked or not self.subject.nameless or layout.names is None:
             return asked or list(self.subject.columns)
-        rest = [name for name in layout.names if name not in (self.id, self.told["time"])]
+        rest = [name for name in layout.names if name not in (self.id, self.settings["time"])]
         if len(rest) != len(self.subject.columns):
             expected = f"the model takes {len(self.subject.columns)} columns, which have no names"
             remedy = "choose with --columns, or say --id and --time"
@@ -152,35 +156,37 @@ class Feed:
         return rest
 
 
-def _feed(model: str, file: str, told: dict[str, Any], talk: Console) -> Feed:
+def _feed(model: str, file: str, settings: dict[str, Any], console: Console) -> Feed:
     from likely.cli.following.follow_models import subject_of
     from likely.core.model_fingerprint import fingerprint
     from likely.io.model_files import load
 
     subject = subject_of(load(model), model)
-    if told["columns"] and len(told["columns"]) != len(subject.columns):
+    if settings["columns"] and len(settings["columns"]) != len(subject.columns):
         expected = f"the model takes {len(subject.columns)} column{'s' * (len(subject.columns) != 1)}"
-        raise DataError(sentence("--columns", expected, len(told["columns"]), "name them in that order"))
-    if subject.timed and told["time"] is None:
+        raise DataError(sentence("--columns", expected, len(settings["columns"]), "name them in that order"))
+    if subject.timed and settings["time"] is None:
         raise click.UsageError("A model in continuous time needs the time of each observation: --time COL.")
     own = fingerprint(subject.plays)
-    shaping = {name: told[name] for name in told if name not in ("replay", "every")}
-    missing = MISSING | frozenset(told["missing"])
+    shaping = {name: settings[name] for name in settings if name not in ("replay", "every")}
+    missing = MISSING | frozenset(settings["missing"])
     whose = "standard input" if file == "-" else file
-    rule = _rule(subject, told, model, talk)
-    return Feed(subject, rule, told, missing, whose, own, fingerprint([own, shaping]), talk)
+    rule = _rule(subject, settings, model, console)
+    return Feed(subject, rule, settings, missing, whose, own, fingerprint([own, shaping]), console)
 
 
-def _rule(subject: Subject, told: dict[str, Any], path: str, talk: Any) -> Any:
+def _rule(subject: Subject, settings: dict[str, Any], path: str, console: Any) -> Any:
     from likely.cli.following.follow_alarms import ByCost, BySurprise
 
-    if subject.decides and (told["fault"] or told["false_alarm_every"]):
-        asked = "--fault" if told["fault"] else "--false-alarm-every"
-        raise click.UsageError(f"{asked} is for models that raise no alarms. {path} {subject.decides}: leave it out.")
-    if told["fault"]:
-        return ByCost(subject, told["fault"], told["miss_cost"] or 1.0, told["alarm_cost"] or 1.0)
-    if told["false_alarm_every"]:
-        return BySurprise(subject, told["false_alarm_every"], path, talk)
+    if subject.decides and (settings["fault"] or settings["false_alarm_every"]):
+        asked = "--fault" if settings["fault"] else "--false-alarm-every"
+        raise click.UsageError(
+            f"{asked} is for models without an alarm rule of their own. {path} {subject.decides}: leave it out."
+        )
+    if settings["fault"]:
+        return ByCost(subject, settings["fault"], settings["miss_cost"] or 1.0, settings["alarm_cost"] or 1.0)
+    if settings["false_alarm_every"]:
+        return BySurprise(subject, settings["false_alarm_every"], path, console)
     return None
 
 
@@ -208,7 +214,7 @@ def _go_on(lines: Lines, kept: FollowedLines, replay: bool | None, file: str) ->
 
 
 class _State:
-    """How far a feed has come; the one thing here that changes."""
+    """Progress of a stream; the only mutable value here."""
 
     def __init__(self, kept: FollowedLines | None) -> None:
         self.header = "" if kept is None else kept.header
@@ -218,7 +224,7 @@ class _State:
         self.fresh = kept is None or not (kept.header or kept.streams or kept.written)
 
     def counts(self, feed: Feed, output: Output) -> FollowedLines:
-        """All but the streams, as a value."""
+        """The progress without the streams, as a frozen value."""
         from likely.core.stream_checkpoint import FollowedLines
 
         output.sync()  # progress must not promise what a power cut could take back
@@ -244,7 +250,7 @@ def _run(
 
 
 def _lines_done(feed: Feed, lines: Lines, output: Output, state: _State) -> Iterator[None]:
-    """Take line after line; after each that was taken whole, `state` speaks of it."""
+    """Process line after line; after each complete line, `state` is up to date."""
     laid = _laid(feed, layout_of(state.header, False)[0]) if state.header else None
     for text in lines:
         if laid is None and text is not None and text.strip():
@@ -258,7 +264,7 @@ def _lines_done(feed: Feed, lines: Lines, output: Output, state: _State) -> Iter
 
 
 class _Laid(NamedTuple):
-    """A feed whose first line was seen: how cells are found, and which the model takes."""
+    """A stream whose first line was read: its layout, and the columns that the model uses."""
 
     feed: Feed
     layout: Layout
@@ -266,7 +272,7 @@ class _Laid(NamedTuple):
 
 
 def _first(feed: Feed, at: int, text: str) -> tuple[_Laid, str]:
-    """What the first line says of all, and the line itself if it is a header."""
+    """Layout from the first line, and the line itself if it is a header."""
     try:
         layout, is_header = layout_of(text, feed.subject.nameless)
     except DataError as error:
@@ -277,27 +283,29 @@ def _first(feed: Feed, at: int, text: str) -> tuple[_Laid, str]:
 def _laid(feed: Feed, layout: Layout) -> _Laid:
     feed = _with_roles(feed, layout)
     columns = feed.wanted(layout)
-    named = [name for name in (feed.id, feed.told["time"]) if name is not None]
+    named = [name for name in (feed.id, feed.settings["time"]) if name is not None]
     refuse_absent([*columns, *named], layout, feed.whose)
     return _Laid(feed, layout, columns)
 
 
 def _with_roles(feed: Feed, layout: Layout) -> Feed:
-    """Id and time as in training, where nobody says otherwise and the columns are there."""
+    """ID and time columns as in training, unless options say otherwise and if the columns exist."""
     learned = feed.subject.roles
     there = {role: name for role, name in learned.items() if layout.names is None or name in layout.names}
-    return replace(feed, told={**feed.told, **{role: feed.told[role] or there.get(role) for role in ("id", "time")}})
+    return replace(
+        feed, settings={**feed.settings, **{role: feed.settings[role] or there.get(role) for role in ("id", "time")}}
+    )
 
 
 def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State) -> None:
-    """One line: what it says, what the model now believes, and out it goes."""
+    """Process one line: parse, predict, update, and write."""
     feed, layout, columns = laid
     try:
         if text is None:
             raise BadLine(sentence("text", "it must be UTF-8", remedy="save it as UTF-8"))
         cells = layout.cells(text)
         if layout.names is None:
-            refuse_strangers(cells, columns, (feed.id, feed.told["time"]), bool(feed.told["columns"]))
+            refuse_strangers(cells, columns, (feed.id, feed.settings["time"]), bool(feed.settings["columns"]))
         name = "" if feed.id is None else word(cells.get(feed.id), frozenset()) or ""
         y = feed.subject.observation({column: cells.get(column) for column in columns}, feed.missing)
         y = (_moment(feed, cells), y) if feed.subject.timed else y
@@ -305,21 +313,21 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
         after, row = _stepped(feed, before, y, name, cells)
     except LikelyError as error:
         complaint = f"{feed.whose}, line {at}: {error}"
-        if not feed.told["skip_bad"]:
+        if not feed.settings["skip_bad"]:
             raise DataError(complaint) from error
-        feed.talk(f"{complaint} It is passed over.")
+        feed.console(f"{complaint} The line is skipped.")
         return
-    output.write(json_line(row) if feed.told["as_json"] else csv_line(list(row.values())))
+    output.write(json_line(row) if feed.settings["as_json"] else csv_line(list(row.values())))
     state.streams[name] = after
     state.changed[name] = None
 
 
 def _moment(feed: Feed, cells: dict[str, Any]) -> float:
-    """When an observation was, for models in continuous time."""
-    when = number(cells.get(feed.told["time"]), feed.told["time"], feed.missing)
+    """Time of an observation, for models in continuous time."""
+    when = number(cells.get(feed.settings["time"]), feed.settings["time"], feed.missing)
     if math.isnan(when):
         expected = "a model in continuous time needs the time of each observation"
-        raise BadLine(sentence(f'column "{feed.told["time"]}"', expected, "none"))
+        raise BadLine(sentence(f'column "{feed.settings["time"]}"', expected, "none"))
     return when
 
 
@@ -351,16 +359,16 @@ def _row(
 
     row: dict[str, Any] = {} if feed.id is None else {"sequence": name}
     row["frame"] = frame
-    time = feed.told["time"]
-    told = describe_belief(belief, feed.subject)
+    time = feed.settings["time"]
+    described = describe_belief(belief, feed.subject)
     if time is not None:
-        taken = ("sequence", "frame", "state", "surprise", "alarm", *told)
+        taken = ("sequence", "frame", "state", "surprise", "alarm", *described)
         row[f"input {time}" if time in taken else time] = cells.get(time)
-    row |= told
+    row |= described
     row["surprise"] = bits + 0.0  # no −0
     if alarmed is not None:
         row["alarm"] = alarmed
-    return row if feed.told["as_json"] else {name: _in_words(cell) for name, cell in row.items()}
+    return row if feed.settings["as_json"] else {name: _in_words(cell) for name, cell in row.items()}
 
 
 def _in_words(cell: Any) -> Any:
@@ -368,8 +376,8 @@ def _in_words(cell: Any) -> Any:
 
 
 def _title(feed: Feed, output: Output) -> None:
-    """The header of CSV: the names of a line that nothing was seen for."""
-    if not feed.told["as_json"]:
+    """The CSV header: the columns of a line without an observation."""
+    if not feed.settings["as_json"]:
         alarmed = None if feed.rule is None else False
         names = _row(feed, 0, feed.subject.plays.initial_belief(), 0.0, alarmed, "", {})
         output.write(csv_line(list(names)))

@@ -1,4 +1,4 @@
-"""What is installed here: the first thing that a helper would ask."""
+"""`likely info`: versions, libraries, threads and caches."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ OPTIONAL = ("matplotlib", "dask", "distributed", "torch")
 
 @click.command()
 @click.argument("model", required=False)
-@click.option("--markdown", is_flag=True, help="As a Markdown table, to paste into a bug report.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--markdown", is_flag=True, help="Markdown table, for a bug report.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def info(model: str | None, markdown: bool, as_json: bool) -> None:
-    """Say what is installed here, for bug reports; or, of a MODEL file, what `likely show` says of it."""
+    """Print versions and system information for bug reports; for a MODEL file, the output of `likely show`."""
     if model is not None:
         _of_model(model, markdown, as_json)
         return
@@ -49,7 +49,7 @@ def _of_model(model: str, markdown: bool, as_json: bool) -> None:
 
 
 def gather() -> dict[str, Any]:
-    """All that `likely info` tells, as plain values."""
+    """All facts of `likely info`, as plain values."""
     return {
         "likely": __version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
@@ -63,7 +63,7 @@ def gather() -> dict[str, Any]:
 
 
 def cores() -> int:
-    """The cores that this process may use, which a container can make fewer than there are."""
+    """Number of cores that this process may use (a container may limit it)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -78,7 +78,7 @@ def installed(name: str) -> str | None:
 
 
 def blas() -> list[dict[str, Any]]:
-    """The BLAS libraries of NumPy and SciPy, as threadpoolctl sees them once both are loaded."""
+    """The BLAS libraries of NumPy and SciPy, as reported by threadpoolctl."""
     try:
         import numpy  # noqa: F401
         import scipy.linalg  # noqa: F401
@@ -99,7 +99,7 @@ def blas() -> list[dict[str, Any]]:
 
 
 def numba_cache() -> dict[str, Any]:
-    """Where Numba may keep compiled loops; without such a place every process compiles anew.
+    """Cache folder of Numba; without one every process compiles again.
 
     Numba takes the first of its folders that it can write; so do we, but without loading it.
     """
@@ -141,7 +141,7 @@ def shorten(folder: Path) -> str:
 
 
 def lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The facts as pairs of words, in the order of reading."""
+    """The facts as pairs of name and value."""
     for name in ("likely", "python", "platform", "cores"):
         yield name, str(facts[name])
     for name, number in (facts["dependencies"] | facts["extras"]).items():
@@ -161,6 +161,6 @@ def as_text(facts: dict[str, Any]) -> str:
 
 
 def as_markdown(facts: dict[str, Any]) -> str:
-    """A table that a forge renders."""
+    """Markdown table."""
     rows = (f"| {name} | {value} |" for name, value in lines(facts))
     return "\n".join(["| what | here |", "|---|---|", *rows])

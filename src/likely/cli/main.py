@@ -1,6 +1,6 @@
-"""The command `likely`: a table of names, each of which is imported when it is called.
+"""The command `likely`: a table of commands, each of which is imported when it is called.
 
-Data go to stdout and talk to stderr. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad data, 4 bad model file.
+Data go to stdout, messages to stderr. Exit codes: 0 ok, 1 failed, 2 usage, 3 bad data, 4 bad model file.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from likely.numerics import compile
 
 # name: (module:function, summary); the summary stands here so that --help imports none of them
 COMMANDS = {
-    "fit": ("likely.cli.fit:fit", "Learn to decide from a table: compare models, choose, report."),
-    "predict": ("likely.cli.predict:predict", "Decide about the rows of a table."),
-    "decode": ("likely.cli.decode:decode", "Find the states, or the class, of sequences."),
-    "follow": ("likely.cli.follow:follow", "Follow a live feed: a line in, what the model believes out."),
-    "align": ("likely.cli.align:align", "Lay two sequences beside each other by time warping."),
-    "evaluate": ("likely.cli.evaluate:evaluate", "Measure a model on labeled rows."),
-    "cluster": ("likely.cli.cluster:cluster", "Find groups of rows that belong together."),
-    "novelty": ("likely.cli.novelty:novelty", "Mark rows that are unlike the ordinary ones."),
-    "explain": ("likely.cli.explain:explain", "Say why rows are decided as they are."),
-    "show": ("likely.cli.show:show", "Say what is inside a model file."),
+    "fit": ("likely.cli.fit:fit", "Fit and compare classifiers (tables) or HMMs (sequences)."),
+    "predict": ("likely.cli.predict:predict", "Classify the rows of a table: decisions of least expected cost."),
+    "decode": ("likely.cli.decode:decode", "Decode the states of sequences (Viterbi), or classify sequences."),
+    "follow": ("likely.cli.follow:follow", "Filter a stream online: filtered states, surprisal, alarms."),
+    "align": ("likely.cli.align:align", "Align two sequences by dynamic time warping (DTW)."),
+    "evaluate": ("likely.cli.evaluate:evaluate", "Evaluate a model on labeled test data."),
+    "cluster": ("likely.cli.cluster:cluster", "Cluster the rows of a table with a mixture model."),
+    "novelty": ("likely.cli.novelty:novelty", "Detect outliers (novel rows) at a stated false-alarm rate."),
+    "explain": ("likely.cli.explain:explain", "Explain decisions: log-odds per column."),
+    "show": ("likely.cli.show:show", "Describe the contents of a model file."),
     "card": ("likely.cli.card:card", "Write a model card in Markdown."),
-    "tour": ("likely.cli.tour:tour", "See the library at work."),
-    "warm": ("likely.cli.warm:warm", "Compile all loops now, so that nothing waits for it later."),
-    "info": ("likely.cli.info:info", "Say what is installed here, for bug reports."),
+    "tour": ("likely.cli.tour:tour", "Run a short demonstration on real data."),
+    "warm": ("likely.cli.warm:warm", "Precompile the compiled (Numba) functions."),
+    "info": ("likely.cli.info:info", "Print versions and system information for bug reports."),
 }
 
 # errors that are not listed end in 1
@@ -45,13 +45,13 @@ INTERRUPTED, PIPE_CLOSED = 130, 141  # as shells count: 128 and the number of th
 
 EPILOG = """\b
 Exit codes: 0 ok, 1 failed, 2 usage, 3 bad data, 4 bad model file.
-Completion in bash (write zsh_source in zsh):
+Shell completion (bash; use zsh_source for zsh):
   eval "$(_LIKELY_COMPLETE=bash_source likely)"
 """
 
 
 class Deferred(click.Command):
-    """A command of which only name and summary are known until it is called."""
+    """A command that is imported when it is called; until then only its name and summary are known."""
 
     def __init__(self, name: str, target: str, summary: str) -> None:
         super().__init__(name, help=summary)
@@ -66,16 +66,16 @@ class Deferred(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Hand over to the command itself: from here on click knows nothing but that."""
+        """Context of the imported command, which replaces this placeholder."""
         return self.load().make_context(info_name, args, parent, **extra)
 
 
 class PipeClosed(Exception):
-    """Whoever read our output has enough, as in `| head`."""
+    """The reader of standard output has closed the pipe, as `head` does."""
 
 
 class Commands(click.Group):
-    """A group that tells a closed pipe from other errors before click has its own idea of it."""
+    """Command group that reports a closed pipe before click handles it."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -89,27 +89,27 @@ class Commands(click.Group):
 
 
 class ClosedStream(io.RawIOBase):
-    """Stands for a standard stream that was closed when the program began: whoever uses it gets a sentence."""
+    """Replacement for a standard stream that was closed at start: using it raises an error with a message."""
 
     def __init__(self, name: str) -> None:
         self.closed_name = name
 
     def readable(self) -> bool:
-        """It can be asked, and refuses."""
+        """True: the call itself raises the error."""
         return True
 
     def writable(self) -> bool:
-        """It can be asked, and refuses."""
+        """True: the call itself raises the error."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """There is nothing to read."""
+        """Raise: the stream is closed."""
         from likely.core.errors import DataError
 
         raise DataError(self._complaint("redirect a file to it, or name the file"))
 
     def write(self, data: Any) -> int:
-        """There is nowhere to write."""
+        """Raise: the stream is closed."""
         from likely.core.errors import LikelyError
 
         raise LikelyError(self._complaint("redirect it to a file, or use -o"))
@@ -128,13 +128,13 @@ class ClosedStream(io.RawIOBase):
 )
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def likely() -> None:
-    """Probability models that score, imagine, learn and decide."""
+    """Probabilistic classification, clustering, hidden Markov and state-space models."""
 
 
 def exit_code(error: Exception) -> int:
-    """The exit code of an error of ours: that of the nearest of its kinds in the table.
+    """Exit code of an exception of this library: that of its nearest base class in the table.
 
-    >>> exit_code(ValueError("no kind of ours"))
+    >>> exit_code(ValueError("foreign"))
     1
     """
     kinds = (kind.__name__ for kind in type(error).__mro__)
@@ -142,10 +142,10 @@ def exit_code(error: Exception) -> int:
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; an error of ours becomes one line on stderr and an exit code."""
+    """Run the command line; errors of this library become one line on stderr and an exit code."""
     _replace_closed_streams()
     color = False if os.environ.get("NO_COLOR") else None
-    warnings.showwarning = _warned
+    warnings.showwarning = _print_warning
     compile.SPEAKS = not {"-q", "--quiet"} & set(sys.argv[1:] if args is None else args)
     try:
         done = likely.main(args, prog_name="likely", color=color, standalone_mode=False)
@@ -158,14 +158,14 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         _forget_stdout()
         sys.exit(PIPE_CLOSED)
     except Exception as error:
-        sys.exit(_told(error))
+        sys.exit(_print_error(error))
     sys.exit(done if isinstance(done, int) else 0)
 
 
 def _replace_closed_streams() -> None:
-    """Give the standard streams that are closed a substitute, and their numbers to the null device.
+    """Replace closed standard streams, and open the null device under their file descriptors.
 
-    Otherwise the next file that is opened would get the number of standard output, and receive what is printed.
+    Otherwise the next file that is opened would get the descriptor of standard output, and receive what is printed.
     """
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
@@ -181,13 +181,13 @@ def _replace_closed_streams() -> None:
         sys.stderr = open(os.devnull, "w")
 
 
-def _warned(message: Warning | str, *where: Any, **more: Any) -> None:
-    """A warning is a line of talk; where in the library it arose says nothing to whoever called a command."""
+def _print_warning(message: Warning | str, *where: Any, **more: Any) -> None:
+    """Print a warning as one line on stderr, without its location in the source."""
     click.echo(f"likely: {' '.join(str(message).split())}", err=True)
 
 
-def _told(error: Exception) -> int:
-    """One line about an error of ours or of the system, and its exit code; any other is a bug and keeps its trace."""
+def _print_error(error: Exception) -> int:
+    """Print an error of this library or of the system; return its exit code. Others are bugs and are raised."""
     from likely.core.errors import LikelyError
 
     if not isinstance(error, LikelyError | OSError):
@@ -198,6 +198,6 @@ def _told(error: Exception) -> int:
 
 
 def _forget_stdout() -> None:
-    """Nothing more can be written there; Python would say so at its end."""
+    """Redirect stdout to the null device, so that Python does not complain at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

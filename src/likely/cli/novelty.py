@@ -1,4 +1,4 @@
-"""`likely novelty`: which rows are unlike the ordinary ones, how surprising they are, and which column is to blame."""
+"""`likely novelty`: outlier detection at a stated false-alarm rate, with the contribution of each column."""
 
 from __future__ import annotations
 
@@ -18,57 +18,61 @@ EPILOG = """\b
 Examples:
   likely novelty today.csv --train normal.csv --rate 0.001 -o marked.csv
   likely novelty new.csv --model model.likely --json
-Columns of the output: those of the input, novel, surprise (bits beyond an
-ordinary row; inf where it is beyond measure), rarity (the share of ordinary
-rows that are as surprising); of a novel row blame (the column that explains
-most of it), blame_bits, and also_blame: the other columns that are odd, the
-oddest first. In JSON ranking has the bits of every column; what is beyond
-measure is null, and surprise_infinite is true.
+Output columns: those of the input, novel, surprise (surprisal in bits relative
+to a typical reference row; may be inf), rarity (p-value: the fraction of
+reference rows that are at least as surprising); for novel rows blame (the
+column with the largest contribution), blame_bits, and also_blame: other unusual
+columns, the most unusual first. In JSON, ranking has the bits of every column;
+infinite values are null, and surprise_infinite is true.
 """
 
-LISTED = 5  # the most surprising rows, in words
-ODD = 3.0  # bits from which on a further column is worth naming: one ordinary row in eight or so
-NAMED = 4  # columns of a row, in words
+LISTED = 5  # the most surprising rows in the summary
+ODD = 3.0  # bits from which on a further column is named: about one reference row in eight
+NAMED = 4  # columns of a row in the summary
 
 
 @click.command(epilog=EPILOG)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
-@click.option("--model", metavar="FILE", help="A model of `likely fit`, `likely cluster`, or a density.")
-@click.option("--train", multiple=True, metavar="FILE", help="Ordinary rows to learn from instead; repeatable.")
-@click.option("--rate", type=options.Share(), default=0.01, show_default=True, help="False alarms among ordinary rows.")
+@click.option("--model", metavar="FILE", help="Model file of `likely fit`, `likely cluster`, or a density.")
+@click.option(
+    "--train", multiple=True, metavar="FILE", help="Reference (normal) rows to fit a density to instead; repeatable."
+)
+@click.option(
+    "--rate", type=options.Share(), default=0.01, show_default=True, help="False-alarm rate among reference rows."
+)
 @click.option(
     "--ignore", multiple=True, metavar="COL,...", callback=names_of, help="With --train: columns to leave out."
 )
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
-              help="With --train: what a column is: real, count, binary, category, ignore.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: for starts.")
-@click.option("--save", metavar="FILE", help="With --train: keep what was learned as a model file.")
+              help="With --train: type of a column: real, count, binary, category, ignore.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: random seed.")
+@click.option("--save", metavar="FILE", help="With --train: write the fitted density to a model file.")
 @options.reading
-@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr.")
+@click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
+@click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def novelty(
     files: tuple[str, ...], model: str | None, train: tuple[str, ...], rate: float, sql: str | None,
     format_: str | None, missing: tuple[str, ...], allow_missing: bool, as_json: bool, out: str | None, quiet: bool,
     **learning: Any,
 ) -> None:  # fmt: skip
-    """Mark rows that are less likely than all but a given share of ordinary rows.
+    """Detect outliers: mark rows whose log-density is lower than that of all but a given fraction of reference rows.
 
-    The level is set by ordinary rows that the model had not learned from, so the stated rate of false alarms holds
-    also for a model that fits badly. Rows with gaps are compared with ordinary rows that have the same gaps.
+    The threshold is set on held-out reference rows, so the stated false-alarm rate holds even if the model fits badly.
+    Rows with missing values are compared with reference rows that lack the same values.
 
-    A word that was never seen is surprising beyond measure: the row is novel at any rate, and its other columns are
-    ranked as if the word were missing. (`likely predict` takes such a word as missing, and marks the row.)
+    A category that did not occur in training has infinite surprisal: the row is novel at any rate, and its other
+    columns are ranked as if the category were missing. (`likely predict` treats it as missing, and marks the row.)
     """
     from likely.cli.predict import _parts, _put, _written_to
     from likely.data.read_table import called
 
     _check_usage(model, train, learning)
     check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))
-    talk = Console(quiet)
-    watch = _watch(model, train, missing, format_, learning, talk)
-    with _notes(talk):
+    console = Console(quiet)
+    watch = _watch(model, train, missing, format_, learning, console)
+    with _notes(console):
         level = watch.level(rate)
     tally = Tally(rate)
     with _written_to(out) as stream:
@@ -78,32 +82,34 @@ def novelty(
             _put(stream, marked.json_lines() if as_json else marked.csv(not tally.rows))
             tally.add(marked)
     written = [file for file in (out, learning["save"]) if file is not None]
-    talk(tally.words() + (f"\n\nwritten: {', '.join(written)}" if written else ""))
+    console(tally.words() + (f"\n\nwritten: {', '.join(written)}" if written else ""))
 
 
 def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, Any]) -> None:
     if (model is None) == (not train):
-        raise click.UsageError("say what is ordinary: --model FILE, or --train FILE with ordinary rows; one of them.")
+        raise click.UsageError("give the reference: either --model FILE or --train FILE with normal rows.")
     told = [name for name in ("ignore", "kinds", "save") if learning[name]]
     if model is not None and told:
         flag = {"kinds": "as"}.get(told[0], told[0])
         raise click.UsageError(f"--{flag} goes with --train: a model file has its columns already.")
 
 
-def _watch(model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, talk: Console) -> Any:
-    """What knows the ordinary: a model file, or what ordinary rows teach."""
+def _watch(
+    model: str | None, train: tuple[str, ...], missing: Any, format: str | None, how: Any, console: Console
+) -> Any:
+    """The novelty detector of a model file, or one fitted to reference rows."""
     from likely.cli.open_model import watch_model
 
     if model is None:
-        return _learned(train, missing, format, how, talk)
+        return _learned(train, missing, format, how, console)
     watch = watch_model(model)
     if watch.held_out_surprise is None or not watch.held_out_surprise.shape[1]:
-        told = "the file holds no rows that the model had not learned from: the level is that of its own draws, and the"
-        talk(f"{told} rate holds as far as the model fits; --train sets it by rows")
+        told = "the file holds no held-out scores: the threshold is set on samples from the model, and the"
+        console(f"{told} rate holds only if the model fits; --train sets it on held-out rows")
     return watch
 
 
-def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], talk: Console) -> Any:
+def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], console: Console) -> Any:
     import json
 
     from likely.automl.novelty_watch import Watch
@@ -113,14 +119,14 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
     from likely.data.table import Table
 
     table = Table.of(list(train), kinds=how["kinds"], missing=missing, drop=how["ignore"], format=format)
-    talk(table.describe())
+    console(table.describe())
     schema = arranged_schema(table.schema())
     frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}
-    with _notes(talk) as notes:
+    with _notes(console) as notes:
         most = most_clusters(frame, MOST)
         found = discover(frame, kinds, seed=how["seed"], density=True, most=most)
         model = TableClusterer.around(found, schema, frame, columns=table.names, random_state=how["seed"])
-    talk(f"\nordinary rows: a mixture of {_why(found)}\n")
+    console(f"\nreference rows: a mixture of {_why(found)}\n")
     if how["save"] is not None:
         model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
         model.save(how["save"])
@@ -128,13 +134,13 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
 
 
 def _why(found: Any) -> str:
-    return str(found.why.replace("cluster", "part"))
+    return str(found.why.replace("cluster", "component"))
 
 
 def _facts(
     table: Any, found: Any, train: tuple[str, ...], missing: Any, format: str | None, how: Any, notes: list[str]
 ) -> dict[str, Any]:
-    """What a model file remembers of how ordinary rows were learned, as plain values."""
+    """Facts for the model file: how the density was fitted, as plain values."""
     from datetime import UTC, datetime
 
     from likely._version import __version__
@@ -155,7 +161,7 @@ def _facts(
 
 
 def _command(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any]) -> str:
-    """The command line that learns the same; any rows may be looked at, the ordinary ones too."""
+    """A command line that fits the same density; the rows to score may be any, here the reference rows."""
     import shlex
 
     words = ["likely", "novelty", train[0]]
@@ -168,10 +174,10 @@ def _command(train: tuple[str, ...], missing: Any, format: str | None, how: dict
 
 
 class _notes:
-    """Warnings of the library become talk, each once."""
+    """Prints warnings of the library as notes, each once."""
 
-    def __init__(self, talk: Console) -> None:
-        self.talk, self.caught = talk, warnings.catch_warnings(record=True)
+    def __init__(self, console: Console) -> None:
+        self.console, self.caught = console, warnings.catch_warnings(record=True)
         self.told: list[str] = []
 
     def __enter__(self) -> _notes:
@@ -183,19 +189,19 @@ class _notes:
         self.caught.__exit__(*error)
         self.told = list(dict.fromkeys(str(w.message) for w in self.heard or ()))
         for text in self.told:
-            self.talk(f"note: {text}")
+            self.console(f"note: {text}")
 
 
 class Marked:
-    """One batch of rows with what the watch says of them."""
+    """One batch of rows with their novelty scores."""
 
     def __init__(self, source: Any, novel: Any, bits: Any, rarity: Any, ranked: list[dict[str, float]]) -> None:
         self.source, self.novel, self.bits, self.rarity = source, novel, bits, rarity
-        self.ranked = ranked  # of each novel row its columns with their bits, the most to blame first; else nothing
+        self.ranked = ranked  # per novel row: columns with their bits, the largest first
 
     @classmethod
     def of(cls, watch: Any, level: float, frame: Any, missing: Any, allow_missing: bool, whose: str = "") -> Marked:
-        """Look at a frame of cells."""
+        """Score a frame of cells."""
         import numpy as np
 
         from likely.automl.table_classifier import laid_out
@@ -213,16 +219,16 @@ class Marked:
             for i, bits in zip(at.tolist(), watch.ranking(rows[at]), strict=True):
                 order = np.argsort(-bits, kind="stable").tolist()
                 ranked[i] = {names[j]: float(bits[j]) for j in order if bits[j] > -np.inf}
-        beyond = np.where(look.strange, np.inf, look.bits)  # a word never seen is surprising beyond measure
+        beyond = np.where(look.strange, np.inf, look.bits)  # an unseen category has infinite surprisal
         return cls(frame, novel, beyond, watch.rarity(look.surprise), ranked)
 
     @property
     def blame(self) -> list[str | None]:
-        """Of each novel row the column that explains most of it."""
+        """Per novel row, the column with the largest contribution."""
         return [next(iter(ranks), None) for ranks in self.ranked]
 
     def _also(self, i: int) -> list[str]:
-        """The other columns of a row that are odd."""
+        """The other unusual columns of a row."""
         return [name for name, bits in list(self.ranked[i].items())[1:] if bits >= ODD]
 
     def columns(self) -> list[Any]:
@@ -263,7 +269,7 @@ class Marked:
         return "".join(f"{line(i, row)}\n" for i, row in enumerate(self.frame().iter_rows(named=True)))
 
     def worst(self, before: int) -> Iterator[tuple[float, int, str]]:
-        """The most surprising novel rows: bits, number in all, and the columns to blame with their cells."""
+        """The most surprising novel rows: bits, row number, and the columns to blame with their values."""
         import numpy as np
 
         at = np.flatnonzero(self.novel)
@@ -278,14 +284,14 @@ class Marked:
 
 
 def _finite(cell: Any) -> Any:
-    """JSON has no word for infinity."""
+    """None for infinity, which JSON lacks."""
     import math
 
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 class Tally:
-    """How many rows were marked, and the most surprising of them."""
+    """Number of marked rows, and the most surprising of them."""
 
     def __init__(self, rate: float) -> None:
         self.rate, self.rows, self.novel = rate, 0, 0
@@ -298,11 +304,10 @@ class Tally:
         self.novel += int(marked.novel.sum())
 
     def words(self) -> str:
-        """All of it for people."""
+        """The summary as text."""
         share = self.novel / max(self.rows, 1)
-        first = (
-            f"{self.novel:,} of {self.rows:,} rows are novel ({share:.2%}); of ordinary rows {self.rate:.2%} would be"
-        )
+        first = f"{self.novel:,} of {self.rows:,} rows are novel ({share:.2%})"
+        first = f"{first}; expected among reference rows: {self.rate:.2%}"
         if not self.worst:
             return first
         lines = [["", "row", "bits", "because of"]]

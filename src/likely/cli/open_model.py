@@ -1,4 +1,4 @@
-"""Model files as commands need them: a classifier that knows the columns of its table."""
+"""Loading of model files for commands: classifiers, clusters and densities with named columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def table_model(path: str, command: str = "predict") -> TableClassifier:
 
 
 def classifier_of(model: Any, path: str, command: str = "predict") -> TableClassifier:
-    """The same for what was read; `command` is who asks."""
+    """The same for a loaded object; `command` is for messages."""
     from likely.automl.table_classifier import TableClassifier
     from likely.classify.bayes import BayesClassifier
     from likely.cli.fitting.open_sequence_model import refuse_sequences
@@ -32,12 +32,12 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
     refuse_sequences(model, path, command)
     if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
         return TableClassifier.around(model, _schema(model, path))
-    remedy = "`likely fit` writes such a file, `likely show` says what this one holds"
+    remedy = "`likely fit` writes such a file, `likely show` describes this one"
     raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
 
 
 def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
-    """The clusters in a file, None where it holds something else; and what it holds."""
+    """The cluster model of a file, or None, and the loaded object."""
     from likely.automl.table_clusterer import TableClusterer
     from likely.io.model_files import load
 
@@ -47,7 +47,7 @@ def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
 
 @contextmanager
 def card_as_written(path: str) -> Iterator[None]:
-    """A card that is not as `likely fit` writes it is a fault of the file, whatever it trips over."""
+    """Raise an error of the file if its card is not as `likely fit` writes it."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

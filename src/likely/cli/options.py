@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they turn into."""
+"""Options shared by several commands, and their parameter types."""
 
 from __future__ import annotations
 
@@ -32,24 +32,26 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 
 reading = together(
-    click.option("--sql", metavar="QUERY", help="A query over the files; each is a table named as its file."),
+    click.option("--sql", metavar="QUERY", help="SQL query over the files; each file is a table of that name."),
     click.option("--format", "format_", type=click.Choice(["csv", "tsv", "parquet", "jsonl", "json"]),
-                 help="What the files are, where their ending does not say."),
-    click.option("--missing", multiple=True, metavar="TOKEN", help="A further word for a missing cell; repeatable."),
+                 help="File format.  [by file extension]"),
+    click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable."),
 )  # fmt: skip
 
 deciding = together(
-    click.option("--cost", metavar="FILE", help="Costs: header = true classes, first column = actions."),
-    click.option("--reject-cost", type=click.FloatRange(0), help="What refusing costs: refuse where that is cheaper."),
-    click.option("--reject-below", type=click.FloatRange(0, 1), help="Refuse where the largest posterior is smaller."),
-    click.option("--novelty", type=Share(), help="Refuse rows unlike training; this share of false alarms is fine."),
+    click.option("--cost", metavar="FILE", help="CSV cost matrix: header = true classes, first column = decisions."),
+    click.option("--reject-cost", type=click.FloatRange(0),
+                 help="Cost of rejecting: reject where every decision has a larger expected cost."),
+    click.option("--reject-below", type=click.FloatRange(0, 1),
+                 help="Reject where the largest posterior probability is smaller."),
+    click.option("--novelty", type=Share(), help="Reject outliers (novel rows) at this false-alarm rate."),
     click.option("--class-prior", metavar="FILE|LIST",
-                 help='Class probabilities in use: "a=0.2,b=0.8", "uniform", or a file class,probability.'),
+                 help='Class prior: "a=0.2,b=0.8", "uniform", or a CSV file class,probability.  [as in training]'),
 )  # fmt: skip
 
 
 class CrossValidation(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """How rows are split: a number of folds, "loo", "time", or the share of one hold-out."""
+    """Cross-validation: a number of folds, "loo", "time", or the fraction of one hold-out set."""
 
     name = "5|loo|time|0.25"
 
@@ -68,11 +70,13 @@ class CrossValidation(click.ParamType):  # type: ignore[type-arg, unused-ignore]
             share = 0.0
         if 0 < share < 1:
             return share
-        self.fail(f'{value!r} is no number of folds (2 or more), "loo", "time" or a share such as 0.25.', param, ctx)
+        self.fail(
+            f'{value!r} is not a number of folds (2 or more), "loo", "time" or a fraction such as 0.25.', param, ctx
+        )
 
 
-class Moves(click.ParamType):  # type: ignore[type-arg, unused-ignore]
-    """Which states may follow which: a name, or the allowed steps with commas between them."""
+class Transitions(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+    """Topology of the transition matrix: a name, or the allowed steps, separated by commas."""
 
     name = "NAME|0,1,2"
 
@@ -83,34 +87,36 @@ class Moves(click.ParamType):  # type: ignore[type-arg, unused-ignore]
         steps = [part.strip() for part in value.split(",")]
         if all(step.isdigit() for step in steps):
             return tuple(int(step) for step in steps)
-        self.fail(f"{value!r} is none of {', '.join(TOPOLOGIES)}, nor steps such as 0,1,2.", param, ctx)
+        self.fail(f"{value!r} is neither one of {', '.join(TOPOLOGIES)} nor a list of steps such as 0,1,2.", param, ctx)
 
 
 def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Column names, with commas between them or one at a time."""
+    """Column names, separated by commas or given one at a time."""
     return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
 
 
 sequences = together(
-    click.option("--sequences", is_flag=True, help="Rows are frames of sequences: learn hidden Markov models."),
-    click.option("--id", "id", metavar="COL", help="Sequences: whose frame a row is.  [a file each]"),
-    click.option("--states-column", metavar="COL", help="Sequences: the state of each frame, where it is known."),
-    click.option("--states", type=click.IntRange(1), metavar="K", help="Sequences: how many states.  [chosen]"),
-    click.option("--topology", type=Moves(),
-                 help="Sequences: ergodic, left-to-right, cyclic, parallel, or allowed steps.  [ergodic; of classes "
-                      "the better of it and left-to-right]"),
-    click.option("--components", type=click.IntRange(1), metavar="M",
-                 help="Sequences: a mixture of so many parts in each state.  [1; sounds: 4]"),
+    click.option("--sequences", is_flag=True, help="Rows are frames (time steps) of sequences: fit HMMs."),
+    click.option("--id", "id", metavar="COL",
+                 help="Sequences: column with the sequence ID of each row.  [one sequence per file]"),
+    click.option("--states-column", metavar="COL", help="Sequences: column with known states (empty where unknown)."),
+    click.option("--n-states", type=click.IntRange(1), metavar="K",
+                 help="Sequences: number of states.  [chosen by cross-validation]"),
+    click.option("--topology", type=Transitions(),
+                 help="Sequences: ergodic, left-to-right, cyclic, parallel, or the allowed steps.  [ergodic; with "
+                      "--target the better of ergodic and left-to-right]"),
+    click.option("--n-components", type=click.IntRange(1), metavar="M",
+                 help="Sequences: mixture components per state.  [1; sounds: 4]"),
     click.option("--covariance", type=click.Choice(["full", "diagonal", "spherical"]),
-                 help="Sequences: of a state's Gaussian.  [full up to 4 columns, else diagonal]"),
+                 help="Sequences: covariance of the Gaussian emissions.  [full up to 4 columns, else diagonal]"),
     click.option("--durations", type=click.IntRange(1), metavar="D",
-                 help="Sequences: learn how long a state lasts, up to so many frames."),
+                 help="Sequences: explicit state durations (semi-Markov), up to D frames."),
     click.option("--order", type=click.IntRange(1), metavar="N",
-                 help="Sequences: how many states back the chain remembers.  [1]"),
+                 help="Sequences: order of the Markov chain.  [1]"),
     click.option("--n-init", type=click.IntRange(1), metavar="R",
-                 help="Sequences: learn from so many starts, and take the likeliest.  [1]"),
+                 help="Sequences: number of initializations; the fit with the largest likelihood is kept.  [1]"),
     click.option("--columns", multiple=True, metavar="COL,...", callback=names_of,
-                 help="Sequences: the columns of a frame; repeatable.  [all without a task]"),
+                 help="Sequences: observed columns; repeatable.  [all that no other option names]"),
 )  # fmt: skip
 
 
@@ -120,6 +126,6 @@ def kinds_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
     for pair in given:
         name, equals, kind = pair.rpartition("=")
         if not equals or not name or kind not in KINDS:
-            raise click.BadParameter(f"{pair!r} is not NAME=KIND with a kind of {', '.join(KINDS)}.", ctx, param)
+            raise click.BadParameter(f"{pair!r} is not NAME=KIND, where KIND is one of {', '.join(KINDS)}.", ctx, param)
         found[name] = kind
     return found

@@ -1,4 +1,4 @@
-"""Outputs of commands never replace what is read, nor each other; asked before the work is done."""
+"""Checks that outputs of a command overwrite neither inputs nor each other."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _files(inputs: Iterable[str | None]) -> Iterator[str]:
 
 
 def _keys(path: str) -> Iterator[object]:
-    """By what a file is known: where it lies, and, where it exists, what lies there under whatever name."""
+    """Identity of a file: its path, and its inode if it exists."""
     yield os.path.realpath(path)
     with suppress(OSError):
         there = os.stat(path)

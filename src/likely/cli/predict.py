@@ -1,4 +1,4 @@
-"""`likely predict`: rows in, decisions out, however many there are."""
+"""`likely predict`: decisions about the rows of a table, read in batches."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Examples:
   likely predict model.likely new.csv -o decisions.csv
   cat new.csv | likely predict model.likely - --json
 Columns: decision (a class, a further action, REJECT or NOVEL), expected cost,
-p(class) for each class, novel (a word that training never saw, or NOVEL),
-and the reason where the row was refused, is novel, or the costs decided for
-another class than the most probable one.
+p(class) for each class, novel (a category not seen in training, or NOVEL), and
+the reason if the row was rejected, is novel, or if costs led to a class other
+than the most probable one.
 A model of `likely cluster` gives cluster, probability, p(cluster) and novel.
 """
 
@@ -33,20 +33,20 @@ PIECE = 1 << 16  # characters
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
 @options.deciding
 @options.reading
-@click.option("--keep", metavar="COL,...", help="Columns of the input to repeat in the output.")
-@click.option("--proba/--no-proba", default=True, help="With the probability of each class.  [yes]")
-@click.option("--allow-missing", is_flag=True, help="Take a column that is not there as missing throughout.")
+@click.option("--keep", metavar="COL,...", help="Input columns to repeat in the output.")
+@click.option("--proba/--no-proba", default=True, help="Write the posterior probability of each class.  [yes]")
+@click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-@click.option("-o", "--out", metavar="FILE", help="Write to a file, whole or not at all.  [stdout]")
+@click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
 def predict(
     model: str, files: tuple[str, ...], sql: str | None, format_: str | None, missing: tuple[str, ...],
     keep: str | None, proba: bool, allow_missing: bool, as_json: bool, out: str | None, **rules: Any,
 ) -> None:  # fmt: skip
-    """Decide about the rows of a table, with the costs and refusals that the model was made with, or others.
+    """Classify the rows of a table, with the costs and reject options of the model file or with others.
 
-    Columns may come in any order; those that the model does not know are ignored. Files of any size are read in
-    batches. A word that training never saw counts as missing: the other columns decide, and the row is marked novel.
-    With --novelty it is refused. (`likely novelty` takes such a word as surprising beyond measure.)
+    Columns may be in any order; unknown columns are ignored. Files of any size are read in batches. A category that
+    did not occur in training counts as missing: the other columns decide, and the row is marked novel. With --novelty
+    it is rejected. (`likely novelty` gives such a category infinite surprisal.)
     """
     from likely.cli.open_model import classifier_of, cluster_model
     from likely.data.read_table import called
@@ -67,10 +67,10 @@ def predict(
 
 
 def _no_decisions(rules: dict[str, Any]) -> dict[str, Any]:
-    """Clusters have no costs; that rows may be unlike all of them is the one rule that they know."""
-    told = [name for name, value in rules.items() if value is not None and name != "novelty"]
-    if told:
-        raise click.UsageError(f"--{told[0].replace('_', '-')} is for classifiers: this file holds clusters.")
+    """Options for clusters: --novelty is the only decision rule that they have."""
+    unsupported = [name for name, value in rules.items() if value is not None and name != "novelty"]
+    if unsupported:
+        raise click.UsageError(f"--{unsupported[0].replace('_', '-')} is for classifiers: this file holds clusters.")
     return {"novelty": rules.get("novelty")}
 
 
@@ -81,7 +81,7 @@ def _clustered(*args: Any) -> Any:
 
 
 def decision_rules(model: Any, rules: dict[str, Any]) -> dict[str, Any]:
-    """Options as `decide` takes them; None where the model's own setting stands."""
+    """Options as `decide` takes them; None keeps the setting of the model."""
     from likely.cli.costs import read_class_prior, read_cost
 
     found = dict(rules)
@@ -102,7 +102,7 @@ def _parts(files: tuple[str, ...], sql: str | None, format: str | None, missing:
 
 
 def _put(stream: IO[str], text: str) -> None:
-    """Write in pieces: of one large write to a pipe that closes halfway, Python does not tell."""
+    """Write in pieces: Python does not report a pipe that closes during one large write."""
     for start in range(0, len(text), PIECE):
         stream.write(text[start : start + PIECE])
     stream.flush()
@@ -139,7 +139,7 @@ class Decided:
 
     @property
     def novel(self) -> Any:
-        """Rows (n,) that hold a word never seen, or are unlike training altogether."""
+        """Rows (n,) that hold an unseen category, or are outliers."""
         import numpy as np
 
         from likely.decision.reject import NOVEL
@@ -147,7 +147,7 @@ class Decided:
         return np.logical_or.reduce([self.decisions.index == NOVEL.code, *self.unseen.values()])
 
     def reasons(self) -> list[str]:
-        """Why a row was refused, is novel, or is not decided for its most probable class; empty for the others."""
+        """Why a row was rejected, is novel, or did not get its most probable class; empty for the others."""
         d = self.decisions
         out = [""] * len(d)
         for i in ((d.index >= 0) & (d.index != d.posterior.argmax(axis=1))).nonzero()[0].tolist():

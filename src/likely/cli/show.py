@@ -1,4 +1,4 @@
-"""`likely show`: what is inside a model file, whoever wrote it."""
+"""`likely show`: description of a model file."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHOWN = 30  # columns, classes and fields that a terminal shows
 
 @click.command(epilog="\b\nExample:\n  likely show model.likely\n")
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
-@click.option("--plot", metavar="FILE", help="Draw the states of a hidden Markov model (.png, .svg, .pdf).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--plot", metavar="FILE", help="Plot the state graph of a hidden Markov model (.png, .svg, .pdf).")
 def show(model: str, as_json: bool, plot: str | None) -> None:
-    """Say what a model file holds: its class, classes, columns, parameters, and how it decides."""
+    """Describe a model file: type, classes, columns, parameters and decision rule."""
     if plot is not None:
         from likely.cli.figures import draw_model
 
@@ -30,7 +30,7 @@ def show(model: str, as_json: bool, plot: str | None) -> None:
 
 
 def told(model: str, as_json: bool) -> str:
-    """What a model file holds, as JSON or for people."""
+    """Description of a model file, as JSON or as text."""
     from likely.cli.open_model import card_as_written
     from likely.io.model_files import describe, load
 
@@ -41,7 +41,7 @@ def told(model: str, as_json: bool) -> str:
 
 
 def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
-    """The file's own outline, and what a table's classifier says of itself."""
+    """Outline of the file, with the card of a table classifier."""
     from likely.estimation.stored_data import what_is_kept
     from likely.metrics.evaluation_summary import plain
 
@@ -57,12 +57,12 @@ def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:
 
 
 def lines(outline: dict[str, Any], thing: Any) -> Iterator[str]:
-    """The same for people."""
-    yield from _told(outline, thing)
+    """The same as text."""
+    yield from _description(outline, thing)
     yield from kept(thing)
 
 
-def _told(outline: dict[str, Any], thing: Any) -> Iterator[str]:
+def _description(outline: dict[str, Any], thing: Any) -> Iterator[str]:
     yield f"{type(thing).__name__}, written by likely {outline['likely']} (format {outline['format']})"
     if hasattr(thing, "mixture_"):
         yield from _clusters(thing)
@@ -90,7 +90,7 @@ def _told(outline: dict[str, Any], thing: Any) -> Iterator[str]:
 
 
 def is_blank(thing: Any) -> bool:
-    """Whether it is an estimator that has learned nothing yet."""
+    """Whether it is an estimator that was not fitted."""
     return hasattr(thing, "get_params") and not any(name.endswith("_") for name in vars(thing))
 
 
@@ -101,12 +101,12 @@ def _clusters(model: Any) -> Iterator[str]:
     dense = card.get("task") == "density"
     what = "part" if dense else "cluster"
     if dense:
-        yield "a density of ordinary rows: `likely novelty --model` marks what is unlike them"
+        yield "a density of reference rows for outlier detection: `likely novelty --model`"
     if card:
         yield f"learned from {', '.join(card['source'])}: {card['rows']:,} rows"
         yield f"a mixture of {card['why']}" if dense else card["why"]
     if dense:
-        yield f"the level of an alarm is set by {set_by(model)}"
+        yield f"the threshold of the alarm is set by {set_by(model)}"
     yield ""
     yield f"{what}s"
     rows = [["", what, "share", *(["what makes it different"] if known else [])]]
@@ -145,7 +145,7 @@ def _classifier(clf: Any) -> Iterator[str]:
 
 
 def _parameters(distribution: Any, indent: str = "  ") -> Iterator[str]:
-    """Each distribution with the shapes of its parameters, parts of products below each other."""
+    """Each distribution with the shapes of its parameters, components of products on their own lines."""
     if hasattr(distribution, "names") and hasattr(distribution, "components"):
         for name, part in distribution.components[:SHOWN]:
             yield f"{indent}{clipped(str(name), 30)}: {_distribution(part)}"
@@ -175,11 +175,11 @@ def _columns(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _rules(clf: Any, calibrated: str | None) -> Iterator[str]:
-    """How it decides: costs, and when it refuses."""
+    """Decision rule: costs and reject options."""
     yield ""
     yield "decides"
     if getattr(clf, "cost", None) is None:
-        yield "  every mistake costs 1"
+        yield "  every error costs 1"
     else:
         from likely.decision.cost import Cost
 
@@ -188,21 +188,21 @@ def _rules(clf: Any, calibrated: str | None) -> Iterator[str]:
         body = [["", clipped(str(a), 30), *(f"{v:g}" for v in row)]
                 for a, row in zip(cost.names(clf.classes_).tolist(), cost.table, strict=True)]  # fmt: skip
         yield columns([head, *body[:SHOWN]], right=tuple(range(2, len(head))))
-    words = {"reject_cost": "refuses where that is cheaper: refusing costs {:g}",
-             "reject_below": "refuses where the largest posterior is below {:g}"}  # fmt: skip
+    words = {"reject_cost": "rejects where that is cheaper: rejecting costs {:g}",
+             "reject_below": "rejects where the largest posterior probability is below {:g}"}  # fmt: skip
     told = [text.format(getattr(clf, name)) for name, text in words.items() if getattr(clf, name, None) is not None]
     if getattr(clf, "novelty", None) is not None:
         from likely.estimation.novelty.novelty_score import support_in_words
 
         rate, why = support_in_words(clf._left_out_surprises(), clf.novelty)
-        told.append(f"refuses rows unlike training, with {rate} of false alarms{why}")
-    yield from (f"  {text}" for text in told or ["never refuses"])
+        told.append(f"rejects outliers (novel rows), with a false-alarm rate of {rate}{why}")
+    yield from (f"  {text}" for text in told or ["never rejects"])
     if calibrated:
-        yield f"  with probabilities that were {calibrated} on rows not seen in training"
+        yield f"  with probabilities that were {calibrated} on held-out rows"
 
 
 def _fields(content: Any, indent: str = "  ") -> Iterator[str]:
-    """The outline of any value, as the file itself tells it."""
+    """Outline of any value, from the fields of the file."""
     for name, value in list(content.items())[:SHOWN]:
         if isinstance(value, dict):
             yield f"{indent}{name}:"

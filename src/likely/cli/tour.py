@@ -1,4 +1,4 @@
-"""`likely tour`: the library at work on real measurements, in a few seconds."""
+"""`likely tour`: a short demonstration on the wine data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 
 @click.command()
-@click.option("-o", "--out", default="likely-tour", show_default=True, help="Folder for what the tour writes.")
+@click.option("-o", "--out", default="likely-tour", show_default=True, help="Output folder.")
 def tour(out: str) -> None:
-    """Learn densities of 178 wines, fill gaps, ask how sure we are, save, draw, and decide at a cost."""
+    """Demonstrate the library on the wine data: density, missing values, prediction, files, plots, decisions."""
     from likely.cli.example_data import wine
 
     folder = Path(out)
@@ -20,7 +20,7 @@ def tour(out: str) -> None:
     for title, chapter in _CHAPTERS:
         click.secho(f"\n{title}", bold=True)
         chapter(X, y, names, folder)
-    click.echo(f"\nLook at {folder / 'tour.png'}, {folder / 'summary.html'} and {folder / 'report.html'}.")
+    click.echo(f"\nSee {folder / 'tour.png'}, {folder / 'summary.html'} and {folder / 'report.html'}.")
 
 
 def _learn(X: Any, y: Any, names: list[str], folder: Path) -> None:
@@ -41,7 +41,7 @@ def _add(X: Any, y: Any, names: list[str], folder: Path) -> None:
     whole = lk.Gaussian.fit(X)
     halves = whole.collect(X[:90]) + whole.collect(X[90:])
     gap = np.abs(whole.refit(halves).covariance - whole.covariance).max() / np.abs(whole.covariance).max()
-    click.echo(f"two machines saw 90 and 88 wines; their statistics, added, give the same covariance to {gap:.0e}")
+    click.echo(f"sufficient statistics of 90 and of 88 wines, added, give the covariance of all up to {gap:.0e}")
 
 
 def _gaps(X: Any, y: Any, names: list[str], folder: Path) -> None:
@@ -55,7 +55,7 @@ def _gaps(X: Any, y: Any, names: list[str], folder: Path) -> None:
     full, filled = lk.Gaussian.fit(X), report.model
     off = np.abs(filled.mean - full.mean) / np.sqrt(full.variance)
     click.echo(f"a fifth of all entries removed: {'converged' if report.converged else 'NOT converged'} "
-               f"after {report.iterations} steps of EM")  # fmt: skip
+               f"after {report.iterations} EM iterations")  # fmt: skip
     click.echo(f"means are off by {off.mean():.3f} standard deviations on average, {off.max():.3f} at worst")
 
 
@@ -70,9 +70,9 @@ def _few(X: Any, y: Any, names: list[str], folder: Path) -> None:
     stats = lk.Gaussian.fit(few).collect(few)
     prior = lk.NormalInverseWishart.weak(stats)
     plain, honest = lk.Gaussian.fit(few), prior.update(stats).predictive()
-    click.echo("seven wines to learn four columns from; log-density of the next ones, each (higher is better):")
-    click.echo(f"  maximum likelihood, plugged in     {plain.log_prob(rest).mean():8.2f}")
-    click.echo(f"  parameters integrated out (t distribution)  {honest.log_prob(rest).mean():8.2f}")
+    click.echo("seven training samples with four features; mean log-density of the other samples (higher is better):")
+    click.echo(f"  maximum likelihood (plug-in)                {plain.log_prob(rest).mean():8.2f}")
+    click.echo(f"  posterior predictive (Student t)            {honest.log_prob(rest).mean():8.2f}")
 
 
 def _mixed(X: Any, y: Any, names: list[str], folder: Path) -> None:
@@ -91,15 +91,15 @@ def _mixed(X: Any, y: Any, names: list[str], folder: Path) -> None:
     lk.save(density, folder / "wine.likely")
     again = lk.load(folder / "wine.likely")
     same = bool((again.score_samples(rows) == density.score_samples(rows)).all())
-    click.echo(f"a vector, a count and a word in one density: {density.score(rows):.3f} nats a wine")
-    click.echo(f"saved to {folder / 'wine.likely'}, read back: {'the same to the last bit' if same else 'DIFFERENT'}")
+    click.echo(f"a real vector, a count and a category in one density: {density.score(rows):.3f} nats per sample")
+    click.echo(f"saved to {folder / 'wine.likely'}, read back: {'bit-for-bit the same' if same else 'DIFFERENT'}")
 
 
 def _draw(X: Any, y: Any, names: list[str], folder: Path) -> None:
     from likely.plots.tour_figure import tour_picture
 
     tour_picture(X, y, names).savefig(folder / "tour.png", dpi=150)
-    click.echo(f"drawn: {folder / 'tour.png'}")
+    click.echo(f"figure: {folder / 'tour.png'}")
 
 
 COSTS = """\
@@ -117,7 +117,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import likely as lk
     from likely.cli.console import Console
     from likely.cli.fitting.fit_job import Job
-    from likely.cli.fitting.fit_run import travel
+    from likely.cli.fitting.fit_run import run_job
     from likely.cli.fitting.model_facts import verdict
 
     table = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)}).with_columns(pl.Series("class", y))
@@ -125,7 +125,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
     wines, cost, report, out = (str(folder / name) for name in ("wine.csv", "cost.csv", "report.html", "model.likely"))
     job = Job((wines,), "class", cost=cost, reject_cost=0.3, rivals=False, report=report, out=out)
-    fit_run = travel(job, Console(quiet=True))
+    fit_run = run_job(job, Console(quiet=True))
     click.echo(f"$ {job.command}")
     click.echo(f"{len(fit_run.contest.standings)} models were compared. {verdict(fit_run.contest)}")
     click.echo(f">>> print(lk.load({job.out!r}).decide(wines[83], full=True))")
@@ -133,11 +133,11 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
 
 
 _CHAPTERS = (
-    ("A density learns", _learn),
-    ("Learning adds up statistics", _add),
-    ("What was not measured is integrated out", _gaps),
-    ("Few data, honest predictions", _few),
-    ("Unlike parts in one model, and a file that is safe to open", _mixed),
-    ("Pictures", _draw),
-    ("From a table to a decision", _decide),
+    ("Fitting a density", _learn),
+    ("Additive sufficient statistics", _add),
+    ("Missing values (EM)", _gaps),
+    ("Small samples: posterior predictive distribution", _few),
+    ("Mixed column types, and a model file without pickle", _mixed),
+    ("Plots", _draw),
+    ("Classification with costs and a reject option", _decide),
 )

@@ -1,4 +1,4 @@
-"""`likely warm`: compile loops now, all or those of some subjects, so that the first model does not wait."""
+"""`likely warm`: precompile the Numba functions of all or some subjects."""
 
 from __future__ import annotations
 
@@ -11,31 +11,36 @@ import click
 
 from likely.numerics import compile
 
-EPILOG = "\b\nExamples:\n  likely warm\n  likely warm hmm kalman\nCompiled loops are kept where `likely info` says.\n"
+EPILOG = """\b
+Examples:
+  likely warm
+  likely warm hmm kalman
+The compiled functions are cached in the folder that `likely info` shows.
+"""
 
 
 @click.command(epilog=EPILOG)
 @click.argument("subjects", nargs=-1, metavar="[SUBJECT]...")
 def warm(subjects: tuple[str, ...]) -> None:
-    """Compile loops now: the machine code is kept, and later runs load it in milliseconds.
+    """Precompile the Numba functions: the machine code is cached, and later runs load it in milliseconds.
 
     SUBJECT is one of gaussian, missing, mixture, kmeans, hierarchy, hmm, kalman, switching, particle, words, dtw,
     neighbors, kernel-density, binary.  [all of them]
     """
     unknown = [name for name in subjects if name not in JOBS]
     if unknown:
-        raise click.UsageError(f"there is no subject {unknown[0]!r}: there are {', '.join(JOBS)}.")
+        raise click.UsageError(f"unknown subject {unknown[0]!r}: choose from {', '.join(JOBS)}.")
     compile.SPEAKS = False  # compiling is what the command is for
     start = perf_counter()
     for name in dict.fromkeys(subjects or JOBS):
         began = perf_counter()
         JOBS[name]()
         click.echo(f"{name}: {perf_counter() - began:.1f} s", err=True)
-    click.echo(f"{len(compiled_loops())} loops are ready after {perf_counter() - start:.1f} s")
+    click.echo(f"{len(compiled_loops())} compiled functions are ready after {perf_counter() - start:.1f} s")
 
 
 def compiled_loops() -> dict[str, int]:
-    """The compiled functions that are loaded, and for how many signatures each is ready."""
+    """The loaded compiled functions, with the number of compiled signatures."""
     loaded = {name: vars(module) for name, module in sys.modules.items() if name.startswith("likely.")}
     found = ((name, function, value) for name, names in loaded.items() for function, value in names.items())
     return {
@@ -54,7 +59,7 @@ def _rows(dtype: Any) -> tuple[Any, Any]:
 
 
 def _complete() -> None:
-    """Classifiers without gaps, in both precisions."""
+    """Classifiers without missing values, in both precisions."""
     import likely as lk
     from likely.distributions.gaussian.mahalanobis import load_loops
 
@@ -67,7 +72,7 @@ def _complete() -> None:
 
 
 def _gaps() -> None:
-    """The same with gaps: few and many in a row, which take different ways."""
+    """The same with missing values: few and many per row, which use different functions."""
     import warnings
 
     import numpy as np
@@ -144,7 +149,7 @@ def _hierarchy() -> None:
 
 
 def _chains() -> None:
-    """Sequences: learning, decoding, drawing; and logarithms, where an outlier needs them."""
+    """HMMs: fitting, decoding, sampling, and the log-domain recursions."""
     import warnings
 
     import numpy as np
@@ -182,7 +187,7 @@ def _chains() -> None:
 
 
 def _kalman() -> None:
-    """Linear-Gaussian models: filters, smoothers and draws, with known starts and diffuse ones."""
+    """Linear-Gaussian models: filter, smoother and sampling, with known and diffuse initial states."""
     import numpy as np
 
     import likely as lk
@@ -241,7 +246,7 @@ def _switching() -> None:
 
 
 def _particles() -> None:
-    """Particle filters: every way of resampling, and variances that differ from particle to particle."""
+    """Particle filters: every resampling scheme, and variances per particle."""
     import numpy as np
 
     import likely as lk
@@ -255,7 +260,7 @@ def _particles() -> None:
 
 
 def _words() -> None:
-    """Words joined by a network, and word errors."""
+    """Connected-word recognition, and word errors."""
     import numpy as np
 
     import likely as lk
@@ -268,7 +273,7 @@ def _words() -> None:
 
 
 def _warping() -> None:
-    """Time warping: pairs one by one and in lanes, neighbors, places, means."""
+    """Dynamic time warping: pairs, batches, nearest neighbors, subsequences, barycenters."""
     import numpy as np
 
     import likely as lk
@@ -287,7 +292,7 @@ def _warping() -> None:
 
 
 def _signs() -> None:
-    """Binary columns too many to be summed over, and a tree of columns with gaps."""
+    """Binary columns: log-linear models, and Chow-Liu trees with missing values."""
     import numpy as np
 
     import likely as lk
@@ -297,7 +302,7 @@ def _signs() -> None:
 
 
 def _neighbors() -> None:
-    """Nearest rows: by tree, by products, with gaps."""
+    """Nearest neighbors: by tree, by matrix products, with missing values."""
     import numpy as np
 
     import likely as lk

@@ -1,4 +1,4 @@
-"""Pictures, one a function: `lk.plots.trace(report)`; matplotlib is loaded when the first is drawn."""
+"""Plots with matplotlib, one function each: `lk.plots.trace(report)`; matplotlib is imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A border between two Gaussians as a picture: both classes as ellipses, the conic between them, and its foci."""
+"""Plot of the decision boundary between two Gaussian classes: ellipses, the conic, and its foci."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from likely.decision.boundary.boundary import Boundary
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.plots.theme import INK, PALETTE, axes, themed
 
-TITLES = {"none": "No border", "everywhere": "The same everywhere"}
+TITLES = {"none": "No boundary", "everywhere": "Equal everywhere"}
 ROUNDS = (1.0, 2.0)  # standard deviations at which ellipses are drawn
 
 
 def border(found: Boundary, ax: Any = None, *, window: Any = None, names: Any = ("first", "second")) -> Any:
-    """Draw what `lk.decision_boundary` found in two columns: regions, 1 and 2 σ ellipses, the curve. Returns the axes.
+    """Plot a `lk.decision_boundary` in two columns: regions, 1 and 2 σ ellipses, the curve. Returns the axes.
 
     >>> import likely as lk
     >>> found = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]))
@@ -25,7 +25,7 @@ def border(found: Boundary, ax: Any = None, *, window: Any = None, names: Any = 
     """
     if found.dim != 2:
         remedy = "take marginal([i, j]) of both distributions first"
-        raise DomainError(sentence("border", "two columns can be drawn", f"{found.dim}", remedy))
+        raise DomainError(sentence("border", "two columns can be plotted", f"{found.dim}", remedy))
     frame = found.window() if window is None else np.asarray(window, dtype=np.float64)
     with themed():
         ax = axes(ax)
@@ -41,7 +41,7 @@ def border(found: Boundary, ax: Any = None, *, window: Any = None, names: Any = 
 
 
 def _sides(ax: Any, found: Boundary, frame: Any) -> None:
-    """Which class is chosen where, palely."""
+    """Pale decision regions."""
     x, y = (np.linspace(low, high, 240) for low, high in frame)
     grid = np.stack([part.ravel() for part in np.meshgrid(x, y)], axis=1)
     value = found.value(grid).reshape(len(y), len(x))

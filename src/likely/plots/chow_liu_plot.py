@@ -1,4 +1,4 @@
-"""A tree of dependences as a picture: columns as names, and a line between two that is as thick as what they share."""
+"""Plot of a Chow-Liu tree; line width shows the mutual information of two columns."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from likely.plots.theme import INK, PALETTE, axes, themed
 
 
 def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
-    """Draw a `ChowTree`, or what an estimator learned as one, hung from its middle; returns the axes.
+    """Plot a `ChowTree`, or the tree of a fitted estimator, rooted at its center; returns the axes.
 
-    Lines say how much the two columns tell of each other, in bits. The direction of a line has no meaning: any column
+    Numbers on the lines are mutual information in bits. The direction of a line has no meaning: any column
     could be the root.
 
     >>> x = [[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
     >>> dependence_tree(ChowTree.fit(x), names=["a", "b", "c"]).get_title(loc="left")
-    '3 columns, 1.00 bits shared'
+    '3 columns, 1.00 bits of mutual information'
     """
     distribution = getattr(tree, "model_", tree)
     if not isinstance(distribution, ChowTree) or distribution.members is not None:
@@ -45,7 +45,9 @@ def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str 
                     bbox={"boxstyle": "round,pad=0.35", "facecolor": "#eef3f5", "edgecolor": PALETTE[0]})  # fmt: skip
         ax.set(xlim=(x.min() - 0.7, x.max() + 0.7), ylim=(y.min() - 0.6, y.max() + 0.6))
         ax.set_axis_off()
-        ax.set_title(title or f"{distribution.dim} columns, {sum(shared.values()):.2f} bits shared", loc="left")
+        ax.set_title(
+            title or f"{distribution.dim} columns, {sum(shared.values()):.2f} bits of mutual information", loc="left"
+        )
     return ax
 
 
@@ -69,7 +71,7 @@ def _bits(distribution: ChowTree) -> list[float]:
 
 
 def _places(edges: list[tuple[int, int]], d: int) -> tuple[Array, Array]:
-    """Where each column stands: leaves side by side, others above the middle of theirs, hung from the tree's center."""
+    """Positions of the columns: leaves side by side, parents above the middle of their children."""
     near: list[list[int]] = [[] for _ in range(d)]
     for a, b in edges:
         near[a].append(b)

@@ -1,4 +1,4 @@
-"""What a classifier decides over a plane: regions in color, paler where it is less sure, and where it refuses."""
+"""Plot of decision regions over two columns, with posterior shading, reject and novelty regions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NARROW = 0.035  # of the picture's width: regions that hold no circle of this ra
 
 
 class Plane(NamedTuple):
-    """What was decided on a grid over two columns."""
+    """Decisions on a grid over two columns."""
 
     xs: Array  # (s,)
     ys: Array  # (s,)
@@ -42,17 +42,17 @@ def decision_map(
     clf: Any, X: Any, y: Any = None, *, columns: tuple[int, int] = (0, 1), at: Any = None, ax: Any = None,
     steps: int = 240, exact: bool = True, shade: bool = True, **how: Any,
 ) -> Any:  # fmt: skip
-    """What a classifier decides over the plane of two columns, refusals included. Returns the axes.
+    """Plot the decision regions of a classifier over two columns, with reject and novelty regions. Returns the axes.
 
-    - clf: a fitted `BayesClassifier`, `KNeighborsClassifier`, …, or anybody's classifier with `predict_proba`.
-    - X (n, d), y (n,): rows that set the frame of the picture, and with labels are drawn into it.
-    - at: what the other columns hold: a row (d,) of numbers, "median" or "unobserved" (integrated out). None:
+    - clf: a fitted `BayesClassifier`, `KNeighborsClassifier`, …, or any classifier with `predict_proba`.
+    - X (n, d), y (n,): rows that set the range of the plot; with labels they are drawn.
+    - at: values of the other columns: a row (d,) of numbers, "median" or "unobserved" (integrated out). None:
       unobserved where the classifier can leave columns out, else medians.
     - how: for `decide`: cost, reject_cost, reject_below, novelty.
-    - exact: borders between Gaussian classes as the conics that they are, not as steps of the grid.
+    - exact: boundaries between Gaussian classes as exact conics instead of grid steps.
     - shade: colors fade to where the classes are equally probable.
 
-    Refused regions are white and hatched, novel ones gray and dotted.
+    Reject regions are white and hatched, novel ones gray and dotted.
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0, 0.0], [3.0, 1.0]], 30, axis=0)
@@ -99,7 +99,9 @@ def _check(rows: Array, columns: Any, steps: Any) -> None:
     if not (0 <= min(a, b) and max(a, b) < rows.shape[1]):
         raise DomainError(sentence("decision_map", f"columns {a} and {b} are needed", f"rows of shape {rows.shape}"))
     if a == b or steps < 2:
-        raise DomainError(sentence("decision_map", "two unlike columns and two steps or more", f"{columns}, {steps}"))
+        raise DomainError(
+            sentence("decision_map", "two different columns and two steps or more", f"{columns}, {steps}")
+        )
     for j in columns:
         if not np.isfinite(rows[:, j]).any():
             raise DataError(sentence("decision_map", f"column {j} needs a finite value", "none"))
@@ -130,7 +132,7 @@ def _finite(rows: Array) -> Array:
 
 
 def _takes_gaps(clf: Any) -> bool:
-    """True for classifiers of ours that integrate NaN out; others may accept it and mean something else."""
+    """True for classifiers of this library that marginalize NaN out; others may treat it differently."""
     if not hasattr(clf, "log_posterior"):
         return False
     tags = getattr(clf, "__sklearn_tags__", None)
@@ -224,7 +226,7 @@ def _smooth(mask: Any) -> Array:
 
 
 def _hatch(ax: Any, plane: Plane) -> None:
-    """Lines over what is refused, dots over what is novel: to be told apart without color."""
+    """Hatching over reject regions, dots over novelty regions, so that they differ without color."""
     for code, pattern, color in ((REJECT.code, "////", "#b9c2c8"), (NOVEL.code, "..", "#8d969c")):
         mask = plane.region == code
         if mask.any():
@@ -271,7 +273,7 @@ def _rows(ax: Any, rows: Array, y: Any, columns: Any, classes: Any) -> None:
 
 
 def _key(ax: Any, plane: Plane, marks: bool) -> None:
-    """A legend of what is on the picture, beside it where there is much."""
+    """Legend, outside the axes if it is long."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -281,7 +283,7 @@ def _key(ax: Any, plane: Plane, marks: bool) -> None:
         mark = MARKS[k % len(MARKS)] if marks and k < plane.classes else "s"
         handles.append(Line2D([], [], ls="", marker=mark, ms=6, color=_color(plane, k), label=plane.names[k]))
     for code, color, pattern, edge, label in (
-        (REJECT.code, REFUSED, "////", "#b9c2c8", "refused"), (NOVEL.code, STRANGE, "..", "#8d969c", "unlike all")
+        (REJECT.code, REFUSED, "////", "#b9c2c8", "rejected"), (NOVEL.code, STRANGE, "..", "#8d969c", "novel")
     ):  # fmt: skip
         if (plane.region == code).any():
             handles.append(Patch(facecolor=color, edgecolor=edge, hatch=pattern, label=label, linewidth=0))

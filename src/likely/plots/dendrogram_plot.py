@@ -1,4 +1,4 @@
-"""A tree of merges as a picture: the topmost branches drawn, the many below them folded into wedges."""
+"""Plot of a dendrogram; the lowest merges of a large tree are collapsed into wedges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a w
 def dendrogram(
     tree: Dendrogram, ax: Any = None, *, labels: Any = None, cut: int | float | None = None, most: int = 40
 ) -> Any:
-    """Draw a tree on the axes given, or on new ones, and return the axes.
+    """Plot a dendrogram on the given axes, or on new ones; returns the axes.
 
     - labels: names of the rows (n,); their numbers if None.
     - cut: a whole number of clusters, or a height (a float): clusters get colors, and a line shows where.
@@ -42,7 +42,7 @@ def dendrogram(
 
 
 class _Picture:
-    """Where each node stands: branches from left to right, and which of them are folded."""
+    """Positions of the nodes, and which of them are collapsed."""
 
     def __init__(self, tree: Dendrogram, shown: int, groups: Index) -> None:
         n = len(tree)

@@ -1,4 +1,4 @@
-"""A distribution of one column as a picture: a curve, or stems where only whole numbers can be."""
+"""Plot of a univariate distribution: a curve, or stems for a discrete one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHARE = 0.004  # of the probability that a window leaves out
 def distribution_curve(
     distribution: Any, ax: Any = None, *, window: Any = None, label: str | None = None, color: Any = None
 ) -> Any:
-    """Draw p(x) of a distribution of one column over `window`, or over all but 0.4 % of it. Returns the axes.
+    """Plot p(x) of a univariate distribution over `window`, or over 99.6 % of its mass. Returns the axes.
 
     >>> import likely as lk
     >>> distribution_curve(lk.Laplace(0.0, 1.0)).get_ylabel()
@@ -26,7 +26,10 @@ def distribution_curve(
         remedy = "take member(k), and marginal([j])"
         raise DomainError(
             sentence(
-                "distribution_curve", "one distribution of one column can be drawn", type(distribution).__name__, remedy
+                "distribution_curve",
+                "a single univariate distribution can be plotted",
+                type(distribution).__name__,
+                remedy,
             )
         )
     low, high = _window(distribution) if window is None else (float(end) for end in window)

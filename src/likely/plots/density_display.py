@@ -1,4 +1,4 @@
-"""A density as a picture: a curve over one column, contours that hold 50, 90 and 99 % over two, all pairs beyond."""
+"""Plots of densities: curve (1-D), contours of 50, 90 and 99 % mass (2-D), or a pair plot."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FAR = 8.0  # spreads between the quartiles beyond which tails are not followed
 
 @dataclass
 class DensityDisplay:
-    """The picture of a density, with the data it was learned from if they are given.
+    """Display of a density, with its data if given.
 
-    `DensityDisplay.from_estimator(estimator, X).plot()` in scikit-learn's manner; `from_model` takes a value.
+    `DensityDisplay.from_estimator(estimator, X).plot()` as in scikit-learn; `from_model` takes a value.
     """
 
     model: Any
@@ -37,7 +37,7 @@ class DensityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None, **style: Any) -> DensityDisplay:
-        """Draw the density that an estimator has learned."""
+        """Display of a fitted estimator."""
         X = None if X is None else estimator._rows(X, reset=False)
         return cls(estimator.model_, X, estimator._column_names()).plot(ax, **style)
 
@@ -45,11 +45,11 @@ class DensityDisplay:
     def from_model(
         cls, model: Any, X: Any = None, *, names: Any = None, ax: Any = None, **style: Any
     ) -> DensityDisplay:
-        """Draw a value."""
+        """Display of a distribution."""
         return cls(model, X, names).plot(ax, **style)
 
     def plot(self, ax: Any = None, *, color: str = PALETTE[0], label: str | None = None) -> DensityDisplay:
-        """Draw on the axes given, or on new ones."""
+        """Plot on the given axes, or on new ones."""
         width = 1 if isinstance(self.model, Categorical) else int(getattr(self.model, "dim", 1))
         names = self.names or [f"x{j}" for j in range(width)]
         if width > 2 and ax is None and hasattr(self.model, "marginal") and not _is_count(self.model):
@@ -67,7 +67,7 @@ class DensityDisplay:
         elif width == 2:
             _contours(ax, self.model, self.X, names, color, label)
         else:
-            expected = "pictures need one or two columns, or a distribution with marginals on its own figure"
+            expected = "plots need one or two columns, or a distribution with marginals on its own figure"
             raise DomainError(sentence("DensityDisplay", expected, f"{width} columns", "draw a marginal"))
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -100,18 +100,18 @@ class DensityDisplay:
 
 @dataclass
 class TraceDisplay:
-    """How the objective of a fit rose, pass by pass."""
+    """Display of the objective by EM iteration."""
 
     report: Any
     ax_: Any = None
 
     @classmethod
     def from_report(cls, report: Any, *, ax: Any = None) -> TraceDisplay:
-        """Draw the trace of a `FitReport`."""
+        """Display of the trace of a `FitReport`."""
         return cls(report).plot(ax)
 
     def plot(self, ax: Any = None) -> TraceDisplay:
-        """Draw on the axes given, or on new ones."""
+        """Plot on the given axes, or on new ones."""
         self.ax_ = ax = axes(ax, figsize=(6, 3.5))
         how = "converged" if self.report.converged else "not converged"
         ax.plot(range(len(self.report.trace)), self.report.trace, color=PALETTE[0], marker=".")
@@ -182,7 +182,7 @@ def _is_count(model: Any) -> bool:
 def _refuse_levels(model: Any, width: int) -> None:
     """Columns of few levels have no contours."""
     if width > 1 and isinstance(model, FEW_LEVELS):
-        remedy = "draw one column, or what leans on what by likely.plots.dependence_tree"
+        remedy = "plot one column, or the dependence tree: likely.plots.dependence_tree"
         raise DomainError(sentence("DensityDisplay", "levels have no contours", f"{width} columns", remedy))
 
 

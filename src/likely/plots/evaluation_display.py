@@ -1,4 +1,4 @@
-"""What an evaluation looks like: curves of errors, trust in probabilities, and what refusing buys."""
+"""Plots of an evaluation: confusion matrix, reliability diagram, ROC, DET and risk-coverage curves."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ TICKS = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # of a DET plot
 
 @dataclass
 class EvaluationDisplay:
-    """The pictures of an `Evaluation`; each method draws one on the axes given, or on new ones.
+    """Display of an `Evaluation`; each method plots on the given axes, or on new ones.
 
-    `EvaluationDisplay.from_estimator(clf, X, y)` evaluates out of fold first; `plot()` draws four of them.
+    `EvaluationDisplay.from_estimator(clf, X, y)` cross-validates first; `plot()` draws four of them.
     """
 
     evaluation: Evaluation
@@ -50,9 +50,7 @@ class EvaluationDisplay:
             curve = self.evaluation.roc(label)
             ax.plot(curve.false_alarm, curve.detection, color=color, label=f"{label}: area {curve.auc:.3f}")
         ax.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=":")
-        ax.set(
-            xlabel="false alarms", ylabel="detections", title="Detections against false alarms (ROC)", aspect="equal"
-        )
+        ax.set(xlabel="false-alarm rate", ylabel="detection rate", title="ROC curve", aspect="equal")
         ax.legend(loc="lower right")
         return ax
 
@@ -67,32 +65,33 @@ class EvaluationDisplay:
         at, words = ndtri(TICKS), [f"{100 * t:g}" for t in TICKS]
         ax.set_xticks(at, words)
         ax.set_yticks(at, words)
-        ax.set(xlabel="false alarms, %", ylabel="misses, %", title="Misses against false alarms (DET)", aspect="equal",
+        ax.set(xlabel="false-alarm rate, %", ylabel="miss rate, %", title="DET curve", aspect="equal",
                xlim=(at[0], at[-1]), ylim=(at[0], at[-1]))  # fmt: skip
         ax.legend()
         return ax
 
     def calibration(self, ax: Any = None, bins: int = 10) -> Any:
-        """How often the decision was right, against how probable it was said to be."""
+        """Reliability diagram: observed frequency against predicted probability."""
         ax = axes(ax)
         found = self.evaluation.calibration(bins=bins)
         spread = np.abs(np.stack([found.frequency - found.low, found.high - found.frequency]))
         ax.plot([0, 1], [0, 1], color=SOFT, lw=1, ls=":")
         ax.errorbar(found.confidence, found.frequency, spread, fmt="o-", color=PALETTE[0], ms=4, lw=1, capsize=2)
-        ax.set(xlabel="said probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1.02), aspect="equal",
-               title=f"Calibration: off by {found.ece:.3f} on average")  # fmt: skip
+        ax.set(xlabel="predicted probability", ylabel="observed frequency", xlim=(0, 1), ylim=(0, 1.02), aspect="equal",
+               title=f"Reliability diagram (ECE {found.ece:.3f})")  # fmt: skip
         return ax
 
     def risk_coverage(self, ax: Any = None) -> Any:
-        """Mean cost of the rows that are decided, against their share, the surest first."""
+        """Risk-coverage curve: mean cost of the accepted rows by their fraction, most confident first."""
         ax, curve = axes(ax), self.evaluation.risk_coverage().thinned()
         ax.plot(curve.coverage, curve.risk, color=PALETTE[0])
-        ax.set(xlabel="share of rows decided", ylabel="mean cost of these", xlim=(0, 1), ylim=(0, None),
-               title=f"What refusing buys (area {curve.area:.3f})")  # fmt: skip
+        ax.set(xlabel="fraction of rows accepted (coverage)", ylabel="mean cost of accepted rows (risk)",
+               xlim=(0, 1), ylim=(0, None),
+               title=f"Risk-coverage curve (area {curve.area:.3f})")  # fmt: skip
         return ax
 
     def confusion(self, ax: Any = None) -> Any:
-        """Which class was decided for which: shares of each true class, with counts."""
+        """Confusion matrix: fractions of each true class, with counts."""
         ax, counts = axes(ax), np.asarray(self.evaluation.confusion)
         total = counts.sum(axis=1, keepdims=True)
         share = counts / np.where(total > 0, total, 1.0)
@@ -108,7 +107,7 @@ class EvaluationDisplay:
         return ax
 
     def _positives(self) -> list[tuple[Any, str]]:
-        """Classes with a curve each, and its color: of two classes the second says it all."""
+        """Classes that get a curve, and its color; for two classes the second only."""
         classes = self.evaluation.classes.tolist()
         shown = classes[1:] if len(classes) == 2 else classes[:CURVES]
         return [(label, PALETTE[i % len(PALETTE)]) for i, label in enumerate(shown)]

@@ -1,4 +1,4 @@
-"""Rows as Fisher's discriminant sees them: classes of unit spread, as far apart as a plane can show."""
+"""Plot of rows along the first two linear discriminant directions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ STEPS = 300  # points of the map of decisions, each way
 
 
 def fisher_plane(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = True) -> Any:
-    """Draw rows X with labels y along the first two axes of a fitted `FisherDiscriminant`; returns the axes.
+    """Plot rows X with labels y along the first two directions of a fitted `FisherDiscriminant`; returns the axes.
 
-    Circles hold 90 % of a Gaussian class with spread I; the ground has the color of the class that is decided in this
-    plane. With one axis only, histograms are drawn.
+    Circles hold 90 % of a Gaussian class with identity covariance; the background has the color of the decided
+    class. With one direction only, histograms are drawn.
 
     >>> import likely as lk
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 3
     >>> X = rng.normal(size=(60, 4)) + 3 * np.eye(4)[y]
-    >>> fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y).get_xlabel().startswith("axis 1")
+    >>> fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y).get_xlabel().startswith("direction 1")
     True
     """
     if not hasattr(fisher, "axes_"):
@@ -56,14 +56,16 @@ def _plane(ax: Any, fisher: Any, z: Any, labels: Any, colors: list[str]) -> None
         ax.scatter(z[mine, 0], z[mine, 1], s=13, color=color, alpha=0.75, linewidths=0, label=str(name))
         ax.add_patch(Circle(tuple(centers[k]), radius, fill=False, color=INK, linewidth=0.8, alpha=0.7))
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    ax.set(xlabel=f"axis 1 (λ = {_told(fisher.ratios_[0])})", ylabel=f"axis 2 (λ = {_told(fisher.ratios_[1])})")
+    ax.set(
+        xlabel=f"direction 1 (λ = {_told(fisher.ratios_[0])})", ylabel=f"direction 2 (λ = {_told(fisher.ratios_[1])})"
+    )
 
 
 def _line(ax: Any, fisher: Any, z: Any, labels: Any, colors: list[str]) -> None:
     edges = np.histogram_bin_edges(z[:, 0], bins=min(40, max(8, len(z) // 12)))
     for name, color in zip(fisher.classes_, colors, strict=True):
         ax.hist(z[labels == name, 0], edges, color=color, alpha=0.6, label=str(name))
-    ax.set(xlabel=f"axis 1 (λ = {_told(fisher.ratios_[0])})", ylabel="rows")
+    ax.set(xlabel=f"direction 1 (λ = {_told(fisher.ratios_[0])})", ylabel="rows")
 
 
 def _told(ratio: float) -> str:

@@ -1,4 +1,4 @@
-"""How learning went, as a picture: the objective pass by pass, and what each number of components is worth."""
+"""Plots of a fit: objective by iteration, and criteria by number of components."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes
 
 
 def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
-    """The objective of a `FitReport` after each pass, a unit of weight; other starts end in dots. Returns the axes.
+    """Plot the objective of a `FitReport` per iteration, in nats per row; other initializations are dots.
 
-    Rows set aside, where there were some, have a curve of their own.
+    Held-out rows, if any, have their own curve.
     """
     ax, weight = axes(ax), max(float(report.stats.total_weight), 1e-300)
     heights = np.asarray(report.trace) / weight
@@ -22,11 +22,11 @@ def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
         passes[finite], heights[finite], color=color, marker="o" if len(heights) < 40 else None, ms=3, label="objective"
     )
     if report.held_out:
-        ax.plot(np.arange(len(report.held_out)), report.held_out, color=PALETTE[1], ms=3, label="rows set aside")
+        ax.plot(np.arange(len(report.held_out)), report.held_out, color=PALETTE[1], ms=3, label="held-out rows")
     others = [run for run in report.runs if run.objective != report.objective]
     if others:
         at = [run.iterations for run in others], [run.objective / weight for run in others]
-        ax.plot(*at, ls="", marker="x", color=SOFT, label=f"{len(others)} other starts, where they ended")
+        ax.plot(*at, ls="", marker="x", color=SOFT, label=f"{len(others)} other initializations (final value)")
     how = "converged" if report.converged else "stopped early" if report.stopped_early else "NOT converged"
     ax.set(xlabel="refits", ylabel="objective, nats per row", title=f"{how}: {report.reason}")
     ax.title.set_color(INK if report.converged or report.stopped_early else PALETTE[3])
@@ -43,7 +43,7 @@ def components(choice: Any, ax: Any = None) -> Any:
     ax = axes(ax)
     if np.isfinite(choice.bic).any():
         ax.plot(choice.numbers, choice.bic, color=PALETTE[0], marker="o", ms=4)
-        ax.set_ylabel("BIC (least is best)", color=PALETTE[0])
+        ax.set_ylabel("BIC (lower is better)", color=PALETTE[0])
     came_by = np.isfinite(choice.message)
     if came_by.any():
         at = np.asarray(choice.numbers)[came_by]
@@ -54,7 +54,7 @@ def components(choice: Any, ax: Any = None) -> Any:
         finite = np.isfinite(choice.held_out)
         at = np.asarray(choice.numbers)[finite]
         other.errorbar(at, choice.held_out[finite], choice.held_out_error[finite], color=PALETTE[1], marker="s", ms=4)
-        other.set_ylabel("held-out, nats per row (largest is best)", color=PALETTE[1])
+        other.set_ylabel("held-out log-likelihood, nats per row (higher is better)", color=PALETTE[1])
     for i, k in enumerate(choice.best.values()):
         ax.axvline(k + 0.06 * (i - 1), color=[PALETTE[0], PALETTE[1], SOFT][i % 3], lw=1, ls=["-", "--", ":"][i % 3])
     said = ", ".join(f"{k} by {'BIC' if way == 'bic' else way}" for way, k in choice.best.items())

@@ -1,4 +1,4 @@
-"""Pictures of what is uncertain in another way: clouds of particles over time, probabilities of regimes."""
+"""Plots of particles over time and of regime probabilities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cloud(
 ) -> Any:
     """Particles of each frame as dots, as many as their weights say, with the weighted mean. Returns the axes.
 
-    result: what `ParticleFilter.run(y, keep=True)` gave.
+    result: the result of `ParticleFilter.run(y, keep=True)`.
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(x, 1.0))
@@ -57,7 +57,7 @@ def cloud(
 def regimes(
     posterior: Any, y: Any = None, ax: Any = None, *, names: Any = None, truth: Any = None, times: Any = None
 ) -> Any:
-    """Probabilities of regimes stacked over time, the series above them where it is given. Returns the axes.
+    """Probabilities of regimes stacked over time, with the series above if it is given. Returns the axes.
 
     posterior: (T, K), or the result of a run that has `regime_posterior`; truth: (T,) numbers of the true regimes.
 

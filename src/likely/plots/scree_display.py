@@ -1,4 +1,4 @@
-"""How many directions matter, and what the data look like along the first two."""
+"""Scree plot, and scatter plot of the first two components or factors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 @dataclass
 class ScreeDisplay:
-    """Variance along each principal axis, and the share of all variance that the axes up to it do not represent.
+    """Scree plot: variance per principal component, and the fraction of unexplained variance.
 
-    `ScreeDisplay.from_estimator(pca).plot()` in scikit-learn's manner; `from_principal` takes a value.
+    `ScreeDisplay.from_estimator(pca).plot()` as in scikit-learn; `from_principal` takes a value.
     """
 
     principal: PrincipalSubspace
@@ -27,12 +27,12 @@ class ScreeDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ScreeDisplay:
-        """Draw what a fitted `PCA` has learned, or the covariance of a fitted `PPCA` or `FactorAnalysis`."""
+        """Display of a fitted `PCA`, or of the covariance of a fitted `PPCA` or `FactorAnalysis`."""
         return cls(_principal_of(estimator)).plot(ax)
 
     @classmethod
     def from_principal(cls, principal: PrincipalSubspace, *, ax: Any = None) -> ScreeDisplay:
-        """Draw a value."""
+        """Display of a value."""
         return cls(principal).plot(ax)
 
     @property
@@ -41,7 +41,7 @@ class ScreeDisplay:
         return np.array([self.principal.relative_error(q) for q in range(len(self.principal.variances) + 1)])
 
     def plot(self, ax: Any = None) -> ScreeDisplay:
-        """Draw on two axes given (variances, errors), or on a new figure."""
+        """Plot on two given axes (variances, errors), or on a new figure."""
         if ax is None:
             with themed() as plt:
                 _, ax = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
@@ -53,9 +53,9 @@ class ScreeDisplay:
         ax[0].plot(np.arange(1, q + 1), self.principal.variances, color=PALETTE[0], marker=".")
         if q and self.principal.variances[-1] > 0:
             ax[0].set_yscale("log")
-        ax[0].set(xlabel="axis", ylabel="variance", title="Variance along each axis")
+        ax[0].set(xlabel="axis", ylabel="variance", title="Variance per component")
         ax[1].plot(np.arange(q + 1), self.errors, color=PALETTE[1], marker=".")
-        ax[1].set(xlabel="axes kept", ylabel="relative error", title="Share of variance left out", ylim=(0, 1.02))
+        ax[1].set(xlabel="number of components", ylabel="relative error", title="Unexplained variance", ylim=(0, 1.02))
         self.ax_, self.figure_ = ax, ax[0].figure
         return self
 
@@ -81,7 +81,7 @@ class ScoresDisplay:
 
     scores: Array  # (n, q)
     labels: Any = None
-    names: tuple[str, str] = ("axis 1", "axis 2")
+    names: tuple[str, str] = ("component 1", "component 2")
     ax_: Any = None
     figure_: Any = None
 
@@ -99,7 +99,7 @@ class ScoresDisplay:
         return cls(scores[:, list(which)], labels, names).plot(ax)
 
     def plot(self, ax: Any = None) -> ScoresDisplay:
-        """Draw on the axes given, or on new ones."""
+        """Plot on the given axes, or on new ones."""
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         if self.labels is None:

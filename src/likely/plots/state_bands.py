@@ -1,4 +1,4 @@
-"""Pictures of hidden vectors over time: what was seen as dots, what is believed as a line, how sure as a band."""
+"""Plot of a state-space model: observations, smoothed or filtered mean, and credible bands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bands(
     model: Any, y: Any, ax: Any = None, *, times: Any = None, states: Any = None, names: Any = None, ahead: int = 0,
     level: float = 0.9, inputs: Any = None, future: Any = None, lag: int | None = None,
 ) -> Any:  # fmt: skip
-    """A series with what a model makes of it: the smoothed signal, its band, and what comes. Returns the axes.
+    """Plot a series with its smoothed signal, credible band and forecast. Returns the axes.
 
     - model: a `LinearGaussian`, a `LinearSDE` with its `times`, a filter with `smooth`, or an estimator that has
       learned one; y: one sequence.
@@ -40,7 +40,7 @@ def bands(
         remedy = "as LinearGaussian, or a fitted LinearGaussianDensity"
         raise DomainError(sentence("plots", "a model that can smooth is needed", type(model).__name__, remedy))
     if ahead and states is not None:
-        raise DomainError(sentence("plots", "what comes is drawn in the columns of y", "states", "leave ahead out"))
+        raise DomainError(sentence("plots", "forecasts are plotted in the columns of y", "states", "leave ahead out"))
     ticking = not hasattr(model, "drift")
     if not ticking and times is None:
         raise DataError(sentence("plots", "a model in continuous time needs times", "none", "give times="))
@@ -80,7 +80,7 @@ def _smoothed(model: Any, y: Any, inputs: Any, lag: int | None, times: Any) -> A
 
 
 def _signal(model: Any, found: Any, p: int, inputs: Any) -> tuple[Array, Array]:
-    """What is seen of the state without the noise of observations, C x + G u, and its standard deviation."""
+    """The noise-free observation C x + G u, and its standard deviation."""
     if not hasattr(model, "observation_covariance"):
         return _entries(found, range(min(p, found.mean.shape[1])))
     C = np.broadcast_to(model.observation, (len(found.mean), *model.observation.shape[-2:]))
@@ -133,7 +133,9 @@ def _strip(ax: Any, t: Array, seen: Array | None, middle: Array, spread: Array, 
 def _ahead(found: Any, strips: list[Any], later: Array, level: float) -> None:
     low, high = found.interval(level)
     for j, strip in enumerate(strips):
-        strip.fill_between(later, low[:, j], high[:, j], color=SOFT, alpha=0.35, linewidth=0, label="to come, as seen")
+        strip.fill_between(
+            later, low[:, j], high[:, j], color=SOFT, alpha=0.35, linewidth=0, label="forecast of observations"
+        )
         strip.plot(later, found.mean[:, j], color=INK, linewidth=1.2, linestyle="--")
 
 
@@ -151,7 +153,5 @@ def _names(names: Any, n: int, what: str) -> list[str]:
 
 
 def _title(found: Any, level: float, lag: int | None) -> str:
-    how = (
-        "given all frames" if lag is None else "what was known at the time" if lag == 0 else f"known {lag} frames later"
-    )
+    how = "smoothed" if lag is None else "filtered" if lag == 0 else f"known {lag} frames later"
     return f"{len(found.mean):,} frames, {how}; log p = {found.log_prob:.5g}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""A hidden Markov model as a picture: states as circles, moves as arrows; what goes forward is drawn in a line."""
+"""State graph of a hidden Markov model: states as circles, transitions as arrows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOM = 0.2  # between the middles of two numbers
 
 
 def chain(model: Any, ax: Any = None, *, names: Any = None, least: float | None = None) -> Any:
-    """States, null states, entry and exit, and the probabilities of all moves. Returns the axes.
+    """Plot the state graph: states, null states, entry, exit and transition probabilities. Returns the axes.
 
     Chains that only go forward are drawn in a line (branches below each other), others in a circle. An arrow is the
     wider the more probable it is; those below `least` are left out. Where it is None, it is 0.005, or, where
@@ -48,13 +48,15 @@ def chain(model: Any, ax: Any = None, *, names: Any = None, least: float | None 
 
 def _title(g: _Graph) -> str:
     nulls = f", {len(g.at) - g.states} null" if len(g.at) > g.states else ""
-    hidden = f", moves below {g.least:.2g} left out" if ((g.transition > 0) & (g.transition < g.least)).any() else ""
+    hidden = (
+        f", transitions below {g.least:.2g} left out" if ((g.transition > 0) & (g.transition < g.least)).any() else ""
+    )
     return f"{g.states} state{'s' * (g.states != 1)}{nulls}, in a {'line' if g.forward else 'circle'}{hidden}"
 
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
-    """Where states stand, and which arrows there are."""
+    """Positions of the states, and the arrows."""
 
     at: Array  # (N, 2)
     names: list[str]
@@ -146,7 +148,7 @@ def _in_circle(N: int) -> Array:
 
 
 def _emits(emissions: Any, k: int) -> str:
-    """What a state stands for, where a word or two will do."""
+    """Short description of the emission of a state."""
     distribution = emissions.member(k)
     if type(distribution).__name__ == "Categorical":
         best = str(distribution.values[int(np.argmax(distribution.probs))])
@@ -189,7 +191,7 @@ def _doors(g: _Graph) -> list[tuple[int, float, bool]]:
 
 
 def _extent(g: _Graph) -> tuple[Array, Array]:
-    """The corners of what is drawn: circles, loops, doors and bends, with room for their numbers."""
+    """Extent of the drawing: circles, loops, entries, exits and curved arrows, with their labels."""
     at, reach = g.at, R + 0.06
     loops = [at[k] + (g.radius(k) + 0.42) * _outward(g, k) for k in range(len(at)) if g.transition[k, k] >= g.least]
     doors = [at[k] + (g.radius(k) + (0.42 if p > 1 - 1e-9 else 0.68)) * _way(g, k, entry) for k, p, entry in _doors(g)]

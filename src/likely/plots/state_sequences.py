@@ -1,4 +1,4 @@
-"""Pictures of what was hidden: states over time, shaded by how probable they are, with the signal that told of them."""
+"""Plots of state sequences: posterior probabilities over time, Viterbi path and signal."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LINES = 6  # columns of a signal that are drawn
 UNLIKE = 0.2  # a column that fills less of the common scale than this needs a scale of its own
 
 
-class Seen(NamedTuple):
-    """One sequence, decoded: what a picture needs of it."""
+class DecodedSequence(NamedTuple):
+    """One decoded sequence, as needed for a plot."""
 
     shares: Array  # (T, K): p(state | sequence)
     path: Index  # (T,): the best path
@@ -36,7 +36,7 @@ def trellis(
     model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None,
     path: bool = True,
 ) -> Any:  # fmt: skip
-    """States over time, shaded by p(state | sequence), the best path as a line, the signal above. Returns the axes.
+    """Plot p(state | sequence) over time, the Viterbi path as a line, the signal above. Returns the axes.
 
     - model: an `HMM`, or an estimator that has learned one; x: one sequence.
     - ax: axes for the states alone, or a pair: for the signal, and for the states. Without it, columns of unlike
@@ -50,26 +50,26 @@ def trellis(
     >>> trellis(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
     'state'
     """
-    seen = seen_in(model, x, names, columns, lag)
-    T, K = seen.shares.shape
+    decoded = decoded_sequence(model, x, names, columns, lag)
+    T, K = decoded.shares.shape
     edges = _edges(T)
     with themed():
         above, ax = (
-            _stacked(_strips(seen), K) if ax is None else ([], ax) if hasattr(ax, "imshow") else ([ax[0]], ax[1])
+            _stacked(_strips(decoded), K) if ax is None else ([], ax) if hasattr(ax, "imshow") else ([ax[0]], ax[1])
         )
         image = ax.imshow(
-            _means(seen.shares, edges).T, origin="upper", aspect="auto", cmap="Blues", vmin=0, vmax=1,
+            _means(decoded.shares, edges).T, origin="upper", aspect="auto", cmap="Blues", vmin=0, vmax=1,
             interpolation="nearest", extent=(-0.5, T - 0.5, K - 0.5, -0.5),
         )  # fmt: skip
-        turns = _changes(seen.path)
+        turns = _changes(decoded.path)
         if path and len(turns) <= 2 * TURNS:
-            ax.step(turns, seen.path[turns], where="mid", color=PALETTE[1], linewidth=1.8, label="best path")
-        _named_states(ax, seen.names)
+            ax.step(turns, decoded.path[turns], where="mid", color=PALETTE[1], linewidth=1.8, label="Viterbi path")
+        _named_states(ax, decoded.names)
         ax.set(xlabel=_frames(edges), ylabel="state", xlim=(-0.5, T - 0.5))
-        draw_strips(above, seen, edges)
-        (above[0] if above else ax).set_title(_title(seen, lag), loc="left")
+        draw_strips(above, decoded, edges)
+        (above[0] if above else ax).set_title(_title(decoded, lag), loc="left")
         bar = ax.figure.colorbar(image, ax=ax, pad=0.015, fraction=0.03, aspect=12)
-        bar.set_label("p(state so far)" if lag == 0 else "p(state)")
+        bar.set_label("p(state), filtered" if lag == 0 else "p(state)")
         bar.outline.set_visible(False)
     return ax
 
@@ -87,20 +87,22 @@ def occupancy(
     >>> occupancy(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
     'p(state)'
     """
-    seen = seen_in(model, x, names, columns, lag)
-    T, K = seen.shares.shape
+    decoded = decoded_sequence(model, x, names, columns, lag)
+    T, K = decoded.shares.shape
     edges = _edges(T)
     with themed():
-        above, ax = _stacked(_strips(seen), 6) if ax is None and _several(seen) else ([], axes(ax, figsize=(8.0, 3.2)))
-        shares = np.repeat(_means(seen.shares, edges), 2, axis=0)  # a frame is a step, not a point
+        above, ax = (
+            _stacked(_strips(decoded), 6) if ax is None and _several(decoded) else ([], axes(ax, figsize=(8.0, 3.2)))
+        )
+        shares = np.repeat(_means(decoded.shares, edges), 2, axis=0)  # a frame is a step, not a point
         at = np.stack([edges[:-1] - 0.5, edges[1:] - 0.5], axis=1).ravel()
-        ax.stackplot(at, shares.T, colors=state_colors(K), alpha=0.55, labels=seen.names, edgecolor="none")
-        label = "p(state so far)" if lag == 0 else "p(state)"
+        ax.stackplot(at, shares.T, colors=state_colors(K), alpha=0.55, labels=decoded.names, edgecolor="none")
+        label = "p(state), filtered" if lag == 0 else "p(state)"
         ax.set(xlabel=_frames(edges), ylabel=label, xlim=(-0.5, T - 0.5), ylim=(0, 1))
-        draw_strips(above, seen, edges)
+        draw_strips(above, decoded, edges)
         if not above:
-            _draw_signal(_over(ax), seen, edges, over=True)
-        (above[0] if above else ax).set_title(_title(seen, lag), loc="left")
+            _draw_signal(_over(ax), decoded, edges, over=True)
+        (above[0] if above else ax).set_title(_title(decoded, lag), loc="left")
         if K <= 20:
             ax.legend(title="state", loc="upper left", bbox_to_anchor=(1.0 if above else 1.08, 1.0), reverse=True)
     return ax
@@ -126,8 +128,10 @@ def _stacked(strips: int, K: int) -> tuple[list[Any], Any]:
 # ----------------------------------------------------------------------- what is drawn
 
 
-def seen_in(model: Any, x: Any, names: Any = None, columns: Any = None, lag: int | None = None) -> Seen:
-    """One sequence as a model sees it; estimators speak of the states that were asked for, not of their expansion."""
+def decoded_sequence(
+    model: Any, x: Any, names: Any = None, columns: Any = None, lag: int | None = None
+) -> DecodedSequence:
+    """Decode one sequence; for estimators the original states, not their expansion."""
     hmm = getattr(model, "model_", model)
     if not hasattr(hmm, "viterbi"):
         expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
@@ -144,11 +148,11 @@ def seen_in(model: Any, x: Any, names: Any = None, columns: Any = None, lag: int
     signal, titles = _signal(given.values, columns)
     if columns is None and hasattr(model, "columns") and len(model.columns) == len(titles):
         titles = list(model.columns)
-    return Seen(shares, states, float(hmm.log_prob(rows)[0]), signal, titles, called)
+    return DecodedSequence(shares, states, float(hmm.log_prob(rows)[0]), signal, titles, called)
 
 
 def _crossed(model: Any, given: Ragged) -> Ragged:
-    """The sequence inside the border, words never seen as missing."""
+    """The validated sequence, unseen categories as missing."""
     density = getattr(model, "density_", model)
     if not hasattr(density, "_rows"):
         return given
@@ -156,7 +160,7 @@ def _crossed(model: Any, given: Ragged) -> Ragged:
 
 
 def state_names(names: Any, K: int) -> list[str]:
-    """What the states are called; their numbers if nobody says."""
+    """Names of the states; their numbers by default."""
     called = [str(k) for k in range(K)] if names is None else [str(name) for name in names]
     if len(called) != K:
         raise ShapeError(sentence("plots", f"names must name each of {K} states", len(called)))
@@ -191,21 +195,21 @@ def _signal(values: Any, columns: Any) -> tuple[Any, list[str]]:
     return a.astype(np.float64), names
 
 
-def _title(seen: Seen, lag: int | None) -> str:
-    how = "" if lag is None else ", what was known at the time" if lag == 0 else f", {lag} frames later"
-    return f"{len(seen.path):,} frames, log p = {seen.log_prob:.5g}{how}".replace("-", "−")
+def _title(decoded: DecodedSequence, lag: int | None) -> str:
+    how = "" if lag is None else ", filtered" if lag == 0 else f", {lag} frames later"
+    return f"{len(decoded.path):,} frames, log p = {decoded.log_prob:.5g}{how}".replace("-", "−")
 
 
 # ------------------------------------------------------------------------------ drawing
 
 
-def _several(seen: Seen) -> bool:
-    return bool(seen.signal.ndim == 2 and seen.signal.shape[1] > 1)
+def _several(decoded: DecodedSequence) -> bool:
+    return bool(decoded.signal.ndim == 2 and decoded.signal.shape[1] > 1)
 
 
-def _strips(seen: Seen) -> int:
+def _strips(decoded: DecodedSequence) -> int:
     """How many strips a signal needs: one, or one per column where their scales are unlike."""
-    return min(seen.signal.shape[1], LINES) if _several(seen) and unlike(seen.signal[:, :LINES]) else 1
+    return min(decoded.signal.shape[1], LINES) if _several(decoded) and unlike(decoded.signal[:, :LINES]) else 1
 
 
 def unlike(x: Array) -> bool:
@@ -227,39 +231,39 @@ def own_scales(x: Array) -> Array:
     return np.where(high > low, (known - low) / span, 0.5 + 0.0 * known)
 
 
-def draw_strips(strips: list[Any], seen: Seen, edges: Index) -> None:
+def draw_strips(strips: list[Any], decoded: DecodedSequence, edges: Index) -> None:
     """The signal: a column a strip where there are as many, else all on one."""
     if len(strips) <= 1:
         for ax in strips:
-            _draw_signal(ax, seen, edges)
+            _draw_signal(ax, decoded, edges)
         return
     for j, ax in enumerate(strips):
         _bare(ax)
-        _draw_line(ax, seen.signal[:, j], edges, INK, seen.columns[j])
-        ax.set_ylabel(seen.columns[j], rotation=0, ha="right", va="center")
+        _draw_line(ax, decoded.signal[:, j], edges, INK, decoded.columns[j])
+        ax.set_ylabel(decoded.columns[j], rotation=0, ha="right", va="center")
         ax.tick_params(labelsize=7)
-    _say_rest(strips[-1], seen)
+    _say_rest(strips[-1], decoded)
 
 
-def _draw_signal(ax: Any, seen: Seen, edges: Index, over: bool = False) -> None:
+def _draw_signal(ax: Any, decoded: DecodedSequence, edges: Index, over: bool = False) -> None:
     """The signal on axes of its own, or over others: lines of numbers, or the words themselves."""
     _bare(ax)
-    if seen.signal.ndim == 1:
-        _draw_words(ax, seen.signal)
+    if decoded.signal.ndim == 1:
+        _draw_words(ax, decoded.signal)
         return
-    shown = seen.signal[:, :LINES]
+    shown = decoded.signal[:, :LINES]
     own = unlike(shown)
     for j, y in enumerate((own_scales(shown) if own else shown).T):
         color = INK if len(shown.T) == 1 else PALETTE[j % len(PALETTE)]
-        _draw_line(ax, y, edges, color, seen.columns[j], band=not over)  # a band would hide the states
-    ax.set_ylabel(seen.columns[0] if len(shown.T) == 1 else "each on its own scale" if own else "signal")
+        _draw_line(ax, y, edges, color, decoded.columns[j], band=not over)  # a band would hide the states
+    ax.set_ylabel(decoded.columns[0] if len(shown.T) == 1 else "each on its own scale" if own else "signal")
     if own:
         ax.set_yticks([])
     if len(shown.T) > 1:
         place = {"loc": "lower left", "bbox_to_anchor": (1.08, 0.0)}  # the states' legend is above it
         place = place if over else {"loc": "upper left", "bbox_to_anchor": (1.0, 1.1)}
         ax.legend(**place, fontsize=7, handlelength=1.2, borderaxespad=0.2)
-    _say_rest(ax, seen)
+    _say_rest(ax, decoded)
 
 
 def _bare(ax: Any) -> None:
@@ -267,10 +271,10 @@ def _bare(ax: Any) -> None:
     ax.spines["bottom"].set_visible(False)
 
 
-def _say_rest(ax: Any, seen: Seen) -> None:
+def _say_rest(ax: Any, decoded: DecodedSequence) -> None:
     """A note where not all columns are drawn."""
-    if seen.signal.ndim == 2 and seen.signal.shape[1] > LINES:
-        note = f"{LINES} of {seen.signal.shape[1]} columns"
+    if decoded.signal.ndim == 2 and decoded.signal.shape[1] > LINES:
+        note = f"{LINES} of {decoded.signal.shape[1]} columns"
         ax.annotate(note, (1, 0), xycoords="axes fraction", ha="right", va="top", fontsize=7, color=SOFT)
 
 
@@ -322,7 +326,7 @@ def _edges(T: int) -> Index:
 
 
 def _frames(edges: Index) -> str:
-    """The name of the time axis, which says where it shows means."""
+    """Label of the time axis."""
     each = edges[-1] / (len(edges) - 1)
     return "frame" if each == 1 else f"frame (means of {each:,.3g} in a column)"
 

@@ -1,4 +1,4 @@
-"""How our pictures look: calm axes, few colors, readable in gray."""
+"""Matplotlib style of the plots: plain axes, few colors, readable in gray."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The picture of the tour: classes as densities, a conditional as a regression, a prediction that knows its limits."""
+"""Figure of `likely tour`: class densities, conditional (regression), posterior predictive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _classes(ax: Any, X: Any, y: Any, names: list[str]) -> None:
         rows = X[y == label][:, at]
         DensityDisplay(Gaussian.fit(rows), rows, [names[j] for j in at]).plot(ax, color=color, label=label)
     ax.legend(loc="upper right")
-    ax.set_title("A density for each cultivar: 50, 90, 99 % inside")
+    ax.set_title("One density per cultivar: 50, 90, 99 % contours")
 
 
 def _regression(ax: Any, X: Any, names: list[str]) -> None:
@@ -40,7 +40,7 @@ def _regression(ax: Any, X: Any, names: list[str]) -> None:
     ax.scatter(X[:, a], X[:, b], s=9, color=SOFT, linewidths=0)
     ax.plot(x, mean, color=PALETTE[0])
     ax.fill_between(x, mean - 2 * sd, mean + 2 * sd, color=PALETTE[0], alpha=0.15, lw=0)
-    ax.set(xlabel="alcohol", ylabel="proline", title="Condition it, and it is a regression: ±2 σ")
+    ax.set(xlabel="alcohol", ylabel="proline", title="Conditional distribution (regression): ±2 σ")
 
 
 def _predictive(ax: Any, X: Any, y: Any, names: list[str]) -> None:
@@ -50,13 +50,13 @@ def _predictive(ax: Any, X: Any, y: Any, names: list[str]) -> None:
     stats = Gaussian.fit(few).collect(few)
     post = NormalInverseWishart.weak(stats).update(stats)
     x = np.linspace(values.min() - 4, values.max() + 5, 400)[:, None]
-    ax.hist(values[5:, 0], bins=14, density=True, color=SOFT, alpha=0.5, label="the wines that followed")
+    ax.hist(values[5:, 0], bins=14, density=True, color=SOFT, alpha=0.5, label="other samples")
     plain, honest = np.mean([_scores(np.random.default_rng(i).permutation(values)) for i in range(200)], axis=0)
-    ax.plot(x, np.exp(Gaussian.fit(few).log_prob(x)), color=PALETTE[1], label=f"plugged in: {plain:.2f}")
-    ax.plot(x, np.exp(post.predictive().log_prob(x)), color=PALETTE[0], label=f"integrated out: {honest:.2f}")
+    ax.plot(x, np.exp(Gaussian.fit(few).log_prob(x)), color=PALETTE[1], label=f"plug-in: {plain:.2f}")
+    ax.plot(x, np.exp(post.predictive().log_prob(x)), color=PALETTE[0], label=f"predictive: {honest:.2f}")
     ax.plot(few[:, 0], np.zeros(5), "|", color=PALETTE[1], ms=14, mew=2, clip_on=False)
-    ax.set(xlabel="color intensity", ylabel="density", ylim=(0, 0.34), title="Five wines seen: what may come next")
-    ax.legend(loc="upper right", title="score of those that follow,\nover 200 choices of five", alignment="left")
+    ax.set(xlabel="color intensity", ylabel="density", ylim=(0, 0.34), title="Predictive density from five samples")
+    ax.legend(loc="upper right", title="mean log-density of the others,\n200 random choices of five", alignment="left")
 
 
 def _scores(values: Any) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""A track in the plane: where things were measured, where they are believed to be, and ellipses of how sure that is."""
+"""Plot of a track in the plane: measurements, estimated positions, covariance ellipses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a warping: the path through the grid with the series along its sides, and what is matched with what."""
+"""Plots of a DTW alignment: warping path with accumulated costs, and matched frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MATCHES = 60  # lines between the two series that are drawn at most
 
 
 def warping_path(a: Any, b: Any, warping: Alignment, ax: Any = None) -> Any:
-    """Accumulated costs as an image with the best path on it; a runs along its left side, b below it. Returns the axes.
+    """Accumulated costs as an image with the warping path; a on the left, b below. Returns the axes.
 
     >>> from likely.alignment.dtw import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]

@@ -1,4 +1,4 @@
-"""A picture of an utterance: the words where they were heard, as high as one may be sure of them."""
+"""Plot of a transcript: words over time, with height equal to their confidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chart is two scales: one lays values along the page, the other up it."""
+"""Axes of SVG charts: scales, ticks, grid lines and labels."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def deviates(share: Array) -> Array:
-    """The normal deviate of each share: a Gaussian score's trade-off becomes a straight line."""
+    """Normal quantile of each rate (DET axis): Gaussian scores give straight lines."""
     return np.asarray(ndtri(np.clip(share, 1e-9, 1 - 1e-9)), dtype=np.float64)
 
 
@@ -141,7 +141,7 @@ def _upright(words: str, x: float, y: float) -> Markup:
 
 
 def drawing(width: float, height: float, label: str, *content: object, class_: str = "chart") -> Markup:
-    """An inline picture that scales with the page and says to a screen reader what it shows."""
+    """Inline SVG that scales with the page, with a text alternative."""
     return tag(
         "svg", *content, viewbox=f"0 0 {short(width)} {short(height)}", class_=class_, role="img", aria_label=label
     )

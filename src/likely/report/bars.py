@@ -1,4 +1,4 @@
-"""Lengths compare: bars and whiskers that share one scale."""
+"""Bars, error bars and small histograms on a common scale."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CELL = (170.0, 26.0)  # a whisker in a table's cell, width and height
 
 
 def whisker_scale(lows: Sequence[float], highs: Sequence[float]) -> Scale:
-    """One scale for a column of whiskers; a contender far worse than the rest is let run off it.
+    """Common scale of a column of error bars; a model far worse than the rest runs off it.
 
     >>> whisker_scale([-0.1, 0.2], [0.2, 0.3]).high
     0.3
@@ -30,7 +30,7 @@ def whisker_scale(lows: Sequence[float], highs: Sequence[float]) -> Scale:
 
 
 def whisker(value: float, low: float, high: float, scale: Scale, label: str, shaded: bool = False) -> Markup:
-    """A difference with its interval beside a line at zero, on a shaded ground where asked."""
+    """A difference with its interval beside a line at zero, optionally on a shaded background."""
     width, height = CELL
     at, start, end = (float(v) for v in np.clip(scale([value, low, high]), 2, width - 2))
     off = scale(value) > width
@@ -46,7 +46,7 @@ def whisker(value: float, low: float, high: float, scale: Scale, label: str, sha
 
 
 def whisker_axis(scale: Scale) -> Markup:
-    """The scale of a column of whiskers, for the table's foot."""
+    """The scale of a column of error bars, for the foot of the table."""
     marks: list[object] = [tag("line", x1=2.0, x2=CELL[0] - 2, y1=0.5, y2=0.5, class_="tick")]
     for t in ticks(scale.low, scale.high, 3):
         x = float(scale(t))
@@ -100,7 +100,7 @@ def _bar(frame: Frame, i: int, name: str, value: float, reach: float) -> Markup:
 
 
 def ridges(counts: Any, marks: Sequence[int], label: str, apart: bool = False) -> Markup:
-    """A small histogram for each class, one above the other on one axis: a column of the data at a glance.
+    """Small histograms of one column, one per class, on a common axis.
 
     counts (C, bins); each row is drawn to its own height, so that shapes compare and not sizes. Levels of a
     category stand apart, bins of a number touch.

@@ -1,4 +1,4 @@
-"""Which class wears which mark: few classes each their own, of many the largest ones."""
+"""Markers of the classes: one per class, or only the largest classes if there are many."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FEW = 12  # up to here every class is drawn and tabled
 
 
 def sizes(study: Study) -> Array:
-    """Rows of each class (C,), as far as the study tells."""
+    """Number of rows per class (C,), if known."""
     if study.evaluation is not None:
         return study.evaluation.confusion.sum(axis=1)
     counted = [np.nansum(np.asarray(c.counts, dtype=float), axis=1) for c in study.columns if c.counts is not None]

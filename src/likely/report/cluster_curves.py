@@ -1,4 +1,4 @@
-"""Curves of learning: what a number of clusters is worth, how the objective rose, how sure the rows are."""
+"""Curves for clusterings: criteria by number of clusters, EM objective, posterior probabilities."""
 
 from __future__ import annotations
 
@@ -79,17 +79,17 @@ def _prior_mark(frame: Frame, left: int) -> Markup:
 
 
 def trace_curve(trace: Sequence[float]) -> Markup:
-    """The objective after each step of EM, in nats per row: it can only rise."""
+    """The objective after each EM iteration, in nats per row (monotone)."""
     values = np.asarray(trace, dtype=np.float64)
     marks = ticks(float(values.min()), float(values.max()))
     words: Callable[[float], str] = lambda t: number(t, 5)  # noqa: E731
     frame = Frame.of((0, max(len(values) - 1, 1)), _padded(float(values.min()), float(values.max())),
                      margins=(14, 22, 46, room_for([words(t) for t in marks])))  # fmt: skip
     steps = ticks(0, max(len(values) - 1, 1))
-    grid = axes(frame, "steps of EM", "objective, nats per row", steps, marks, y_words=words)
+    grid = axes(frame, "EM iterations", "objective, nats per row", steps, marks, y_words=words)
     line = frame.line(np.arange(len(values)), values, class_="curve", style="--c:var(--c0)")
     return drawing(
-        460, 360, f"The objective rose to {number(float(values[-1]), 5)} in {len(values) - 1} steps", grid, line
+        460, 360, f"The objective rose to {number(float(values[-1]), 5)} in {len(values) - 1} iterations", grid, line
     )
 
 
@@ -103,11 +103,13 @@ def certainty_bars(certainty: Any, weight: Any, fewest: float) -> Markup:
     top = max(float(share.max()), 1e-9)
     marks = ticks(0, top)
     frame = Frame.of((low, 1), (0, 1.05 * top), margins=(14, 22, 46, room_for([whole_percent(t) for t in marks])))
-    grid = axes(frame, "probability of the row's own cluster", "rows", ticks(low, 1), marks, x_words=whole_percent,
+    grid = axes(frame, "probability of the most probable cluster", "rows", ticks(low, 1), marks, x_words=whole_percent,
                 y_words=whole_percent)  # fmt: skip
     left, right, tops = frame.x(edges[:-1]), frame.x(edges[1:]), frame.y(share)
     bars = [
         tag("rect", x=float(a) + 0.5, width=float(b - a) - 1, y=float(t), height=float(frame.y.start - t))
         for a, b, t in zip(left, right, tops, strict=True)
     ]
-    return drawing(460, 360, "How probable each row's own cluster is", grid, tag("g", *bars, class_="bars"))
+    return drawing(
+        460, 360, "Posterior probability of the most probable cluster, over rows", grid, tag("g", *bars, class_="bars")
+    )

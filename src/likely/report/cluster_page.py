@@ -19,8 +19,8 @@ from likely.report.sections.reproduce_section import reproduce
 
 # in the order of reading: id, words in the table of contents
 CONTENTS = (
-    ("profiles", "Profiles"), ("map", "Map"), ("certainty", "Certainty"), ("numbers", "How many"),
-    ("learning", "Learning"), ("data", "Data"), ("aside", "Set aside, hazards"), ("reproduce", "Reproduce"),
+    ("profiles", "Profiles"), ("map", "Map"), ("certainty", "Certainty"), ("numbers", "Number of clusters"),
+    ("learning", "Learning"), ("data", "Data"), ("aside", "Excluded columns, cautions"), ("reproduce", "Reproduce"),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""All that a report on clusters tells, as plain values: whoever finds them fills it, the page only draws."""
+"""Data of a cluster report, as plain values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from likely.report.study import Study
 
 @dataclass(frozen=True)
 class TraitRow:
-    """A number, or a level of a column of words, in all rows and in each cluster."""
+    """A numeric column, or a level of a categorical column, in all rows and per cluster."""
 
     column: str
     level: str | None
@@ -34,7 +34,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Choice:
-    """What each number of clusters is worth, in the ways that were looked at."""
+    """Criteria by number of clusters: BIC, held-out likelihood, sparse prior."""
 
     numbers: tuple[int, ...]
     bic: Any  # (m,)
@@ -56,7 +56,7 @@ class Start:
 
 @dataclass(frozen=True)
 class ClusterStudy:
-    """Data, mixture and assignment of one run: everything that stands in the report.
+    """Data, mixture and assignment of one run: the data of the report.
 
     `study` holds what every report has: title, files, columns, hazards, the map, and how to reproduce it; its
     classes are the clusters.

@@ -1,4 +1,4 @@
-"""A column in a few numbers: what its cells are, and how they are spread in each class."""
+"""Summary statistics and histograms of one column, per class."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _of_numbers(x: Any, labels: Any, w: Array, n_classes: int) -> dict[str, Any]
     x = x.astype(np.float64)
     distinct = np.unique(x)
     if not len(distinct):
-        return {"distinct": 0, "summary": "nothing was observed"}
+        return {"distinct": 0, "summary": "all values are missing"}
     edges = bin_edges(x, distinct)
     bins = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, len(edges) - 2)
     low, middle, high = np.quantile(x, [0, 0.5, 1])
@@ -75,7 +75,7 @@ def bin_edges(x: Array, distinct: Array) -> Array:
 def _of_levels(cells: Any, labels: Any, w: Array, n_classes: int) -> dict[str, Any]:
     names, which = np.unique(np.array([str(c) for c in cells.tolist()], dtype=object), return_inverse=True)
     if not len(names):
-        return {"distinct": 0, "summary": "nothing was observed"}
+        return {"distinct": 0, "summary": "all values are missing"}
     counts = _table(labels, which, w, n_classes, len(names))
     order = np.argsort(-counts.sum(axis=0), kind="stable")
     counts, levels = counts[:, order], [str(names[i]) for i in order]

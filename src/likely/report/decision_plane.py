@@ -1,4 +1,4 @@
-"""A map of the decisions: where each class is decided, and where the rows lie."""
+"""Map of the decision regions in a plane, with the rows."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def plane_map(
     points: Any, truth: Any, decided: Any, marks: Sequence[int], *,
     xs: Any = None, ys: Any = None, region: Any = None, labels: tuple[str, str] = ("", ""), names: Sequence[str] = (),
 ) -> Markup:  # fmt: skip
-    """Rows as symbols of their true class, regions colored by what is decided there, mistakes ringed.
+    """Rows as symbols of their true class, regions colored by the decision there, errors ringed.
 
     `marks` (C,) gives each class its mark, `names` a label at the middle of its points; points beyond
     `MOST_POINTS` are left out evenly.
     """
-    points, truth, decided = some(np.asarray(points, dtype=np.float64), np.asarray(truth), np.asarray(decided))
+    points, truth, decided = subsample(np.asarray(points, dtype=np.float64), np.asarray(truth), np.asarray(decided))
     frame = Frame.of(_span(points[:, 0], xs), _span(points[:, 1], ys), width=SIZE[0], height=SIZE[1])
     points = np.clip(points, [frame.x.low, frame.y.low], [frame.x.high, frame.y.high])  # beyond the ground: on its edge
     grid = axes(
@@ -45,7 +45,7 @@ def plane_map(
     )  # fmt: skip
 
 
-def some(points: Array, truth: Any, decided: Any) -> tuple[Array, Any, Any]:
+def subsample(points: Array, truth: Any, decided: Any) -> tuple[Array, Any, Any]:
     """At most `MOST_POINTS` rows, evenly taken, of those that can be drawn."""
     keep = np.flatnonzero(np.isfinite(points).all(axis=1))
     if len(keep) > MOST_POINTS:
@@ -157,7 +157,7 @@ def _hatching() -> Markup:
 
 def ring_legend(refusals: bool) -> list[Markup]:
     """What the rings mean, as further items of a legend."""
-    kinds = [("ring", "decided wrongly"), *([("ring refused", "refused")] if refusals else [])]
+    kinds = [("ring", "misclassified"), *([("ring refused", "rejected")] if refusals else [])]
     return [tag("li", _ring_swatch(class_), words) for class_, words in kinds]
 
 

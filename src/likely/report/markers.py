@@ -1,4 +1,4 @@
-"""A class keeps its mark through the whole page: a color, and a symbol or a dash that does without it."""
+"""Color, symbol and dash pattern of each class, the same in all charts."""
 
 from __future__ import annotations
 

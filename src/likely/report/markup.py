@@ -1,4 +1,4 @@
-"""Text becomes markup in one place, so that nothing from the data can become a tag."""
+"""Escaping of text and building of HTML and SVG elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as a person would write them: no more digits than the data can carry."""
+"""Formatting of numbers, percentages and counts."""
 
 from __future__ import annotations
 

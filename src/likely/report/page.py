@@ -1,4 +1,4 @@
-"""One self-contained page that lets a person stand behind a decision."""
+"""The HTML report of a classifier, as one self-contained page."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from likely.report.style import style_sheet
 # in the order of reading: id, words in the table of contents, what writes it
 SECTIONS = (
     ("data", "Data", data),
-    ("aside", "Set aside, hazards", aside),
+    ("aside", "Excluded columns, cautions", aside),
     ("leaderboard", "Leaderboard", leaderboard),
     ("confusion", "Confusion", confusion),
     ("calibration", "Calibration", calibration),
     ("roc", "ROC and DET", trade_offs),
     ("coverage", "Risk and coverage", coverage),
     ("plane", "Map", plane),
-    ("drivers", "What drives it", drivers),
-    ("worst", "Worst cases", worst),
+    ("drivers", "Feature importance", drivers),
+    ("worst", "Largest errors", worst),
     ("reproduce", "Reproduce", reproduce),
 )
 SIGNS = "Ranges of percentages are 95\u202f% confidence intervals; ± is one standard error."
@@ -53,7 +53,7 @@ def report_html(study: Study) -> str:
 
 
 def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
-    """Write the page to a file, whole or not at all; a file that is there stays until the new one is complete."""
+    """Write the page to a file, atomically."""
     target = Path(path)
     text = report_html(study)
     if target.is_dir() or not target.parent.is_dir():
@@ -64,7 +64,7 @@ def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
 
 
 def verdict_with_contents(study: Study) -> Markup:
-    """The verdict, then where to find what stands behind it."""
+    """The summary, and links to the sections."""
     links = (tag("li", tag("a", words, href=f"#{name}")) for name, words, _ in SECTIONS)
     contents = tag("nav", tag("ul", *links), aria_label="Contents")
     return Markup(verdict(study).removesuffix("</header>") + contents + "</header>")
@@ -91,7 +91,7 @@ def _footer(study: Study) -> Markup:
 
 
 def _check(study: Study) -> None:
-    """The parts must be of one study: the same classes everywhere, a map whose cells fit its axes."""
+    """Check that the parts of a study agree: classes, shapes of the map."""
     n = len(study.classes)
     if study.evaluation is not None:
         _same("the evaluation must have the classes of the study", len(study.evaluation.classes), n)

@@ -10,14 +10,14 @@ NUMBER = "#"  # a heading that begins with it stands over numbers, which are ali
 
 
 def section(name: str, title: str, lead: str, *content: object) -> Markup:
-    """A part of the page with a title and a sentence that says what it shows."""
+    """A section of the page with a title and an introductory sentence."""
     head = tag("h2", title, id=f"{name}-title")
     words = tag("p", lead, class_="lead") if lead else ""
     return tag("section", head, words, *content, id=name, aria_labelledby=f"{name}-title")
 
 
 def absent(why: str) -> Markup:
-    """What stands where something was not measured."""
+    """Placeholder for what was not measured."""
     return tag("p", why, class_="absent")
 
 
@@ -61,5 +61,5 @@ def pair(*figures: object) -> Markup:
 
 
 def with_note(main: object, note: object) -> Markup:
-    """A cell of two lines: what it is, and a quieter word on it."""
+    """A cell of two lines: a name and a note."""
     return join([main, tag("span", note, class_="sub") if note else ""])

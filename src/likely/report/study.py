@@ -1,4 +1,4 @@
-"""All that a report tells, as plain values: whoever fits fills a `Study`, the page only draws it."""
+"""Data of a classifier report (`Study`), as plain values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """One column of the data: what it is, what is missing, and how it is spread in each class."""
+    """One column of the data: type, missing values, and histograms per class."""
 
     name: str
     kind: str  # real, count, binary, category
@@ -27,7 +27,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True)
 class Contender:
-    """One model of the ladder, as cross-validation found it."""
+    """Cross-validated results of one candidate model."""
 
     name: str
     what: str = ""  # one sentence
@@ -47,7 +47,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Driver:
-    """How much dearer the decisions become when a column is shuffled."""
+    """Permutation importance of a column: increase of the mean cost."""
 
     column: str
     increase: float  # of expected cost a row
@@ -56,7 +56,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Plane:
-    """The classes in the plane of two directions, with the decision at each place of a grid."""
+    """The classes in a plane of two directions, with the decision at each grid point."""
 
     points: Any  # (n, 2)
     truth: Any  # (n,) index of the true class
@@ -83,7 +83,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Study:
-    """Data, ladder and winner of one fit: everything that stands in the report.
+    """Data, candidates and chosen model of one fit: the data of the report.
 
     Only `title`, `target` and `classes` are needed; what was not measured is said so on the page.
 
@@ -119,5 +119,5 @@ class Study:
 
     @property
     def winner(self) -> Contender | None:
-        """The contender that was chosen."""
+        """The chosen model."""
         return next((c for c in self.leaderboard if c.chosen), None)

@@ -1,4 +1,4 @@
-"""How the page looks: two sets of colors under the same names, calm type, and the same page on paper."""
+"""Style sheet of the report: light and dark colors, print layout."""
 
 from __future__ import annotations
 

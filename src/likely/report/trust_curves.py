@@ -1,4 +1,4 @@
-"""Curves that say how far to trust a classifier: reliability, trade-offs, risk against coverage."""
+"""Reliability diagram, ROC, DET and risk-coverage curves as SVG."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DET_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 
 
 class Curve(NamedTuple):
-    """One class's trade-off: shares of false alarms and of detections."""
+    """ROC curve of one class: false-alarm and detection rates."""
 
     k: int  # whose mark it wears
     false_alarm: Any  # (m,)
@@ -32,9 +32,11 @@ def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: An
     confidence, frequency, low, high, weight = _seen(confidence, frequency, low, high, weight)
     frame = Frame.of((0, 1), (0, 1), height=330)
     tops = Frame.of((0, 1), (0, float(max(weight.max(initial=0.0), 1e-300))), height=420, margins=(298, 22, 46, 66))
-    grid = axes(frame, "", "the class was the true one", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
+    grid = axes(frame, "", "observed frequency", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
                 y_words=whole_percent)  # fmt: skip
-    below = axes(tops, "probability of the most probable class", "rows", ticks(0, 1), [], x_words=whole_percent)
+    below = axes(
+        tops, "predicted probability of the most probable class", "rows", ticks(0, 1), [], x_words=whole_percent
+    )
     ideal = frame.line([0, 1], [0, 1], class_="ideal")
     return drawing(
         460, 420, _reliability_words(confidence, frequency),
@@ -51,7 +53,7 @@ def _seen(confidence: Any, *rest: Any) -> list[Any]:
 
 
 def _reliability_words(confidence: Any, frequency: Any) -> str:
-    pairs = (f"{percent(c)} sure: {percent(f)} right" for c, f in zip(confidence, frequency, strict=True))
+    pairs = (f"predicted {percent(c)}: observed {percent(f)}" for c, f in zip(confidence, frequency, strict=True))
     return "Reliability diagram. " + "; ".join(pairs)
 
 
@@ -109,9 +111,9 @@ def det(curves: Sequence[Curve]) -> Markup:
 
 
 def _nothing(frame: Frame) -> Markup:
-    """What stands where all curves lie outside the axes."""
+    """Text if all curves lie outside the axes."""
     middle = (frame.x.start + frame.x.end) / 2
-    words = "no errors to trade: a threshold avoids both kinds"
+    words = "perfect separation: a threshold avoids both kinds of error"
     return tag("text", words, x=middle, y=(frame.y.start + frame.y.end) / 2, class_="callout", text_anchor="middle")
 
 
@@ -149,18 +151,22 @@ def risk_coverage(
     coverage: Any, risk: Any, point: tuple[float, float] | None, what: str, words: str = "",
     y_words: Callable[[float], str] = number,
 ) -> Markup:  # fmt: skip
-    """What the decided rows cost when the doubtful ones are refused first; `point` is where we stand."""
+    """Risk-coverage curve: mean cost of the accepted rows by their fraction; `point` marks the present rule."""
     top = float(np.r_[risk, [point[1]] if point else []].max(initial=0.0)) * 1.12 or 1.0
     marks = ticks(0, top)
     frame = Frame.of((0, 1), (0, top), margins=(14, 22, 46, room_for([y_words(t) for t in marks])))
-    grid = axes(frame, "rows that are decided", what, ticks(0, 1), marks, x_words=whole_percent, y_words=y_words)
+    grid = axes(
+        frame, "coverage (fraction of rows accepted)", what, ticks(0, 1), marks, x_words=whole_percent, y_words=y_words
+    )
     line = frame.line(coverage, risk, class_="curve", style="--c:var(--c0)")
     marked = _operating(frame, point, words) if point else ""
-    return drawing(460, 360, f"{what} against the share of rows that are decided. {words}", grid, line, marked)
+    return drawing(
+        460, 360, f"{what} against the share of coverage (fraction of rows accepted). {words}", grid, line, marked
+    )
 
 
 def _operating(frame: Frame, point: tuple[float, float], words: str) -> Markup:
-    """The point where we stand, its words on the side that has room."""
+    """The operating point, with its label on the free side."""
     x, y = float(frame.x(point[0])), float(frame.y(point[1]))
     end = x > (frame.x.start + frame.x.end) / 2
     above = y - frame.y.end > 24  # the curve mostly lies below its end

@@ -11,7 +11,7 @@ import pytest
 import likely as lk
 from tests.cli.tables import run
 
-HELD = "This file holds {} that it learned from"
+HELD = "This file holds {} of its training data"
 Y = np.repeat(["calm", "wild"], 30)
 
 
@@ -61,7 +61,7 @@ def test_show_tells_of_fishers_axes(tmp_path):
     clf = lk.FisherDiscriminant().fit(rows(), Y)
     text = shown(tmp_path / "m", clf)
     assert (
-        f"{clf.ratios_[0]:.3g}" in text and "made of" in text and " nan" not in text and "This file holds" not in text
+        f"{clf.ratios_[0]:.3g}" in text and "loadings" in text and " nan" not in text and "This file holds" not in text
     )
 
 
@@ -91,9 +91,9 @@ def test_the_help_of_fit_names_every_model():
     from likely.automl.candidates import NAMES
     from likely.cli.fit import EPILOG
 
-    listed = EPILOG.split("from simple to rich:")[1].split("logistic.")[0] + "logistic"
+    listed = EPILOG.split("ordered from simple to complex:")[1].split("logistic.")[0] + "logistic"
     named = listed.replace("; for comparison", ",").replace("\n", " ").split(",")
-    assert [name.strip() for name in named] == list(NAMES)  # in the order of the ladder
+    assert [name.strip() for name in named] == list(NAMES)  # in the order of the candidates
 
 
 def test_show_tells_the_false_alarm_rate_that_the_rows_support(tmp_path):
@@ -101,7 +101,7 @@ def test_show_tells_the_false_alarm_rate_that_the_rows_support(tmp_path):
     with pytest.warns(lk.FitWarning, match=r"0\.01 is too small for 60 rows; 0\.016 is used"):
         few = lk.BayesClassifier(novelty=0.01).fit(rows(), Y)
     text = shown(tmp_path / "m", few)
-    assert "with 0.016 of false alarms (0.01 was requested; 60 rows support no less)" in text
-    assert "with 0.05 of false alarms\n" in shown(
+    assert "with a false-alarm rate of 0.016 (0.01 was requested; 60 rows support no less)" in text
+    assert "with a false-alarm rate of 0.05\n" in shown(
         tmp_path / "m", lk.NearestCentroidClassifier(novelty=0.05).fit(rows(), Y)
     )

@@ -75,7 +75,7 @@ def shown(folder: Path, name: str) -> str:
 @pytest.mark.slow
 def test_a_small_linear_model_is_written_out(folder):
     text = shown(folder, "level")
-    assert "a linear-Gaussian model: 1 state, 1 column" in text and "diffuse start" in text
+    assert "a linear-Gaussian model: 1 state, 1 column" in text and "diffuse initial distribution" in text
     assert "  process_covariance  1469\n" in text and "  observation_covariance  15099" in text
 
 
@@ -119,8 +119,8 @@ def test_columns_that_would_be_empty_are_left_out(folder):
 def test_a_monitor_and_trackers(folder):
     text = shown(folder, "monitor")
     assert "3 sensors, 300 normal frames" in text and "Known faults: leak." in text
-    assert "sensors: flow, heat, load" in text and "decides itself" in text
-    assert "clutter of 0.01" in shown(folder, "tracker") and "stays with 0.99" in shown(folder, "tracker")
+    assert "sensors: flow, heat, load" in text and "`likely follow` writes p(fault)" in text
+    assert "clutter of 0.01" in shown(folder, "tracker") and "survival probability 0.99" in shown(folder, "tracker")
     assert "without clutter" in shown(folder, "moving") and "continuous time" in shown(folder, "moving")
 
 
@@ -128,7 +128,7 @@ def test_a_monitor_and_trackers(folder):
 def test_there_is_no_card_and_json_is_json(folder, name):
     done = run("card", folder / f"{name}.likely")
     assert done.exit_code == 4 and done.stdout == ""
-    assert "cards are written of classifiers and clusters, got a" in done.stderr
+    assert "cards are written for classifiers and clusters, got a" in done.stderr
     assert json.loads(run("show", folder / f"{name}.likely", "--json").stdout)["likely"] == lk.__version__
 
 
@@ -185,5 +185,5 @@ def test_a_tracker_in_continuous_time_takes_times(folder, models):
 @pytest.mark.parametrize("name", ["monitor", "tracker"])
 def test_who_decides_itself_needs_no_rule(folder, name, option):
     done = run("follow", folder / f"{name}.likely", "-", *option, stdin="flow,heat,load\n")
-    assert done.exit_code == 2 and f"{option[0]} is for models that raise no alarms" in done.stderr
-    assert "decides itself" in done.stderr and "leave it out" in done.stderr
+    assert done.exit_code == 2 and f"{option[0]} is for models without an alarm rule of their own" in done.stderr
+    assert "has its own" in done.stderr and "leave it out" in done.stderr

@@ -34,7 +34,7 @@ def test_a_column_that_tells_the_label_is_named(cv):
     }  # fmt: skip
     for name, copy in copies.items():
         (told,) = leaks(field_of({**columns, name: copy}, y, cv))
-        assert told.startswith(f'Column "{name}" alone tells the label of 100.0%') and f'--drop "{name}"' in told
+        assert told.startswith(f'Column "{name}" alone predicts the label of 100.0%') and f'--drop "{name}"' in told
     both = list(leaks(field_of({**columns, "one": y.astype(float), "two": y * 3.0}, y, cv)))
     assert len(both) == 2  # a copy of a leak does not hide it
 
@@ -100,9 +100,9 @@ def test_fit_report_and_card_name_the_hazards(tmp_path):
     assert done.exit_code == 0, done.stderr
     card, page = run("card", tmp_path / "m").stdout, (tmp_path / "r.html").read_text(encoding="utf-8")
     listed = " ".join(json.loads(done.stdout)["hazards"])
-    for words in ("alone tells the label of 100.0%", "Zeros may stand for missing", "is cheapest whatever is true"):
+    for words in ("alone predicts the label of 100.0%", "Zeros may mean missing", "is cheapest whatever is true"):
         assert all(words in text for text in (done.stderr, page, card, listed))
-    assert "say little of the target" not in done.stderr
+    assert "say little about the target" not in done.stderr
 
 
 @pytest.mark.slow
@@ -115,4 +115,4 @@ def test_a_calibration_that_gains_little_is_no_hazard(tmp_path):
     for model, said in ("diagonal", True), ("pooled", False):  # one is far too sure
         done = run("fit", path, "--target", "y", "--models", model, "-o", tmp_path / "m", "--json")
         hazards = " ".join(json.loads(done.stdout)["hazards"])
-        assert ("own probabilities were off" in hazards) == said
+        assert ("uncalibrated probabilities were poor" in hazards) == said

@@ -24,9 +24,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(walks(), at / "walks.csv")
     write(walks(20, seed=7).with_columns(pl.col("who").str.replace("w", "n")), at / "new.csv")
     write(walks(1).sort("t").select("t", "x", "y"), at / "log.csv")
-    gait = ("--target", "gait", "--columns", "x,y", "--states", 3, "--topology", "left-to-right")
+    gait = ("--target", "gait", "--columns", "x,y", "--n-states", 3, "--topology", "left-to-right")
     assert run("fit", at / "walks.csv", *ROLES, *gait, "-o", at / "gait.likely").exit_code == 0
-    log = ("--sequences", "--time", "t", "--states", 2)
+    log = ("--sequences", "--time", "t", "--n-states", 2)
     assert run("fit", at / "log.csv", *log, "-o", at / "log.likely").exit_code == 0
     return at
 
@@ -75,7 +75,7 @@ def test_an_id_of_two_files_is_two_sequences(folder, tmp_path):
     done = run("decode", folder / "gait.likely", one, two)
     assert table(done.stdout)["sequence"].sort().to_list() == [f"{f}:w0{i}" for f in ("one", "two") for i in range(4)]
     assert "two sequences" in done.stderr
-    done = run("fit", one, two, *ROLES, "--columns", "x", "--states", 1, "-o", tmp_path / "m.likely", "--json")
+    done = run("fit", one, two, *ROLES, "--columns", "x", "--n-states", 1, "-o", tmp_path / "m.likely", "--json")
     assert json.loads(done.stdout)["sequences"] == 8
 
 
@@ -99,7 +99,7 @@ def test_the_time_column_comes_back_in_its_order(folder):
 def test_the_id_is_looked_for_among_names_not_letters(tmp_path):
     frame = walks(6).rename({"who": "id"})
     path = write(frame.select("id", "t", "x"), tmp_path / "w.csv")
-    assert run("fit", path, "--sequences", "--id", "id", "--time", "t", "--states", 1, "-o",
+    assert run("fit", path, "--sequences", "--id", "id", "--time", "t", "--n-states", 1, "-o",
                tmp_path / "m.likely").exit_code == 0  # fmt: skip
     wide = write(frame.select("x").with_columns(width=pl.lit(1.0)), tmp_path / "wide.csv")  # "width" holds "id"
     done = run("decode", tmp_path / "m.likely", wide)
@@ -153,8 +153,8 @@ def test_a_bare_chain_decodes(folder, tmp_path):
 
 def test_a_column_without_entries_is_set_aside(tmp_path):
     frame = walks(12).with_columns(never=pl.lit(None, dtype=pl.String))
-    done = run("fit", write(frame, tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x,never", "--states",
-               1, "--cv", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
+    done = run("fit", write(frame, tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x,never",
+               "--n-states", 1, "--cv", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0 and json.loads(done.stdout)["columns"] == {"x": "real"}
     assert 'column "never" has no entry' in done.stderr
     done = run("fit", tmp_path / "w.csv", *ROLES, "--target", "gait", "--columns", "never", "-o", tmp_path / "n.likely")
@@ -163,7 +163,7 @@ def test_a_column_without_entries_is_set_aside(tmp_path):
 
 def test_where_no_model_learns_nothing_is_written(tmp_path):
     path = write(walks(12).with_columns(n=pl.col("x") - 50), tmp_path / "w.csv")
-    done = run("fit", path, *ROLES, "--target", "gait", "--columns", "n", "--as", "n=count", "--states", 2, "-o",
+    done = run("fit", path, *ROLES, "--target", "gait", "--columns", "n", "--as", "n=count", "--n-states", 2, "-o",
                tmp_path / "m.likely")  # fmt: skip
     assert done.exit_code == 3 and "nothing could be learned" in done.stderr and not (tmp_path / "m.likely").exists()
 
@@ -171,7 +171,7 @@ def test_where_no_model_learns_nothing_is_written(tmp_path):
 def test_one_sequence_a_class_cannot_be_tested(tmp_path):
     done = run("fit", write(walks(2), tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x", "-o",
                tmp_path / "m.likely")  # fmt: skip
-    assert done.exit_code == 3 and "left out to test on" in done.stderr and not (tmp_path / "m.likely").exists()
+    assert done.exit_code == 3 and "some can be held out" in done.stderr and not (tmp_path / "m.likely").exists()
 
 
 def test_short_sequences_are_learned_with_one_state(tmp_path):
@@ -186,7 +186,7 @@ def test_short_sequences_are_learned_with_one_state(tmp_path):
 
 @pytest.mark.slow
 def test_without_a_topology_both_compete(folder, tmp_path):
-    done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "--states", 2, "--cv", 2,
+    done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "--n-states", 2, "--cv", 2,
                "--n-init", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
@@ -204,16 +204,16 @@ def test_fits_are_cut_short_for_numbers_only(folder, tmp_path):
     assert brief(numbers, BRIEF) == BRIEF and brief(mixed, BRIEF) == {}
 
 
-def test_warnings_are_talk_without_source_lines(capsys):
-    from likely.cli.main import _warned
+def test_warnings_are_printed_without_source_lines(capsys):
+    from likely.cli.main import _print_warning
 
-    _warned(UserWarning("not\nconverged"), UserWarning, "somewhere.py", 7)
+    _print_warning(UserWarning("not\nconverged"), UserWarning, "somewhere.py", 7)
     assert capsys.readouterr().err == "likely: not converged\n"
 
 
 def test_columns_that_look_like_tasks_are_told(folder, tmp_path):
     path = write(walks(12).sort("who", "t"), tmp_path / "w.csv")
-    done = run("fit", path, "--sequences", "--id", "who", "--columns", "t,x,gait", "--states", 1, "-o",
+    done = run("fit", path, "--sequences", "--id", "who", "--columns", "t,x,gait", "--n-states", 1, "-o",
                tmp_path / "m.likely")  # fmt: skip
     assert done.exit_code == 0 and "--time t" in done.stderr and "--target gait" in done.stderr
     assert "phase" not in done.stderr
@@ -221,12 +221,12 @@ def test_columns_that_look_like_tasks_are_told(folder, tmp_path):
 
 def test_messages_speak_of_options(folder, tmp_path):
     for more, words in {
-        ("--target", "gait"): "--id COL says whose a row is",
+        ("--target", "gait"): "--id COL names the sequence of each row",
         ("--id", "who", "--target", "gate"): "--target: there must be a column",
         ("--id", "who", "--states-column", "fase"): "--states-column: there must be a column",
         ("--id", "who", "--group", "folk"): "--group: there must be a column",
     }.items():
-        done = run("fit", folder / "walks.csv", "--sequences", *more, "--states", 1, "-o", tmp_path / "m.likely")
+        done = run("fit", folder / "walks.csv", "--sequences", *more, "--n-states", 1, "-o", tmp_path / "m.likely")
         assert done.exit_code == 3 and words in done.stderr, done.stderr
 
 
@@ -249,22 +249,22 @@ def glides(at: Path, n: int, seed: int) -> Path:
 @pytest.mark.slow
 def test_sub_folders_of_sounds_are_words(tmp_path):
     heard = glides(tmp_path / "heard", 4, 0)
-    done = run("fit", heard, "--sequences", "--states", 3, "--components", 1, "-o", tmp_path / "w.likely", "--json")
+    done = run("fit", heard, "--sequences", "--n-states", 3, "--n-components", 1, "-o", tmp_path / "w.likely", "--json")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["classes"] == {"down": 4, "up": 4} and facts["figures"]["rows"] == 8
-    assert facts["figures"]["error"]["value"] == 0 and "had not heard" in done.stderr
+    assert facts["figures"]["error"]["value"] == 0 and "held-out sounds" in done.stderr
     new = glides(tmp_path / "new", 2, 1)
     got = table(run("decode", tmp_path / "w.likely", new, "--single").stdout)
     assert got["decision"].to_list() == ["down", "down", "up", "up"]
     told = run("evaluate", tmp_path / "w.likely", new).stdout
     assert "4 sounds, 2 classes" in told
-    done = run("decode", tmp_path / "w.likely", new, "--each", "frame")
-    assert done.exit_code == 2 and "--each frame is for states" in done.stderr
+    done = run("decode", tmp_path / "w.likely", new, "--per", "frame")
+    assert done.exit_code == 2 and "--per frame is for states" in done.stderr
     assert run("fit", heard, "--sequences", "--id", "who", "-o", tmp_path / "m.likely").exit_code == 2
     once = glides(tmp_path / "once", 1, 2)
-    done = run("fit", once, "--sequences", "--states", 3, "--components", 1, "-o", tmp_path / "m.likely")
-    assert done.exit_code == 0 and "Not measured" in done.stderr
+    done = run("fit", once, "--sequences", "--n-states", 3, "--n-components", 1, "-o", tmp_path / "m.likely")
+    assert done.exit_code == 0 and "Not evaluated" in done.stderr
 
 
 # --------------------------------------------------------------------------- aligning

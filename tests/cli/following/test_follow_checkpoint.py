@@ -37,7 +37,7 @@ def at(tmp_path: Path) -> Path:
 
 
 def command(at: Path, *more: Any) -> list[Any]:
-    return ["follow", at / "walk.likely", *more, "--id", "who", "--keep", at / "k.likely"]
+    return ["follow", at / "walk.likely", *more, "--id", "who", "--checkpoint", at / "k.likely"]
 
 
 def reference(at: Path, rows: list[str]) -> bytes:
@@ -52,7 +52,7 @@ def crashed(at: Path, monkeypatch: pytest.MonkeyPatch, rows: list[str]) -> None:
     (at / "in.csv").write_text("".join(rows))
     with monkeypatch.context() as patch:
         patch.setattr(CheckpointStore, "close", lambda *ignored, **named: None)
-        done = run(*command(at, at / "in.csv", "--every", 1, "-o", at / "out.csv"))
+        done = run(*command(at, at / "in.csv", "--checkpoint-every", 1, "-o", at / "out.csv"))
     assert done.exit_code == 0 and (at / ("k.likely" + JOURNAL)).exists(), done.stderr
 
 

@@ -39,7 +39,7 @@ def test_a_saved_filter_is_followed_and_kept_through_an_outlier(name, tmp_path):
     steps = list(lk.follow(model, y))
     shown = ""
     for part in (y[:3], y[3:]):  # the second part goes on from what was kept
-        done = run("follow", tmp_path / "m.likely", "-", "--keep", keep, stdin="".join(f"{v!r}\n" for v in part))
+        done = run("follow", tmp_path / "m.likely", "-", "--checkpoint", keep, stdin="".join(f"{v!r}\n" for v in part))
         assert done.exit_code == 0, done.stderr
         shown += done.stdout
     out = table(shown)

@@ -1,4 +1,4 @@
-"""The model card of clusters: what they are, from which data, how chosen, how sure, and their limits."""
+"""Model card of clusters, or of a density of reference rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def cluster_markdown(model: Any, path: str) -> str:
     """The whole card; of a density of ordinary rows where that is what was learned."""
     facts = model.card
     dense = facts["task"] == "density"
-    lines = [f"# Model card: {'ordinary rows' if dense else 'clusters'} in {_safe(', '.join(facts['source']))}", ""]
+    lines = [f"# Model card: {'density' if dense else 'clusters'} in {_safe(', '.join(facts['source']))}", ""]
     for section in DENSITY if dense else CLUSTERS:
         lines += [*section(facts, model, path), ""]
     return "\n".join(lines).rstrip() + "\n"
@@ -21,40 +21,40 @@ def cluster_markdown(model: Any, path: str) -> str:
 def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## What it is"
     yield ""
-    yield f"A mixture of {model.n_components_} parts over {len(model.schema)} columns: each part is a cluster."
-    yield "It gives every row the probability of each cluster; which rows belong together, nobody told it."
+    yield f"A mixture of {model.n_components_} components, one per cluster, over {len(model.schema)} columns."
+    yield "It gives the posterior probability of each cluster per row; it was fitted without labels."
     yield f"Made by {facts['made']}; file `{path}`."
 
 
 def _what_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## What it is"
     yield ""
-    yield f"A density of ordinary rows: how likely a row of {len(model.schema)} columns is, as these rows were."
+    yield f"A density of reference rows with {len(model.schema)} columns, for outlier detection."
     yield f"It is a mixture of {facts['why']}."
-    yield "`likely novelty` marks rows that are less likely than all but a given share of ordinary ones, and says"
-    yield "which columns are to blame."
+    yield "`likely novelty` marks rows of lower density than all but a given fraction of reference rows, and names"
+    yield "the columns with the largest contributions."
     yield f"Made by {facts['made']}; file `{path}`."
 
 
 def _alarm(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## The alarm"
+    yield "## Threshold"
     yield ""
     rows = model.held_out_surprise_[1].sum()
-    yield f"Its level is set by {set_by(model)}."
+    yield f"The threshold is set by {set_by(model)}."
     if rows:
         yield f"A stated rate of false alarms holds down to about 1 in {rows + 1:,.0f}."
 
 
 def set_by(model: Any) -> str:
-    """What the alarm's level rests on, in words."""
+    """How the threshold was set, as text."""
     from likely.estimation.novelty.novelty_threshold import MANY
 
     rows = model.held_out_surprise_.shape[1]
     if not rows:
-        return "draws of the model, for lack of rows that it had not learned from: rates hold as far as it fits"
+        return "samples from the model, for lack of held-out rows: the rate holds only if the model fits"
     if model.card["rows"] > MANY:
-        return f"{rows:,} of the ordinary rows; of so many the model hardly knows any one"
-    return f"{rows:,} ordinary rows, each scored by a model that had not learned from it"
+        return f"{rows:,} of the training rows; with so many, the influence of each is negligible"
+    return f"{rows:,} held-out rows (cross-validation)"
 
 
 def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
@@ -82,9 +82,9 @@ def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
         [k, f"{bic:,.1f}", "–" if held is None else f"{held:.4f}"]
         for k, bic, held in zip(choice["numbers"], choice["bic"], choice["held_out"], strict=True)
     ]
-    yield from table(["clusters", "BIC", "rows not learned from, nats per row"], rows)
+    yield from table(["clusters", "BIC", "held-out log-likelihood, nats per row"], rows)
     yield ""
-    yield f"A sparse prior over the weights left {choice['left_by_prior']}."
+    yield f"A sparse Dirichlet prior on the weights left {choice['left_by_prior']}."
 
 
 def _clusters(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
@@ -96,25 +96,25 @@ def _clusters(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield from table(["cluster", "rows", "share", "what makes it different"], rows)
     yield ""
     sure = facts["certainty"]
-    yield f"The cluster of a row is {sure['mean']:.1%} probable on average;"
-    yield f"it is less than 80 % probable in {sure['below_0.8']:.1%} of rows."
+    yield f"The most probable cluster of a row has probability {sure['mean']:.1%} on average;"
+    yield f"it is below 0.8 in {sure['below_0.8']:.1%} of rows."
 
 
 def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Limits"
+    yield "## Limitations"
     yield ""
-    yield "- A cluster is a region where rows are dense under these distributions. Whether it is a kind of thing, no"
-    yield "  figure here can say."
-    yield "- Other columns, other units of a count, or another distribution of a column may give other clusters."
-    yield "- A row that is like none of them still gets the nearest: `likely novelty` marks such rows."
+    yield "- A cluster is a component of this mixture. Whether it is a natural group cannot be"
+    yield "  seen from these figures."
+    yield "- Other columns, units of counts or distributions may give other clusters."
+    yield "- A row that fits no cluster still gets the most probable one: `likely novelty` marks such rows."
 
 
 def _limits_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Limits"
+    yield "## Limitations"
     yield ""
-    yield "- Ordinary is what these rows were: faults among them count as ordinary, and what they lack as novel."
-    yield "- A novel row is rare, not wrong; an ordinary one may still be wrong."
-    yield "- A word that was never seen is surprising beyond measure, whatever the rate."
+    yield "- The reference rows define what is normal: faults among them count as normal."
+    yield "- A novel row is rare, not necessarily wrong; a normal row may still be wrong."
+    yield "- A category that did not occur in training has infinite surprisal, whatever the rate."
 
 
 def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:

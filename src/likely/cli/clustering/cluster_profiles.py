@@ -1,4 +1,4 @@
-"""What makes a cluster different: means against the whole table, in units of its spread."""
+"""Cluster profiles: means per cluster against the whole table, in standard deviations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOLD = 4  # traits of a cluster that are put in words
 
 @dataclass(frozen=True)
 class Trait:
-    """A number, or a level of a column of words, in all rows and in each cluster.
+    """A numeric column, or a level of a categorical column, in all rows and per cluster.
 
     `apart` is (value in the cluster − value in all) / spread in all; a level counts as a number that is 1 or 0, so
     its value is a share.
@@ -37,7 +37,7 @@ class Trait:
 
     @property
     def most(self) -> float:
-        """How far the most different cluster lies from all."""
+        """Largest standardized difference of a cluster."""
         return float(np.abs(self.apart).max(initial=0.0))
 
     def words(self, k: int) -> str:

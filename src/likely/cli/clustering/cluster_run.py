@@ -1,4 +1,4 @@
-"""From a table to its clusters: read, type, choose shape and number, learn, describe, and write it down."""
+"""The run of `likely cluster`: read the table, choose covariance and number of components, fit, describe, write."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ FEW_ROWS = 10
 
 @dataclass(frozen=True)
 class ClusterJob:
-    """Everything that `likely cluster` was told."""
+    """Options of `likely cluster`."""
 
     files: tuple[str, ...]
-    components: int | None = None  # None: chosen
-    by: str = "bic"
-    most: int = 10
+    n_components: int | None = None  # None: chosen
+    criterion: str = "bic"
+    max_components: int = 10
     weight: str | None = None
     id: str | None = None
     ignore: tuple[str, ...] = ()
@@ -57,28 +57,17 @@ class ClusterJob:
     def command(self) -> str:
         """The command line that does the same.
 
-        >>> ClusterJob(("faithful.csv",), components=2, report="r.html").command
-        'likely cluster faithful.csv --components 2 --report r.html'
+        >>> ClusterJob(("faithful.csv",), n_components=2, report="r.html").command
+        'likely cluster faithful.csv --n-components 2 --report r.html'
         """
         return shlex.join(["likely", "cluster", *self.files, *self._options()])
 
     def _options(self) -> Iterator[str]:
         usual = ClusterJob(())
-        for name in (
-            "components",
-            "by",
-            "most",
-            "weight",
-            "id",
-            "sql",
-            "format",
-            "n_init",
-            "seed",
-            "model",
-            "report",
-        ):
+        for name in ("n_components", "criterion", "max_components", "weight", "id", "sql", "format", "n_init", "seed",
+                     "model", "report"):  # fmt: skip
             if getattr(self, name) != getattr(usual, name):
-                yield from (f"--{name}", str(getattr(self, name)))
+                yield from (f"--{name.replace('_', '-')}", str(getattr(self, name)))
         for name in ("missing", "ignore"):
             for value in getattr(self, name):
                 yield from (f"--{name}", value)
@@ -90,7 +79,7 @@ class ClusterJob:
 
 @dataclass(frozen=True)
 class Clusters:
-    """What came of a job: the table, the model, and who belongs where."""
+    """Result of a clustering job: the table, the model and the assignments."""
 
     job: ClusterJob
     source: pl.DataFrame  # as it was read
@@ -115,7 +104,7 @@ class Clusters:
 
     @property
     def weight(self) -> Array:
-        """What each row counts (n,)."""
+        """Sample weights (n,)."""
         return np.ones(len(self.shares)) if self.table.weight is None else self.table.weight
 
     @property
@@ -125,22 +114,22 @@ class Clusters:
 
     @property
     def mean_certainty(self) -> float:
-        """How sure the assignment is on average."""
+        """Mean posterior probability of the assigned cluster."""
         return float(self.weight @ self.certainty / self.weight.sum())
 
     @property
     def unsure(self) -> float:
-        """Share of rows whose cluster is less than 80 % probable."""
+        """Fraction of rows whose cluster is less than 80 % probable."""
         return float(self.weight @ (self.certainty < SURE) / self.weight.sum())
 
 
-def found_clusters(job: ClusterJob, talk: Console) -> Clusters:
-    """Do the job: all files are written at the end, each whole or not at all."""
+def found_clusters(job: ClusterJob, console: Console) -> Clusters:
+    """Run the job; files are written at the end, each atomically."""
     check_outputs({"-o": job.out, "--model": job.model, "--report": job.report}, job.files, models=("--model",))
     source, table = _read(job)
-    talk(table.describe())
-    talk("\nlooking for clusters")
-    done = _learned(job, source, table, talk)
+    console(table.describe())
+    console("\nfitting mixtures")
+    done = _learned(job, source, table, console)
     write(done)
     return done
 
@@ -163,7 +152,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
     )  # fmt: skip
 
 
-def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Console) -> Clusters:
+def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Console) -> Clusters:
     from likely.automl.table_classifier import Typed, arranged_schema, laid_out
     from likely.automl.table_clusterer import TableClusterer, most_clusters
     from likely.automl.table_mixture import discover
@@ -173,11 +162,11 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Console)
     frame = laid_out(table.frame, list(schema))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = discover(frame, kinds, job.components, by=job.by, weight=table.weight, n_init=job.n_init,
-                         most=most_clusters(frame, job.most, table.weight), seed=job.seed,
-                         tell=lambda text: talk(f"  {text}"))  # fmt: skip
-        model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.by,
-                                      n_init=job.n_init, most=job.most, random_state=job.seed)  # fmt: skip
+        found = discover(frame, kinds, job.n_components, by=job.criterion, weight=table.weight, n_init=job.n_init,
+                         most=most_clusters(frame, job.max_components, table.weight), seed=job.seed,
+                         tell=lambda text: console(f"  {text}"))  # fmt: skip
+        model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.criterion,
+                                      n_init=job.n_init, most=job.max_components, random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))
     rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)
@@ -188,25 +177,25 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, talk: Console)
 
 
 def _hazards(c: Clusters) -> Iterator[str]:
-    """What a careful person would want to know before relying on the clusters."""
+    """Cautions about the clusters."""
     from likely.automl.table_clusterer import most_clusters
 
     report, k = c.found.mixture.report_, c.shares.shape[1]
     if k == 1 and c.found.by != "told":
-        yield "One cluster describes the rows best: there are no groups that these columns can tell apart."
+        yield "One cluster describes the rows best: these columns do not separate groups."
     if report.agreement is not None and report.agreement < 0.9 and k > 1:
-        told = f"partitions agree to {report.agreement:.2f} on average"
-        yield f"Different starts lead to different clusters ({told}): others divide the rows almost as well."
+        told = f"adjusted Rand index {report.agreement:.2f} on average"
+        yield f"Different initializations give different clusters ({told})."
     yield from _of_the_choice(c)
     if c.unsure > 0.2:
         yield f"{c.unsure:.0%} of rows belong to their cluster with less than {SURE:.0%}: clusters overlap."
-    few = most_clusters(c.frame, c.job.most, c.table.weight)
-    if c.found.by != "told" and k >= few < c.job.most:
+    few = most_clusters(c.frame, c.job.max_components, c.table.weight)
+    if c.found.by != "told" and k >= few < c.job.max_components:
         told = f"numbers up to {few} were tried, one for three distinct rows"
-        yield f"There are few different rows: {told}; --components asks for more."
+        yield f"There are few different rows: {told}; --n-components asks for more."
     small = [str(i + 1) for i, size in enumerate(c.sizes.tolist()) if size < FEW_ROWS]
     if small:
-        yield f"Fewer than {FEW_ROWS} rows: cluster {', '.join(small)}. They may be oddities rather than groups."
+        yield f"Fewer than {FEW_ROWS} rows: cluster {', '.join(small)}. They may be outliers rather than groups."
     for column in c.table.used:
         if column.n_missing > len(c.table) / 2:
             yield f'Column "{column.name}" is missing in {column.n_missing / len(c.table):.0%} of rows.'
@@ -217,15 +206,15 @@ def _of_the_choice(c: Clusters) -> Iterator[str]:
     if choice is None:
         return
     best = choice.best
-    if best[c.found.by] >= c.job.most > 1:
-        yield f"{c.job.most} clusters are the most that were tried, and the best of them: --most tries more."
+    if best[c.found.by] >= c.job.max_components > 1:
+        yield f"{c.job.max_components} clusters, the largest number tried, are the best: --max-components tries more."
     others = {way: number for way, number in best.items() if number != best[c.found.by]}
     if others:
-        ways = {"bic": "BIC", "held-out": "rows not learned from", "prior": "a sparse prior"}
-        listed = ", ".join(f"{ways[way]} would take {number}" for way, number in others.items())
+        ways = {"bic": "BIC", "held-out": "held-out likelihood", "prior": "a sparse prior"}
+        listed = ", ".join(f"{ways[way]} would choose {number}" for way, number in others.items())
         yield f"The number of clusters is not clear-cut: {listed}."
     if not np.all(choice.converged.get(c.found.by, True)):
-        yield "Some of the fits by which the number was chosen had not settled: other seeds may choose another."
+        yield "Some of the fits that chose the number had not converged: other seeds may choose another number."
     if c.found.chosen_on < len(c.table):
         yield f"The number was chosen on {c.found.chosen_on:,} rows; all {len(c.table):,} learned afterwards."
 
@@ -234,7 +223,7 @@ def _of_the_choice(c: Clusters) -> Iterator[str]:
 
 
 def with_clusters(c: Clusters) -> pl.DataFrame:
-    """The input's columns, and of each row its cluster and how probable that is."""
+    """The input columns, with cluster and probability per row."""
     import polars as pl
 
     new = [pl.Series("cluster", c.labels + 1), pl.Series("probability", c.certainty)]
@@ -244,7 +233,7 @@ def with_clusters(c: Clusters) -> pl.DataFrame:
 
 
 def facts_of(c: Clusters) -> dict[str, Any]:
-    """All that `--json` gives and a model file remembers, as plain values."""
+    """The facts for `--json` and for the model file, as plain values."""
     from likely.metrics.evaluation_summary import plain
 
     described, report, choice = c.table.as_dict(), c.found.mixture.report_, c.found.choice

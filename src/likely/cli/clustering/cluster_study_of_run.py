@@ -1,4 +1,4 @@
-"""Clusters become a `ClusterStudy`: all that the report draws."""
+"""Data of the HTML report (`ClusterStudy`) of a clustering."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from likely.report.study import Plane, Study
 POINTS = 1500
 DOUBTS = 12
 CELLS = 8
-NOTE = "The ground is the most probable cluster at places of this plane, with all other directions at the mean"
-WORDLESS = "; columns of words are taken as not observed there"
+NOTE = "The background shows the most probable cluster at points of this plane, with all other directions at the mean"
+WORDLESS = "; categorical columns are treated as missing there"
 
 
 def cluster_study_of(c: Clusters) -> ClusterStudy:
-    """Everything that stands in the report of `likely cluster`."""
+    """The data of the report of `likely cluster`."""
     report, k = c.found.mixture.report_, c.shares.shape[1]
     n, choice = max(float(c.weight.sum()), 1e-300), c.found.choice
     return ClusterStudy(

@@ -1,4 +1,4 @@
-"""Classifiers that are no stack of distributions, told by what they compare: rows, centers, coordinates along axes."""
+"""Descriptions of k-NN, nearest-centroid, prior-only and Fisher classifiers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from likely.report.number_format import number
 
 DISTANCES = {
     "l1": "l1 (sum of absolute differences)", "l2": "l2 (Euclidean)", "linf": "linf (largest difference)",
-    "scaled": "scaled (columns over their deviation within classes)",
-    "mahalanobis": "mahalanobis (by the covariance within classes)", "correlation": "correlation (1 − r of two rows)",
+    "scaled": "scaled (columns divided by their within-class standard deviation)",
+    "mahalanobis": "mahalanobis (within-class covariance)", "correlation": "correlation (1 − r of two rows)",
 }  # fmt: skip
 
 
 def comparison(classifier: Any) -> Iterator[str]:
-    """What a classifier compares, and how; nothing of those that are told by their distributions."""
+    """Description of a classifier without class densities; empty for others."""
     tell = _DESCRIBERS.get(type(classifier).__name__)
     if tell is not None:
         yield ""
@@ -28,7 +28,7 @@ def comparison(classifier: Any) -> Iterator[str]:
 
 
 def windows(distribution: Any) -> str:
-    """Settings of a kernel density or k-nearest-neighbor density; nothing for all other distributions.
+    """Kernel and bandwidth, or number of neighbors, of a nonparametric density; empty for other distributions.
 
     >>> import likely as lk
     >>> windows(lk.KernelDensity(relative_bandwidth=0.5).fit([[0.0], [1.0], [3.0]]).model_)
@@ -43,12 +43,12 @@ def windows(distribution: Any) -> str:
 
 
 def kept(thing: Any) -> Iterator[str]:
-    """A word of warning where rows or values can be read back from the file."""
+    """Warning if training rows or values can be read from the file."""
     from likely.estimation.stored_data import what_is_kept
 
     if held := what_is_kept(thing):
         yield ""
-        yield f"This file holds {held} that it learned from: whoever has it can read them."
+        yield f"This file holds {held} of its training data: anyone with the file can read them."
 
 
 def _few(values: Any) -> str:
@@ -64,8 +64,8 @@ def _metric(classifier: Any) -> str:
 
 
 def _neighbors(clf: Any) -> Iterator[str]:
-    by = "fewest errors or least cost" if clf.criterion == "errors" else "largest mean log-posterior"
-    chosen = f", chosen by leaving one out: {by}" if hasattr(clf, "left_out_scores_") else ""
+    by = "lowest error or cost" if clf.criterion == "errors" else "largest mean log-posterior"
+    chosen = f", chosen by leave-one-out cross-validation: {by}" if hasattr(clf, "left_out_scores_") else ""
     left = "" if clf.keep is None else f" ({clf.keep}, of {len(clf.rows_):,})"
     yield f"  with the nearest of {len(clf.kept_):,} rows{left}: k = {clf.k_}{chosen}"
     yield f"  distance: {_metric(clf)}"
@@ -90,16 +90,16 @@ def _centers(clf: Any) -> Iterator[str]:
 
 
 def _nothing(clf: Any) -> Iterator[str]:
-    yield "  nothing: it looks at no column, and says how frequent the classes are"
+    yield "  nothing: it uses no column; its posterior is the class prior"
 
 
 def _axes(clf: Any) -> Iterator[str]:
     axes = clf.axes_.axes
     shrunk = f", shrinkage {clf.shrinkage:g}" if clf.shrinkage else ""
-    yield f"  with class means along {len(axes)} of Fisher's axes, in which classes have unit spread{shrunk}"
+    yield f"  with class means along {len(axes)} discriminant directions (within-class covariance: identity){shrunk}"
     yield ""
     names = _names(clf, axes.shape[1])
-    rows = [["", "axis", "between / within", "made of (in deviations within classes)"]]
+    rows = [["", "axis", "between / within", "loadings (in within-class standard deviations)"]]
     spread = np.sqrt(np.maximum(np.diagonal(_within(clf)), 0.0))
     for j, (ratio, axis) in enumerate(zip(clf.ratios_[:ROWS].tolist(), axes, strict=False), 1):
         rows.append(["", str(j), number(ratio), _loadings(axis * spread, names)])

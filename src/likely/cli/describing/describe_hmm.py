@@ -1,4 +1,4 @@
-"""A hidden Markov model in a few lines: its states, how long one stays, where one goes, what each emits."""
+"""Descriptions of hidden Markov models: states, expected durations, transitions, emissions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def table_account(thing: Any) -> Iterator[str]:
         yield card["verdict"].replace(" a row", " a sequence")
     yield from classifier_account(thing.classifier_, list(thing.columns))
     if card.get("calibrated"):
-        yield f"with probabilities that were {card['calibrated']} on sequences not seen in training"
+        yield f"with probabilities that were {card['calibrated']} on held-out sequences"
 
 
 def classifier_account(clf: Any, frame: list[str] | None = None) -> Iterator[str]:
@@ -58,7 +58,9 @@ def classifier_account(clf: Any, frame: list[str] | None = None) -> Iterator[str
         yield f"one hidden Markov model per class: {_size(clf.density_)}, {_shape(clf.density_)}"
         yield f"each state emits: {emission_words(clf.model_.components.emission)}"
     yield ""
-    rows = [["class", "probability", "weight in training", *(["mean stay in a state, in frames"] if hidden else [])]]
+    rows = [
+        ["class", "probability", "weight in training", *(["mean duration of a state, in frames"] if hidden else [])]
+    ]
     for c, label in enumerate(clf.classes_.tolist()[:CLASSES]):
         line = [clipped(str(label), 30), f"{clf.class_prior_[c]:.4f}", f"{clf.class_count_[c]:,.6g}"]
         rows.append([*line, *([_stays(clf.model_.components.member(c))] if hidden else [])])
@@ -79,7 +81,7 @@ def stay(model: Any) -> Any:
 
 
 def states_table(estimator: Any, names: list[str], frame: list[str] | None = None) -> Iterator[str]:
-    """Each state: its share of frames, how long one stays, where one goes next, what it emits."""
+    """Per state: share of frames, expected duration, next states, emission distribution."""
     model, topology = estimator.model_, estimator.topology_
     counts = np.bincount(topology.original, estimator.stats_.counts, len(names))
     plain = topology.origin is None
@@ -94,7 +96,7 @@ def states_table(estimator: Any, names: list[str], frame: list[str] | None = Non
     if len(names) > ROWS:
         yield f"… and {len(names) - ROWS} more states"
     if plain:
-        yield "stay: expected frames before the state is left; then: where it goes next"
+        yield "stay: expected duration in frames; then: most probable next states"
 
 
 def _next(model: Any, k: int, names: list[str]) -> str:
@@ -111,14 +113,14 @@ def _next(model: Any, k: int, names: list[str]) -> str:
 
 
 def emitted(distribution: Any, frame: list[str] | None = None) -> str:
-    """The distribution of one state's frames, by what is most telling: means, rates, the likeliest words."""
+    """Summary of the emission distribution of one state: means, rates, most probable categories."""
     kind = type(distribution).__name__
     if hasattr(distribution, "names") and hasattr(distribution, "components"):  # a product
         return "; ".join(_part(str(name), part) for name, part in distribution.components[:COLUMNS])
     if kind == "Categorical":
         return words_of(distribution)
     if kind == "Mixture":
-        return f"{distribution.size} parts about {_vector(_middle(distribution), frame)}"
+        return f"{distribution.size} components, mean {_vector(_middle(distribution), frame)}"
     return _vector(_middle(distribution), frame)
 
 
@@ -127,7 +129,7 @@ def _part(name: str, distribution: Any) -> str:
 
 
 def _middle(distribution: Any) -> Any:
-    """Where a distribution of numbers lies; None for others."""
+    """Mean of a numeric distribution; None for others."""
     if type(distribution).__name__ == "Mixture":
         parts = _middle(untied(distribution.components))
         index = getattr(distribution.components, "index", None)
@@ -145,7 +147,7 @@ def _vector(middle: Any, frame: list[str] | None) -> str:
 
 
 def words_of(distribution: Any) -> str:
-    """The likeliest levels of a distribution of words."""
+    """The most probable levels of a categorical distribution."""
     best = np.argsort(-distribution.probs, kind="stable")[:LEVELS]
     told = ", ".join(f"{clipped(str(distribution.values[j]), 12)} {distribution.probs[j]:.2f}" for j in best)
     return told + (" …" if len(distribution.probs) > LEVELS else "")
@@ -162,14 +164,14 @@ def emission_words(distribution: Any) -> str:
     if kind == "Tied":
         return f"{emission_words(distribution.components)}, shared by some states"
     if hasattr(distribution, "names") and hasattr(distribution, "components"):
-        return "independent parts: " + "; ".join(
+        return "independent components: " + "; ".join(
             f"{name}: {emission_words(part)}" for name, part in distribution.components[:6]
         )
     if kind == "Mixture":
         inner = emission_words(distribution.components).removeprefix("a ")
-        return f"a mixture of {distribution.size} parts, each a {inner}"
+        return f"a mixture of {distribution.size} components, each a {inner}"
     if kind == "Categorical":
-        return f"a distribution of {distribution.probs.shape[-1]} levels"
+        return f"a categorical distribution over {distribution.probs.shape[-1]} levels"
     shape = getattr(distribution, "kind", "")
     d = distribution.dim
     return f"a {shape + ' ' if isinstance(shape, str) and shape else ''}{kind} of {d} column{'s' * (d != 1)}"
@@ -182,7 +184,7 @@ def _size(estimator: Any) -> str:
     if more == K:
         return words
     how = f"order {estimator.order}" if estimator.order > 1 else "durations" if estimator.durations else "its moves"
-    return f"{words} (written out as {more} for {how})"
+    return f"{words} (expanded to {more} for {how})"
 
 
 def _shape(estimator: Any) -> str:

@@ -1,4 +1,4 @@
-"""A model in a few lines: sizes, centers, weights, shares of variance, rather than the fields of its file."""
+"""Descriptions of clusterers, mixtures, PCA and other models in a few lines."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ SPREADS = ("standard deviation", "correlation")  # what is not the middle of a d
 
 
 def account(thing: Any) -> Iterator[str] | None:
-    """The lines that tell of a fitted clusterer, mixture, PCA, model of sequences or recognizer; None for all else."""
+    """Description of a fitted clusterer, mixture, PCA, sequence model or recognizer; None for others."""
     found = _ACCOUNTS.get(type(thing).__name__)
     return found[1](thing) if found is not None and hasattr(thing, found[0]) else None
 
 
 def _kmeans(model: Any) -> Iterator[str]:
     sizes, centers = model.stats_.counts, model.model_.mean
-    yield f"{len(centers)} clusters in {centers.shape[1]} columns, learned from {_weight(sizes.sum())}"
-    yield f"sum of squared distances to the own center: {number(float(model.inertia_))}, after {model.n_iter_} passes"
+    yield f"{len(centers)} clusters in {centers.shape[1]} columns, fitted to {_weight(sizes.sum())}"
+    yield f"inertia (within-cluster sum of squares): {number(float(model.inertia_))}, after {model.n_iter_} iterations"
     yield ""
     yield from _centers(model, sizes, centers)
 
@@ -33,7 +33,7 @@ def _kmeans(model: Any) -> Iterator[str]:
 def _agglomerative(model: Any) -> Iterator[str]:
     tree = model.dendrogram_
     sizes = np.bincount(model.labels_, minlength=model.n_clusters_)
-    yield f"{model.n_clusters_} clusters of {len(model.labels_):,} rows, merged by the {model.linkage} linkage"
+    yield f"{model.n_clusters_} clusters of {len(model.labels_):,} rows, {model.linkage} linkage"
     last = ", ".join(number(float(height)) for height in tree.heights[::-1][:5])
     yield f"heights of the last merges: {last}" if last else "a single row: nothing was merged"
     yield ""
@@ -52,11 +52,11 @@ def _centers(model: Any, sizes: Any, centers: Any) -> Iterator[str]:
 
 def _pca(model: Any) -> Iterator[str]:
     q, d = model.components_.shape
-    yield f"{q} axes of {d} columns, learned from {_weight(model.stats_.total_weight)} (route: {model.route_})"
-    yield f"they hold {1 - model.relative_error_:.2%} of the variance"
+    yield f"{q} components of {d} columns, fitted to {_weight(model.stats_.total_weight)} (route: {model.route_})"
+    yield f"they explain {1 - model.relative_error_:.2%} of the variance"
     yield ""
     names = _names(model, d)
-    rows = [["", "axis", "variance", "share", "together", "made of"]]
+    rows = [["", "axis", "variance", "share", "together", "loadings"]]
     together = np.cumsum(model.explained_variance_ratio_)
     for j, axis in enumerate(model.components_[:ROWS]):
         share = f"{model.explained_variance_ratio_[j]:.2%}"
@@ -67,7 +67,7 @@ def _pca(model: Any) -> Iterator[str]:
 
 
 def _loadings(axis: Any, names: list[str]) -> str:
-    """The columns that an axis leans on most.
+    """The columns with the largest loadings of a component.
 
     >>> _loadings(np.array([0.1, -0.8, 0.6]), ["a", "b", "c"])
     '−0.80 b, +0.60 c, +0.10 a'
@@ -79,8 +79,8 @@ def _loadings(axis: Any, names: list[str]) -> str:
 def _mixture(model: Any) -> Iterator[str]:
     told = model.summary()
     facts = told.facts
-    yield f"a mixture of {model.model_.size} parts: {_kind(model.model_.components)}"
-    learned = f"learned from {_weight(facts['rows'])}, {facts['columns']} columns"
+    yield f"a mixture of {model.model_.size} components: {_kind(model.model_.components)}"
+    learned = f"fitted to {_weight(facts['rows'])}, {facts['columns']} columns"
     yield f"{learned}; {facts['parameters']:,} parameters, log-likelihood {number(facts['log-likelihood'])}"
     yield f"AIC {number(facts['AIC'])}, BIC {number(facts['BIC'])}; prior: {facts['prior']}"
     yield ""
@@ -95,7 +95,7 @@ def _mixture(model: Any) -> Iterator[str]:
 
 
 def _middles(rows: Any, k: int) -> dict[str, float]:
-    """Of part k what tells where it lies: means, rates, shares, probabilities."""
+    """Location parameters of component k: means, rates, probabilities."""
     mine = (row for row in rows if row.column.startswith(f"{k}: ") and row.parameter not in SPREADS)
     named = ((row.column.removeprefix(f"{k}: "), row) for row in mine)
     return {name if row.parameter == "mean" else f"{name} {row.parameter}": row.estimate for name, row in named}
@@ -138,14 +138,14 @@ def _hmm(model: Any) -> Iterator[str]:
 
 
 def _classifier(model: Any) -> Iterator[str] | None:
-    """Of classifiers only those of sequences have an account of their own."""
+    """Description of a classifier, if it is one of sequences."""
     from likely.cli.describing.describe_hmm import classifier_account
 
     return classifier_account(model) if type(model.density_).__name__ == "HMMDensity" else None
 
 
 def _told(name: str) -> Callable[[Any], Iterator[str]]:
-    """Who tells of a model of hidden vectors, imported when it is asked."""
+    """Description of a state-space model; imported lazily."""
 
     def tell(thing: Any) -> Iterator[str]:
         from likely.cli.describing import describe_statespace

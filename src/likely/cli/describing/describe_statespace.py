@@ -1,4 +1,4 @@
-"""Models of hidden vectors in a few lines: their equations, small matrices written out, how they begin and decide."""
+"""Descriptions of state-space models: equations, matrices, initial state, decision rules."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def linear_account(model: Any) -> Iterator[str]:
 def continuous_account(model: Any) -> Iterator[str]:
     """A `LinearSDE`: a state at any time."""
     yield f"a linear-Gaussian model in continuous time: {_size(model)}"
-    yield "dx = drift·x dt + noise of density diffusion; y = emission·x + noise of covariance observation"
+    yield "dx = drift·x dt + noise of spectral density diffusion; y = observation·x + observation noise"
     yield from _start(model)
     yield "each observation needs its time: `likely follow --time COL`, model.smooth(y, times)"
     yield ""
@@ -65,31 +65,31 @@ def switching_density_account(estimator: Any) -> Iterator[str]:
 
 
 def monitor_account(monitor: Any) -> Iterator[str]:
-    """A fitted `FaultMonitor`: what it watches, and when it calls."""
-    yield "a monitor of sensors: P(something is wrong), and an alarm where silence would cost more"
+    """A fitted `FaultMonitor`: sensors and alarm rule."""
+    yield "a fault monitor of sensors: P(fault), and an alarm by expected cost"
     yield monitor.summary()
-    yield f"a fault begins in a frame with probability {monitor.hazard:g}, and ends with {monitor.repair:g}"
+    yield f"a fault starts with probability {monitor.hazard:g}, and ends with {monitor.repair:g}"
     if monitor.cost_false is not None and monitor.cost_missed is not None:
-        yield f"a false alarm costs {monitor.cost_false:g} a frame, a fault that nobody notices {monitor.cost_missed:g}"
+        yield f"a false alarm costs {monitor.cost_false:g} per frame, a missed fault {monitor.cost_missed:g}"
     else:
         yield f"the threshold was set for alarms in {100 * monitor.false_alarm_rate:.3g} % of normal frames"
     names = [str(name) for name in getattr(monitor, "feature_names_in_", ())]
     if names:
         yield f"sensors: {', '.join(names[:30])}" + (f" … and {len(names) - 30} more" if len(names) > 30 else "")
-    yield "it decides itself: `likely follow` writes p(fault), alarm and the sensor that speaks most"
+    yield "`likely follow` writes p(fault), alarm and the sensor with the largest contribution"
 
 
 def tracker_account(tracker: Any) -> Iterator[str]:
-    """A `Tracker`: how its target moves, what is seen of it, and when a track counts."""
+    """A `Tracker`: motion model, measurements, and when a track is confirmed."""
     rule = tracker.association
-    learned = ", of noise learned from tracks" if hasattr(tracker, "spectral_density_") else ""
+    learned = ", noise estimated from tracks" if hasattr(tracker, "spectral_density_") else ""
     yield f"a tracker of one target in {counted(rule.model.dim, 'dimension')}{learned}"
     if rule.clutter == 0:
-        yield "without clutter: whatever is measured is the target's"
+        yield "without clutter: every measurement is from the target"
     else:
         yield f"in clutter of {rule.clutter:g} per scan and unit of volume"
         yield f"gate {rule.gate:g}, birth odds {rule.birth_odds:g}"
-    yield f"it is measured with probability {rule.detection:g} in a scan, and stays with {rule.survival:g}"
+    yield f"detection probability {rule.detection:g} per scan, survival probability {rule.survival:g}"
     yield f"a track is confirmed when P(exists) reaches {rule.confirm:g}, and lost below {rule.lose:g}"
     yield ""
     yield from _motion(rule.model)
@@ -98,10 +98,10 @@ def tracker_account(tracker: Any) -> Iterator[str]:
 def _motion(model: Any) -> Iterator[str]:
     found = {"LinearGaussian": linear_account, "LinearSDE": continuous_account}.get(type(model).__name__)
     if found is None:
-        yield f"its target moves by {type(model).__name__}"
+        yield f"motion model: {type(model).__name__}"
         return
     first, *rest = found(model)
-    yield f"its target moves by {first}"
+    yield f"motion model: {first}"
     yield from rest
 
 
@@ -117,19 +117,19 @@ def _size(model: Any) -> str:
 def _equations(model: Any) -> str:
     pushed = "" if model.control is None else " + control·u[t]"
     fed = "" if model.feedthrough is None else " + feedthrough·u[t]"
-    return f"x[t] = transition·x[t−1]{pushed} + noise, y[t] = emission·x[t]{fed} + observation noise"
+    return f"x[t] = transition·x[t−1]{pushed} + process noise, y[t] = observation·x[t]{fed} + observation noise"
 
 
 def _start(model: Any) -> Iterator[str]:
-    """What is known of the first state."""
+    """Description of the initial distribution."""
     unknown = 0 if model.diffuse is None else int(model.diffuse.shape[1])
     if unknown == model.states:
-        yield "nothing is known of the first state (diffuse start)"
+        yield "diffuse initial distribution"
         return
     if unknown:
-        yield f"nothing is known of the first state in {unknown} of {model.states} directions (diffuse)"
+        yield f"the initial distribution is diffuse in {unknown} of {model.states} directions"
     sd = np.sqrt(np.diagonal(model.initial_covariance))
-    yield f"the first state has mean {_numbers(model.initial_mean)} and standard deviation {_numbers(sd)}"
+    yield f"the initial state has mean {_numbers(model.initial_mean)} and standard deviation {_numbers(sd)}"
 
 
 def _matrices(model: Any, names: tuple[str, ...], indent: str = "  ") -> Iterator[str]:
@@ -168,7 +168,7 @@ def _chain(model: Any) -> Iterator[str]:
     K = min(model.n_regimes, REGIMES)
     with np.errstate(divide="ignore"):
         stay = 1.0 / (1.0 - np.minimum(np.diagonal(model.transition), 1.0))
-    rows = [["", "regime", "begins", "mean stay", *(f"to {j}" for j in range(K))]]
+    rows = [["", "regime", "begins", "mean duration", *(f"to {j}" for j in range(K))]]
     for k in range(K):
         moves = [f"{p:.4g}" for p in model.transition[k, :K].tolist()]
         rows.append(["", str(k), f"{model.initial[k]:.4g}", f"{stay[k]:.4g}", *moves])
@@ -178,7 +178,7 @@ def _chain(model: Any) -> Iterator[str]:
 
 
 def _of_regimes(regimes: Any) -> Iterator[str]:
-    """What all regimes share, once; what differs, regime by regime."""
+    """Matrices shared by all regimes once, the others per regime."""
     there = [name for name in MATRICES if getattr(regimes[0], name) is not None]
     shared = [name for name in there if _alike([getattr(m, name) for m in regimes])]
     if shared:

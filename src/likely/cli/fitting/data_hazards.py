@@ -1,4 +1,4 @@
-"""Hazards in a table and its costs: columns that tell the label, zeros that stand for missing, odd costs."""
+"""Checks of a table and its costs: target leakage, zeros that may mean missing, implausible costs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMED = 8  # columns that a sentence names
 
 
 def leaks(field: Field) -> Iterator[str]:
-    """Columns that tell the label almost alone, while no other column comes near."""
+    """Columns that predict the label almost alone, far better than any other: possible target leakage."""
     if len(field.labels) < FEWEST or field.X.width < 2:
         return
     names = list(field.X.columns)
@@ -40,13 +40,13 @@ def leaks(field: Field) -> Iterator[str]:
     if near.all() or not near.any() or error[near].max() > LEAK_OF_REST * rest:
         return
     for at in np.flatnonzero(near):
-        alone = f'Column "{names[at]}" alone tells the label of {1 - error[at]:.1%} of rows not seen in training'
-        known = "If it is known only once the label is, it leaks the label, and no figure here will hold"
+        alone = f'Column "{names[at]}" alone predicts the label of {1 - error[at]:.1%} of held-out rows'
+        known = "If it is known only after the label, it leaks the target, and these figures are too optimistic"
         yield f'{alone}, the best of the others of {1 - rest:.1%}. {known}: leave it out with --drop "{names[at]}".'
 
 
 def _error_of_one(field: Field, name: str) -> float:
-    """The share of wrong labels on rows not seen in training, where each bin of one column says its commonest class."""
+    """Held-out error of a classifier that predicts the majority class per bin of one column."""
     return _error(field, _bins(field.X[name]))
 
 
@@ -74,7 +74,7 @@ def _splits(field: Field) -> Iterator[tuple[Index, Index]]:
 
 
 def _bins(column: Any) -> Index:
-    """The bin of each cell (n,): its level, or a twentieth of the rows; what is missing has a bin of its own."""
+    """The bin of each cell (n,): its level, or a quantile bin of 5 % of the rows; missing values have their own bin."""
     seen = column.is_not_null().to_numpy()
     code = np.zeros(len(seen), dtype=np.intp)
     if not seen.any():
@@ -94,20 +94,20 @@ def _bins(column: Any) -> Index:
 
 
 def zeros(field: Field, kinds: dict[str, str]) -> Iterator[str]:
-    """Columns of positive numbers in which zero stands apart from all other values."""
+    """Positive columns in which zero is far from all other values."""
     found = {name: share for name, kind in kinds.items() if kind == "real" and (share := odd_zeros(field.X[name]))}
     if found:
         ranked = sorted(found, key=lambda name: -found[name])
         shown = ", ".join(f'"{name}" ({found[name]:.1%})' for name in ranked[:NAMED])
         more = f" and {len(ranked) - NAMED} more" if len(ranked) > NAMED else ""
         yield (
-            f"Zeros may stand for missing cells in {shown}{more}: all other values there are well above 0. If so, "
+            f"Zeros may mean missing values in {shown}{more}: all other values there are well above 0. If so, "
             "leave these cells empty (--missing 0 takes zeros as missing in every column)."
         )
 
 
 def odd_zeros(column: Any) -> float:
-    """The share of zeros where they stand apart from all other values, which are positive and continuous; else 0."""
+    """Fraction of zeros if they are far from all other values, which are positive and continuous; else 0."""
     x = column.drop_nulls().to_numpy()
     share = float((x == 0).mean()) if len(x) else 0.0
     if not ZEROS[0] <= share <= ZEROS[1] or (x < 0).any():
@@ -124,7 +124,7 @@ def odd_zeros(column: Any) -> float:
 
 
 def odd_costs(cost: Cost, classes: Any) -> Iterator[str]:
-    """What a table of costs says that may not be meant: gains, right decisions that are dear, useless actions."""
+    """Implausible entries of a cost matrix: gains, costly correct decisions, dominated actions."""
     table, names = cost.table, [str(name) for name in cost.names(classes).tolist()]
     truths = names[: cost.n_classes]
     action, true = divmod(int(table.argmin()), cost.n_classes)

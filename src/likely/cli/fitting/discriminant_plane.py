@@ -1,4 +1,4 @@
-"""The classes in a plane: the two directions in which their means lie furthest apart, seen against their spread."""
+"""Plane of the two leading linear discriminant directions, for plots."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def separation(X: Array, labels: Index, n_classes: int, weight: Array | None = N
 def _whitened(
     X: Array, labels: Index, n_classes: int, weight: Array | None
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Mean and spread of each column, roots and directions of S_t that are not flat, and S_b whitened by it."""
+    """Mean and spread of each column, roots and directions of S_t that of positive variance, and S_b whitened by it."""
     w = np.ones(len(X)) if weight is None else weight
     w = w / w.sum()
     mean, spread = column_moments(X, w)
@@ -77,7 +77,7 @@ def _whitened(
 
 
 def column_moments(X: Array, w: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column where it was seen; 1 for a column that does not vary."""
+    """Mean and standard deviation of the observed entries per column; 1 for a constant column."""
     seen = ~np.isnan(X)
     total = np.maximum(w @ seen, 1e-300)
     mean = (w @ np.where(seen, X, 0.0)) / total
@@ -132,6 +132,6 @@ def _centers(low: float, high: float, n: int) -> Array:
 
 
 def regions(plane: FisherPlane, xs: Array, ys: Array, decide: Callable[[Array], Any]) -> Any:
-    """What `decide` says of each place of the grid (ny, nx), mapped back into the space of the columns."""
+    """Decisions at the grid points (ny, nx), mapped back to the space of the columns."""
     places = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
     return np.asarray(decide(plane.returned(places))).reshape(len(ys), len(xs))

@@ -1,4 +1,4 @@
-"""How good a classifier of sequences, or a recognizer of words, is on some whose truth is known."""
+"""Evaluation of sequence classifiers and speech recognizers on labeled data."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from likely.cli.console import Console
 from likely.core.errors import DataError, sentence
 
 
-def evaluate_sequences(thing: Any, model: str, files: tuple[str, ...], told: Mapping[str, Any], as_json: bool) -> str:
+def evaluate_sequences(
+    thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any], as_json: bool
+) -> str:
     """What `likely evaluate` writes about whole sequences."""
     from likely.cli.evaluate import _json, tell_of_other_shares, told_of
     from likely.cli.predict import decision_rules
 
-    _refuse_rows_only(told)
-    talk = Console()
+    _refuse_rows_only(settings)
+    console = Console()
     if hasattr(thing, "transcribe"):
-        known, x, labels, weight, what = thing, *_sounds(files, told), None, "sounds"
+        known, x, labels, weight, what = thing, *_sounds(files, settings), None, "sounds"
     else:
-        known, x, labels, weight = _sequences(thing, model, files, told, talk)
+        known, x, labels, weight = _sequences(thing, model, files, settings, console)
         what = "sequences"
     rules = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
-    how = decision_rules(known, {name: told[name] for name in rules})
+    how = decision_rules(known, {name: settings[name] for name in rules})
     e, decisions = _measured(known, x, labels, weight, how, what)
     tell_of_other_shares(e, known.class_prior_, what)
     return _json(e, decisions) if as_json else f"{of(e.summary(), what)}\n\n{told_of(decisions, what)}"
@@ -42,24 +44,24 @@ def of(text: str, what: str) -> str:
     return head.replace("rows", what) + line + rest.replace("     rows", what.rjust(9)).replace(" rows", f" {what}")
 
 
-def _refuse_rows_only(told: Mapping[str, Any]) -> None:
+def _refuse_rows_only(settings: Mapping[str, Any]) -> None:
     for name in ("sql", "report", "allow_missing"):
-        if told[name]:
+        if settings[name]:
             raise click.UsageError(f"--{name.replace('_', '-')} is for models of rows: this one takes sequences.")
 
 
-def _sounds(files: tuple[str, ...], told: Mapping[str, Any]) -> tuple[list[str], Any]:
+def _sounds(files: tuple[str, ...], settings: Mapping[str, Any]) -> tuple[list[str], Any]:
     from likely.cli.fitting.sound_folders import words_of
 
     for name in ("target", "id", "time", "columns", "weight"):
-        if told[name]:
+        if settings[name]:
             raise click.UsageError(f"--{name} is for tables: the word of a sound is the sub-folder in which it lies.")
     sounds, words = words_of(files)
     return list(sounds), np.array(words, dtype=object)
 
 
 def _sequences(
-    thing: Any, model: str, files: tuple[str, ...], told: Mapping[str, Any], talk: Console
+    thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any], console: Console
 ) -> tuple[Any, Any, Any, Any]:
     """The model, labeled sequences, their labels and weights."""
     from likely.cli.fitting.open_sequence_model import named
@@ -67,19 +69,21 @@ def _sequences(
 
     known = named(thing, model)
     if not hasattr(known, "classifier_"):
-        remedy = "fit one with --target; `likely decode --each sequence` gives log-probabilities"
-        raise DataError(sentence(model, "a classifier is needed", "one chain of states", remedy))
-    folder = len(files) == 1 and Path(files[0]).is_dir() and not told["target"]
-    target = told["target"] or (None if folder else known.schema["roles"].get("label"))
+        remedy = "fit one with --target; `likely decode --per sequence` gives log-probabilities"
+        raise DataError(sentence(model, "a classifier is needed", "a single hidden Markov model", remedy))
+    folder = len(files) == 1 and Path(files[0]).is_dir() and not settings["target"]
+    target = settings["target"] or (None if folder else known.schema["roles"].get("label"))
     with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
-        found = by_place(known, read_for(known, there, {**told, "label": target}, talk), told)
+        found = by_place(known, read_for(known, there, {**settings, "label": target}, console), settings)
     if found.labels is None:
-        raise click.UsageError("say which column holds the truth: --target NAME (or name a folder with sub-folders)")
+        raise click.UsageError(
+            "name the column with the true labels: --target NAME (or name a folder with sub-folders)"
+        )
     gone = missing_labels(found.labels)
     if gone.all():
         raise DataError(sentence("--target", "some sequence must have a label", "none"))
     if gone.any():
-        talk(f"{int(gone.sum()):,} of {len(found):,} sequences have no label: left out")
+        console(f"{int(gone.sum()):,} of {len(found):,} sequences have no label: left out")
     here = np.flatnonzero(~gone)
     weight = None if found.weight is None else found.weight[here]
     return known, _some(found, here), np.asarray(found.labels)[here], weight
@@ -106,7 +110,7 @@ def _measured(known: Any, x: Any, labels: Any, weight: Any, how: dict[str, Any],
 
 
 def _places(known: Any, x: Any, labels: Any, what: str) -> Any:
-    """The place of each label among the classes; numbers and words that read alike are the same."""
+    """Index of each label among the classes; numbers and text that read alike are equal."""
     places = {str(c): i for i, c in enumerate(known.classes_.tolist())}
     names = [f"{c:g}" if isinstance(c, float) else str(c) for c in labels.tolist()]
     odd = next((i for i, name in enumerate(names) if name not in places), None)

@@ -1,4 +1,4 @@
-"""What `likely fit` is asked to do, as one frozen value, and the words that ask for it again."""
+"""Options of `likely fit` as a frozen value, and the command line that reproduces them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that `likely fit` was told."""
+    """Options of `likely fit`."""
 
     files: tuple[str, ...]
     target: str
@@ -68,20 +68,20 @@ class Job:
         if not self.calibrate:
             yield "--no-calibrate"
         if self.rivals is not None:
-            yield "--rivals" if self.rivals else "--no-rivals"
+            yield "--baselines" if self.rivals else "--no-baselines"
 
 
 def splitting_words(cv: Any, splits: int, grouped: bool) -> str:
-    """How rows were split, in words.
+    """Description of the cross-validation.
 
     >>> splitting_words(5, 5, True)
     '5-fold cross-validation, groups kept together'
     """
     words = f"{splits}-fold stratified cross-validation"
     if cv == "leave-one-out":
-        words = f"leaving one out ({splits} fits)"
+        words = f"leave-one-out ({splits} fits)"
     elif cv == "time":
-        words = f"{splits} blocks in the order of time, each tested by what came before it"
+        words = f"{splits} blocks in time order, each tested with a model fitted to the blocks before"
     elif isinstance(cv, float):
-        words = f"one hold-out of {cv:.0%} of the rows"
+        words = f"one hold-out set of {cv:.0%} of the rows"
     return (words.replace(" stratified", "") + ", groups kept together") if grouped else words

@@ -1,4 +1,4 @@
-"""From a table to a decision: read, type, compare, choose, learn from all rows, and write it down."""
+"""The run of `likely fit` on a table: read, infer types, compare, choose, refit to all rows, write."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to b
 
 @dataclass(frozen=True)
 class FitRun:
-    """What came of a job: the table, who competed, and the model that was learned from all rows."""
+    """Result of a fit job: the table, the comparison, and the model fitted to all rows."""
 
     job: Job
     table: Table
@@ -45,21 +45,21 @@ class FitRun:
 
     @property
     def cv(self) -> str:
-        """How rows were split, in words."""
+        """Description of the cross-validation."""
         return splitting_words(self.job.splitting, len(self.field.splits), self.job.group is not None)
 
 
-def travel(job: Job, talk: Console) -> FitRun:
-    """Do the job: the model file and the report are written at the end, each whole or not at all."""
+def run_job(job: Job, console: Console) -> FitRun:
+    """Run the job; model file and report are written at the end, each atomically."""
     outputs = {"-o": job.out, "--report": job.report}
     check_outputs(outputs, (*job.files, job.cost, job.class_prior), models=("-o",))
     table = read_table(job)
     refuse_too_long(table, job)
-    talk(table.describe())
+    console(table.describe())
     field, candidates, same, left_out = prepared(job, table)
     for note in filter(None, (same, left_out)):
-        talk(f"\n{note[0].lower()}{note[1:]}")
-    contest = compared(job, field, candidates, talk)
+        console(f"\n{note[0].lower()}{note[1:]}")
+    contest = compared(job, field, candidates, console)
     model, hazards = learned(table, field, contest)
     hazards += (left_out,) if left_out else ()
     made = f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
@@ -82,7 +82,7 @@ def read_table(job: Job) -> Table:
 
 
 def refuse_too_long(table: Table, job: Job) -> None:
-    """Columns, names and levels that no model file could hold are refused before the work, not after it."""
+    """Raise before fitting if columns, names and levels exceed the limits of a model file."""
     from likely.data.read_table import called
     from likely.io.container import MAX_NOTE
     from likely.io.json_nodes import MAX_NODES
@@ -112,7 +112,7 @@ def described(table: Table) -> int:
 
 
 def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
-    """The field of the contest, who takes part, and notes: on who is compared under another name, who is left out."""
+    """The data of the comparison, the candidates, and notes on candidates that were skipped or renamed."""
     from likely.automl.candidates import (
         affordable,
         chosen_candidates,
@@ -177,7 +177,7 @@ def _counted(X: Any, table: Table) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
-    """What the user says, else whether the table is small and the splits are few; a rival named always does."""
+    """Whether baselines are fitted: as the user says, else for small tables with few splits; always if named."""
     if job.rivals is not None:
         return job.rivals
     if job.models != "all":
@@ -186,16 +186,18 @@ def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
     return small and splits <= 20
 
 
-def compared(job: Job, field: Field, candidates: list[Any], talk: Console) -> Contest:
-    """The contest, with a bar to watch."""
+def compared(job: Job, field: Field, candidates: list[Any], console: Console) -> Contest:
+    """Compare the candidates, with a progress bar."""
     from likely.automl.contest import compete
 
     fits = len(candidates) * len(field.splits)
-    doing = f"comparing {len(candidates)} models" if len(candidates) > 1 else f"judging one model, {candidates[0].name}"
-    talk(f"\n{doing}: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
+    doing = (
+        f"comparing {len(candidates)} models" if len(candidates) > 1 else f"evaluating one model, {candidates[0].name}"
+    )
+    console(f"\n{doing}: {splitting_words(job.splitting, len(field.splits), job.group is not None)}")
     if fits > MANY_FITS:
-        talk(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
-    with talk.progress(fits) as done:
+        console(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
+    with console.progress(fits) as done:
         return compete(
             field, candidates, choose_by=job.choose_by, jobs=job.jobs, tell=lambda candidate: done(candidate.name)
         )
@@ -205,7 +207,7 @@ def compared(job: Job, field: Field, candidates: list[Any], talk: Console) -> Co
 
 
 def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
-    """The winner learned from all rows, and what was met on the way, each once."""
+    """The chosen model fitted to all rows, and the warnings, each once."""
     from likely.automl.contest import from_all_rows
     from likely.automl.table_classifier import TableClassifier, arranged_schema
     from likely.core.warnings import speaking_as
@@ -223,9 +225,9 @@ def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifi
 
 
 def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
-    """What a careful person would want to know before relying on the result."""
+    """Cautions about the result."""
     if table.unlabeled:
-        yield f"{table.unlabeled:,} rows have no label and were set aside."
+        yield f"{table.unlabeled:,} rows without a label were set aside."
     rows = np.bincount(field.labels, minlength=len(field.classes))
     few = [f'"{c}" ({n})' for c, n in zip(field.classes.tolist(), rows.tolist(), strict=True) if n < 10]
     if few:
@@ -233,11 +235,11 @@ def _hazards(table: Table, field: Field, contest: Contest) -> Iterator[str]:
     absent = {c for split in field.splits for c in _absent(field, split)}
     if absent:
         named = ", ".join(f'"{c}"' for c in sorted(map(str, absent)))
-        yield f"Absent from the training rows of a split, and so never decided for there: {named}."
+        yield f"Absent from the training rows of a split, and so never predicted there: {named}."
     copies = int(table.frame.is_duplicated().sum())
     if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
-        told = f"{copies / len(table):.0%} of rows are copies of others, and copies on both sides of a split flatter"
-        yield f"{told} the figures: leave them out, or keep them together with --group."
+        told = f"{copies / len(table):.0%} of rows are duplicates, and duplicates in both training and test inflate"
+        yield f"{told} the figures: remove them, or keep them together with --group."
     for column in table.used:
         if column.n_missing > len(table) / 2:
             yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'
@@ -261,8 +263,8 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
         yield from odd_costs(e.costs, e.classes)
         constant = any((row <= e.costs.table).all() for row in e.costs.table)
     if winner.calibration is not None and winner.gain >= WORTH_TELLING:
-        own = f"The model's own probabilities were off (log-loss {nats(e.log_loss.value + winner.gain)} per row)"
-        how = f"they were {winner.calibration.words} on rows not seen in training"
+        own = f"The uncalibrated probabilities were poor (log-loss {nats(e.log_loss.value + winner.gain)} per row)"
+        how = f"they were {winner.calibration.words} on held-out rows"
         yield f"{own}: {how}, which gives {nats(e.log_loss.value)}."
     verdict = e.calibration().verdict
     if "do not contradict" not in verdict and "too few rows" not in verdict:
@@ -270,15 +272,15 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
     rival = contest.rival
     if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
         less = f"{rival.candidate.name} costs {-rival.behind.value:.4f} less per row"
-        yield f"{less[0].upper()}{less[1:]}: there is structure that none of likely's models has."
+        yield f"{less[0].upper()}{less[1:]}: there is structure that none of the models of likely captures."
     ground = next((s for s in contest.standings if s.candidate.key == "frequencies" and s.evaluation is not None), None)
     if constant or ground is None:
         return
     if winner.candidate is ground.candidate:
-        yield "No model decides clearly cheaper than the class frequencies alone: the columns say little of the target."
+        yield "No model costs clearly less than the class frequencies alone: the columns say little about the target."
     elif "cost" in ground.ties:
-        always = "Always giving the same answer costs no more, within one standard error"
-        yield f"{always}: the columns improve the probabilities, hardly the decisions."
+        always = "Always making the same decision costs no more, within one standard error"
+        yield f"{always}: the columns improve the probabilities, but hardly the decisions."
 
 
 def write(fit_run: FitRun) -> None:

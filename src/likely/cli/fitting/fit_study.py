@@ -1,4 +1,4 @@
-"""A fit run becomes a `Study`: all that the report draws, gathered from tables, folds and the winner."""
+"""Data of the HTML report (`Study`) of a fit run."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ POINTS = 1500
 WORST = 12
 LEAST = 0.5  # share of the classes' separation that columns of numbers must carry for a map of them to be drawn
 INDICATORS = 300  # levels of words, of all columns together, that are compared with the numbers
-NOTE = "Regions are the decisions at places of this plane, with all other directions at the mean"
+NOTE = "Regions are the decisions at points of this plane, with all other directions at the mean"
 MOST_NUMBERS = 2000  # columns of numbers of which a map is drawn: it takes their scatter, d × d
-WORDLESS = "; columns of words are taken as not observed there"
+WORDLESS = "; categorical columns are treated as missing there"
 
 
 def study_of(fit_run: FitRun) -> Study:
-    """Everything that stands in the report of `likely fit`."""
+    """The data of the report of `likely fit`."""
     job, table, field, contest = fit_run.job, fit_run.table, fit_run.field, fit_run.contest
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
@@ -78,7 +78,7 @@ def columns_of(table: Table, labels: Index, n_classes: int, weight: Array | None
 
 
 def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tuple[Case, ...]:
-    """The rows whose true class was held least likely, with their cells."""
+    """The rows with the lowest predicted probability of the true class, with their cells."""
     cases = []
     for case in e.worst(WORST):
         at = int(tested[case.row])
@@ -99,19 +99,22 @@ def plane_of(
     schema = model.schema
     numbers = [name for name, entry in schema.items() if entry["kind"] in ("real", "count")]
     if len(numbers) < 2:
-        return None, "There is no map: it takes two columns of numbers."
+        return None, "No map: it needs two numeric columns."
     if len(numbers) > MOST_NUMBERS:
-        return None, f"There is no map: {len(numbers):,} columns of numbers are too many for one ({MOST_NUMBERS:,})."
+        return None, f"No map: {len(numbers):,} numeric columns are too many for one ({MOST_NUMBERS:,})."
     table = X.select(numbers).to_numpy()
     plane = FisherPlane.of(table, labels, len(e.classes), weight)
     if plane is None:
-        return None, "There is no map: it takes two columns of numbers that vary."
+        return None, "No map: it needs two numeric columns that vary."
     if len(numbers) < X.width:
         own = separation(table, labels, len(e.classes), weight)
         full = separation(np.column_stack([table, *_indicators(X, numbers)]), labels, len(e.classes), weight)
         if own < LEAST * full:
-            told = f"the {len(numbers)} columns of numbers, in which it would lie, carry {own / full:.0%}"
-            return None, f"The map is left out: {told} of what separates the classes. The rest is in columns of words."
+            told = f"the {len(numbers)} numeric columns, in which it would lie, carry {own / full:.0%}"
+            return (
+                None,
+                f"The map is left out: {told} of what separates the classes. The rest is in categorical columns.",
+            )
     seen = plane.seen(table[tested])
     xs, ys = grid(seen)
     some = np.sort(np.random.default_rng(seed).permutation(len(tested))[:POINTS])
@@ -155,6 +158,6 @@ def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[
 
 
 def _marks(decided: Any, e: Evaluation) -> Any:
-    """Actions as the picture marks them: −1 refuses."""
+    """Actions as marked in the plot: −1 is rejected."""
     refuses = len(e.costs.table) - 1 if e.reject_cost is not None else -2
     return np.where(decided == refuses, -1, decided)

@@ -1,4 +1,4 @@
-"""What a model file remembers of how it came about: plain values, for cards, for JSON and for people."""
+"""Facts about a fit that go into the model file, the card and the JSON output."""
 
 from __future__ import annotations
 
@@ -58,15 +58,15 @@ def figures(e: Evaluation) -> dict[str, Any]:
 
 
 def rule_words(choose_by: str = "cost") -> str:
-    """How a model is chosen, in words (see `contest.judged`).
+    """Description of the selection rule (see `contest.judged`).
 
     >>> print(rule_words("log-loss").partition(". ")[0])
-    Models whose log-loss is within one standard error of the least are kept; the simplest of them is chosen
+    Models whose log-loss is within one standard error of the lowest are kept; the simplest of them is chosen
     """
-    kept = f"Models whose {choose_by} is within one standard error of the least are kept"
+    kept = f"Models whose {choose_by} is within one standard error of the lowest are kept"
     if choose_by != "log-loss":
-        kept += "; of these, those whose log-loss is within one standard error of the least among them"
-    return f"{kept}; the simplest of them is chosen. Standard errors are of paired differences, row by row."
+        kept += "; of these, those whose log-loss is within one standard error of the lowest among them"
+    return f"{kept}; the simplest of them is chosen. Standard errors are those of paired differences per row."
 
 
 def contender(standing: Standing, chosen: bool) -> Contender:
@@ -110,7 +110,7 @@ def verdict(contest: Contest) -> str:
         words += _why_not_the_best(contest)
     elif (beside := contest.next) is not None and beside.behind is not None:
         more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind)}"
-        words.append(f"The next, {beside.candidate.name}, {more if beside.behind.value else 'is level'}.")
+        words.append(f"The next, {beside.candidate.name}, {more if beside.behind.value else 'ties with it'}.")
     if (rival := contest.rival) is not None:
         words.append(
             f"For comparison, {rival.candidate.name} {_measured(rival, by)}; it cannot be written to a model file."
@@ -119,20 +119,18 @@ def verdict(contest: Contest) -> str:
 
 
 def _why_not_the_best(contest: Contest) -> Iterator[str]:
-    """Ties in the first measure, in the log-loss, and who is the simplest of them."""
+    """Sentences on ties in the first criterion and in log-loss, and the simplest of the tied models."""
     winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.choose_by
     assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
-    title = "The cheapest" if by == "cost" else f"The one with the least {by}"
+    title = "The one with the lowest cost" if by == "cost" else f"The one with the lowest {by}"
     less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind)}"
     near = f"{title}, {best.candidate.name}, {less}, which is within one standard error."
-    yield (
-        near if winner.behind.value else f"{best.candidate.name[0].upper()}{best.candidate.name[1:]} is level with it."
-    )
+    yield (near if winner.behind.value else f"{best.candidate.name[0].upper()}{best.candidate.name[1:]} ties with it.")
     if by != "log-loss" and winner.candidate is truest.candidate:
-        tied = f"Of the {sum(by in s.ties for s in contest.standings)} models that are so close"
-        yield f"{tied}, the chosen has the least log-loss ({figure(winner.by('log-loss'))})."
+        tied = f"Of the {sum(by in s.ties for s in contest.standings)} models within one standard error"
+        yield f"{tied}, the chosen has the lowest log-loss ({figure(winner.by('log-loss'))})."
     elif by != "log-loss" and truest.candidate is not best.candidate:
-        least = f"Of the models that are so close, {truest.candidate.name} has the least log-loss"
+        least = f"Of the models within one standard error, {truest.candidate.name} has the lowest log-loss"
         yield f"{least}, {_amount(winner.loss_behind)} below the chosen; the chosen is the simpler one."
     else:
         yield "The chosen is the simpler one."

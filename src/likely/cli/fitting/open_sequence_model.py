@@ -1,4 +1,4 @@
-"""Model files as commands on sequences need them: whatever decodes or decides, with the columns of its frames."""
+"""Model files of sequence models, with the columns of their frames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def is_of_sequences(thing: Any) -> bool:
-    """Whether what a file holds takes sequences, and not rows."""
+    """Whether the model of a file takes sequences, not rows."""
     from likely.alignment.estimator import DTWClassifier
     from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
     from likely.hmm.estimators.hmm_density import HMMDensity
@@ -23,10 +23,10 @@ def is_of_sequences(thing: Any) -> bool:
 
 
 def refuse_sequences(thing: Any, path: str, command: str) -> None:
-    """What is made for rows says which command is made for sequences."""
+    """Raise for a sequence model in a command for rows."""
     if is_of_sequences(thing):
         kind, sounds = type(thing).__name__, "sounds" if hasattr(thing, "transcribe") else "sequences"
-        remedy = f"`likely decode` is for {sounds}, `likely show` tells what the file holds"
+        remedy = f"`likely decode` is for {sounds}, `likely show` describes the file"
         raise ModelFileError(
             sentence(path, f"`likely {command}` takes a model of rows", f"{kind}, of {sounds}", remedy)
         )
@@ -49,7 +49,7 @@ def named(thing: Any, path: str) -> Any:
         return SequenceClassifier.around(thing, columns_of(_density(thing)))
     if is_of_sequences(thing) and hasattr(thing, "classes_") and hasattr(thing, "decide"):
         return BareClassifier(thing, path)
-    remedy = "`likely fit --sequences` writes one, `likely show` says what this file holds"
+    remedy = "`likely fit --sequences` writes one, `likely show` describes this file"
     raise ModelFileError(sentence(path, "a model of sequences is needed", type(thing).__name__, remedy))
 
 
@@ -124,7 +124,7 @@ class BareChain:
         return Ragged.of(Columns(parts), rows.lengths)
 
     def known(self, found: Any) -> tuple[Ragged, Any]:
-        """Frames with words that are no level as missing, and which sequences (n,) had one."""
+        """Frames with unseen categories as missing, and which sequences (n,) had one."""
         import numpy as np
 
         rows = self.frames(found)
@@ -178,7 +178,7 @@ class BareClassifier:
         return self.classifier_.log_posterior(self.frames(found))
 
     def decide(self, found: Any, **how: Any) -> Any:
-        """As the classifier decides; rules that it does not have are refused in words."""
+        """The decisions of the classifier; unsupported rules raise an error."""
         try:
             return self.classifier_.decide(self.frames(found), **how)
         except TypeError as error:

@@ -1,4 +1,4 @@
-"""What drives the decisions: how much dearer they become when one column is shuffled."""
+"""Permutation importance: increase of the mean cost when one column is shuffled."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _affordable(field: Any, estimator: Any, split: Any) -> int:
 
 
 def _telling(field: Any, most: int) -> list[str]:
-    """All columns, or of very many those that tell the classes apart best on their own."""
+    """All columns, or if there are very many, those that separate the classes best individually."""
     names = list(field.X.columns)
     if len(names) <= most:
         return names
@@ -96,7 +96,7 @@ def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
 def _rises(
     field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str]
 ) -> tuple[Array, Index]:
-    """By how much each tested row (columns, m) becomes dearer, and which rows these are (m,)."""
+    """Increase of the cost per tested row (columns, m), and the indices of these rows (m,)."""
     from likely.automl.contest import learned
     from likely.classify.calibration.recalibration import applied
 

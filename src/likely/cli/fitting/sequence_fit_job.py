@@ -1,4 +1,4 @@
-"""What `likely fit --sequences` is asked to do, as one frozen value, and the words that ask for it again."""
+"""Options of `likely fit --sequences` as a frozen value, and the command line that reproduces them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 @dataclass(frozen=True)
 class SequenceJob:
-    """Everything that `likely fit --sequences` was told."""
+    """Options of `likely fit --sequences`."""
 
     files: tuple[str, ...]
     target: str | None = None
@@ -24,9 +24,9 @@ class SequenceJob:
     columns: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
-    states: int | None = None  # None: chosen
+    n_states: int | None = None  # None: chosen
     topology: Any = None  # None: ergodic, or whichever decides better
-    components: int | None = None  # None: 1, of sounds more
+    n_components: int | None = None  # None: 1, of sounds more
     covariance: str | None = None
     durations: int | None = None
     order: int = 1
@@ -61,7 +61,7 @@ class SequenceJob:
     def settings(self) -> dict[str, Any]:
         """What an `HMMDensity` is built with, beside its columns and the number of states."""
         return {
-            "topology": self.topology or "ergodic", "components": self.components or 1, "covariance": self.covariance,
+            "topology": self.topology or "ergodic", "components": self.n_components or 1, "covariance": self.covariance,
             "durations": self.durations, "order": self.order, "n_init": self.n_init, "random_state": self.seed,
         }  # fmt: skip
 
@@ -69,20 +69,20 @@ class SequenceJob:
     def command(self) -> str:
         """The command line that does the same.
 
-        >>> SequenceJob(("walks.csv",), id="who", topology=(0, 1, 2), states=4).command
-        'likely fit walks.csv --sequences --id who --topology 0,1,2 --states 4'
+        >>> SequenceJob(("walks.csv",), id="who", topology=(0, 1, 2), n_states=4).command
+        'likely fit walks.csv --sequences --id who --topology 0,1,2 --n-states 4'
         """
         return shlex.join(["likely", "fit", *self.files, "--sequences", *self._options()])
 
     def _options(self) -> Iterator[str]:
         usual = SequenceJob(())
-        for name in ("target", "id", "time", "states_column", "weight", "group", "topology", "states", "components",
+        for name in ("target", "id", "time", "states_column", "weight", "group", "topology", "n_states", "n_components",
                      "covariance", "durations", "order", "n_init", "cost", "reject_cost", "reject_below", "novelty",
                      "class_prior", "format", "cv", "choose_by", "seed"):  # fmt: skip
             value = getattr(self, name)
             if value != getattr(usual, name):
-                told = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-                yield from (f"--{name.replace('_', '-')}", told)
+                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                yield from (f"--{name.replace('_', '-')}", text)
         for name in ("columns", "drop", "missing"):
             for one in getattr(self, name):
                 yield from (f"--{name}", one)
@@ -94,52 +94,54 @@ class SequenceJob:
             yield "--no-calibrate"
 
 
-ONLY_TABLES = {"sql": "--sql", "rivals": "--rivals", "report": "--report"}
+ONLY_TABLES = {"sql": "--sql", "rivals": "--baselines", "report": "--report"}
 ONLY_SEQUENCES = {
-    "id": "--id", "states_column": "--states-column", "states": "--states", "topology": "--topology",
-    "components": "--components", "covariance": "--covariance", "durations": "--durations", "order": "--order",
+    "id": "--id", "states_column": "--states-column", "n_states": "--n-states", "topology": "--topology",
+    "n_components": "--n-components", "covariance": "--covariance", "durations": "--durations", "order": "--order",
     "columns": "--columns", "n_init": "--n-init",
 }  # fmt: skip
 
 
-def refuse_for_tables(told: Mapping[str, Any]) -> None:
-    """What only sequences have is no option of a table."""
+def refuse_for_tables(settings: Mapping[str, Any]) -> None:
+    """Raise if an option is for sequences only."""
     for name, flag in ONLY_SEQUENCES.items():
-        if told.get(name) not in (None, ()):
+        if settings.get(name) not in (None, ()):
             raise click.UsageError(f"{flag} is for sequences: add --sequences.")
-    if told.get("target") is None:
-        raise click.UsageError("Missing option '--target': the column to decide about. (--sequences can do without.)")
-
-
-def sequence_job(told: Mapping[str, Any], format_: str | None) -> SequenceJob:
-    """The job of what the command line was told; what only tables have is refused."""
-    for name, flag in ONLY_TABLES.items():
-        if told.get(name) is not None:
-            raise click.UsageError(f"{flag} is for tables of rows, not for --sequences.")
-    if told["models"] != "all":
+    if settings.get("target") is None:
         raise click.UsageError(
-            "--models is for tables of rows; with --sequences say --states, --topology, --components."
+            "Missing option '--target': the column with the class labels. (Optional with --sequences.)"
         )
-    if told["cv"] == "time":
+
+
+def sequence_job(settings: Mapping[str, Any], format_: str | None) -> SequenceJob:
+    """The job of these options; raises if an option is for tables only."""
+    for name, flag in ONLY_TABLES.items():
+        if settings.get(name) is not None:
+            raise click.UsageError(f"{flag} is for tables of rows, not for --sequences.")
+    if settings["models"] != "all":
+        raise click.UsageError(
+            "--models is for tables of rows; with --sequences use --n-states, --topology, --n-components."
+        )
+    if settings["cv"] == "time":
         raise click.UsageError("--cv time is for tables of rows; sequences are split whole: give a number of folds.")
-    if told["states_column"] and told["target"]:
+    if settings["states_column"] and settings["target"]:
         raise click.UsageError("--states-column and --target exclude each other: states are known, or classes are.")
-    if told["durations"] and (told["order"] or 1) > 1:
+    if settings["durations"] and (settings["order"] or 1) > 1:
         raise click.UsageError("--durations and --order exclude each other: choose one.")
     aside = {*ONLY_TABLES, "models"}
-    given = {name: value for name, value in told.items() if name not in aside and value is not None}
+    given = {name: value for name, value in settings.items() if name not in aside and value is not None}
     return SequenceJob(format=format_, **given)
 
 
 def refuse_deciding(job: SequenceJob) -> None:
-    """Without classes nothing is decided."""
+    """Raise if a decision rule was given without classes."""
     for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
         if getattr(job, name) is not None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --target: without classes nothing is decided.")
 
 
 def refuse_for_sounds(job: SequenceJob) -> None:
-    """A folder of sounds has words, and neither columns nor frames of one's own."""
+    """Raise if an option is for tables of frames: sounds have no columns."""
     if job.target is not None:
         raise click.UsageError("--target is for tables: the word of a sound is the sub-folder in which it lies.")
     usual = SequenceJob(())

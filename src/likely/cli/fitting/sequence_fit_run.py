@@ -1,4 +1,4 @@
-"""From sequences to a model: read, compare numbers of states on sequences left out, learn from all, write it down."""
+"""The run of `likely fit --sequences`: read, choose the number of states by cross-validation, fit, write."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ FRAMES_A_STATE = 5  # that a class must have for each state where their number i
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceJourney:
-    """What came of a job: the sequences, the model, how it was chosen, and what to be careful about."""
+class SequenceFitRun:
+    """Result of a sequence fit: the sequences, the model, how it was chosen, and cautions."""
 
     job: SequenceJob
     material: Material
@@ -60,18 +60,18 @@ class SequenceJourney:
         }  # fmt: skip
 
 
-def travel(job: SequenceJob, talk: Console) -> SequenceJourney:
-    """Do the job: the model file is written at the end, whole or not at all."""
+def run_job(job: SequenceJob, console: Console) -> SequenceFitRun:
+    """Run the job; the model file is written at the end, atomically."""
     check_outputs({"-o": job.out}, (*job.files, job.cost, job.class_prior), models=("-o",))
     material = read_material(job)
-    talk(material.describe())
-    if job.states is not None:
-        refuse_short(material, job, job.states)
+    console(material.describe())
+    if job.n_states is not None:
+        refuse_short(material, job, job.n_states)
     if material.labels is None:
         refuse_deciding(job)
-        fit_run = _described(job, material, talk)
+        fit_run = _described(job, material, console)
     else:
-        fit_run = _classified(job, material, talk)
+        fit_run = _classified(job, material, console)
     fit_run.model.card_ = json.dumps(fit_run.card)
     fit_run.model.save(job.out)
     return fit_run
@@ -82,9 +82,9 @@ def _made() -> str:
 
 
 def numbers_of_states(job: SequenceJob, material: Material) -> tuple[int, ...]:
-    """Those to compare: the one asked for, or a few that the sequences are long enough for."""
-    if job.states is not None:
-        return (job.states,)
+    """Numbers of states to compare: the given one, or several that the sequence lengths allow."""
+    if job.n_states is not None:
+        return (job.n_states,)
     least = int(material.x.lengths.min())
     frames = int(material.x.lengths.sum())
     if material.labels is not None:
@@ -95,13 +95,13 @@ def numbers_of_states(job: SequenceJob, material: Material) -> tuple[int, ...]:
             and max(K**job.order, K * expanded) <= MOST_EXPANDED]  # fmt: skip
     if not able:
         refuse_short(material, job, 1)
-        expected = f"--durations {job.durations} would be written out as more than {MOST_EXPANDED} states"
-        raise DataError(sentence("--states", expected, remedy="say how many states"))
+        expected = f"--durations {job.durations} would be expanded to more than {MOST_EXPANDED} states"
+        raise DataError(sentence("--n-states", expected, remedy="say how many states"))
     return tuple(able)
 
 
 def topologies(job: SequenceJob, material: Material) -> tuple[Any, ...]:
-    """Those to compare: the one asked for, or ergodic, and left-to-right where sequences are many and short."""
+    """Topologies to compare: the given one, or ergodic, and left-to-right if sequences are many and short."""
     if job.topology is not None:
         return (job.topology,)
     plain = job.order == 1 and job.durations is None
@@ -119,21 +119,21 @@ def brief(material: Material, how: dict[str, Any]) -> dict[str, Any]:
 
 
 def threads(job: SequenceJob, material: Material) -> int | None:
-    """How many fits go side by side, where nobody says it."""
+    """Default number of parallel fits."""
     return job.jobs or (None if int(material.x.lengths.sum()) >= MANY_FRAMES else 1)
 
 
 # --------------------------------------------------------------------- with classes
 
 
-def _classified(job: SequenceJob, material: Material, talk: Console) -> SequenceJourney:
+def _classified(job: SequenceJob, material: Material, console: Console) -> SequenceFitRun:
     from likely.automl.contest import from_all_rows
     from likely.automl.sequence_models import SequenceClassifier
     from likely.cli.fitting.model_facts import figures, leaderboard, rule_words, verdict
 
     field, rules = _field(job, material)
     _refuse_single(field)
-    contest = _competed(job, material, field, rules, talk)
+    contest = _competed(job, material, field, rules, console)
     estimator = contest.winner.candidate.estimator
     usual = estimator if contest.winner.candidate.key == "frequencies" else _thorough(estimator)
     classifier, caught = heard(lambda: from_all_rows(usual, field))
@@ -146,7 +146,7 @@ def _classified(job: SequenceJob, material: Material, talk: Console) -> Sequence
         "calibrated": map and map.words, "classes": _sizes(field),
     }  # fmt: skip
     hazards = (*_of_classes(field, contest), *caught)
-    return SequenceJourney(job, material, model, _made(), hazards, contest=contest, found=found)
+    return SequenceFitRun(job, material, model, _made(), hazards, contest=contest, found=found)
 
 
 def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
@@ -156,9 +156,9 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
 
     classes, labels = encoded(material.labels)
     if len(classes) < 2:
-        remedy = "give another column, or none: then one model is learned of all"
+        remedy = "name another column, or none: then one model is fitted to all"
         if job.id is None and len(material) == 1:
-            remedy = "--id COL says whose a row is, without it a file is one sequence"
+            remedy = "--id COL names the sequence of each row; without it a file is one sequence"
         raise DataError(sentence("--target", "two classes are needed", f'only "{classes[0]}"', remedy))
     cost = None if job.cost is None else read_cost(job.cost, classes)
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
@@ -170,7 +170,7 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
                    "novelty": job.novelty}  # fmt: skip
 
 
-def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], talk: Console) -> Any:
+def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], console: Console) -> Any:
     from likely.automl.contest import compete
     from likely.automl.sequence_candidates import chain_candidates
 
@@ -179,9 +179,11 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
         material.kinds, numbers, rules, {**job.settings, **brief(material, BRIEF)}, topologies(job, material), least
     )
     how = splitting_words(job.splitting, len(field.splits), job.group is not None)
-    doing = f"comparing {len(candidates)} models" if len(candidates) > 1 else f"judging one model, {candidates[0].name}"
-    talk(f"\n{doing}, whole sequences left out: {how.replace('rows', 'sequences')}")
-    with talk.progress(len(candidates) * len(field.splits)) as done:
+    doing = (
+        f"comparing {len(candidates)} models" if len(candidates) > 1 else f"evaluating one model, {candidates[0].name}"
+    )
+    console(f"\n{doing}, whole sequences held out: {how.replace('rows', 'sequences')}")
+    with console.progress(len(candidates) * len(field.splits)) as done:
         contest = compete(
             field,
             candidates,
@@ -198,13 +200,13 @@ def _refuse_single(field: Any) -> None:
     several = [n for n in _sizes(field).values() if n > 1]
     if len(several) < 2:
         came = "one sequence of each" if not several else "two or more of one class only"
-        remedy = "bring more; in Python, lk.BayesClassifier(lk.HMMDensity(…)).fit learns without a test"
-        expected = "two classes need two sequences each, so that some can be left out to test on"
+        remedy = "use more data; in Python, lk.BayesClassifier(lk.HMMDensity(…)).fit fits without a test"
+        expected = "two classes need two sequences each, so that some can be held out"
         raise DataError(sentence("--target", expected, came, remedy))
 
 
 def _refuse_failed(contest: Any) -> None:
-    """Class frequencies are no model of sequences: where all others failed, nothing was learned."""
+    """Raise if all models but the class frequencies failed."""
     chains = [s for s in contest.standings if s.candidate.key != "frequencies"]
     if all(s.failure for s in chains):
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in chains))
@@ -225,7 +227,7 @@ def _sizes(field: Any) -> dict[str, int]:
 
 
 def _of_classes(field: Any, contest: Any) -> list[str]:
-    """What a careful person would want to know before relying on the result."""
+    """Cautions about the result."""
     from likely.cli.fitting.fit_run import _absent, _of_the_winner
 
     few = [f'"{c}" ({n})' for c, n in _sizes(field).items() if n < 10]
@@ -234,7 +236,7 @@ def _of_classes(field: Any, contest: Any) -> list[str]:
     )
     absent = sorted({str(c) for split in field.splits for c in _absent(field, split)})
     if absent:
-        told.append(f"Absent from the training part of a split, and so never decided for there: {', '.join(absent)}.")
+        told.append(f"Absent from the training part of a split, and so never predicted there: {', '.join(absent)}.")
     told += [f"{s.candidate.name} failed: {s.failure}" for s in contest.standings if s.failure]
     return [
         *told,
@@ -253,22 +255,22 @@ def heard(learn: Any) -> tuple[Any, tuple[str, ...]]:
 # ------------------------------------------------------------------ without classes
 
 
-def _described(job: SequenceJob, material: Material, talk: Console) -> SequenceJourney:
+def _described(job: SequenceJob, material: Material, console: Console) -> SequenceFitRun:
     from likely.automl.sequence_candidates import chain
     from likely.automl.sequence_models import SequenceDensity
 
     found: dict[str, Any] = {}
     choice = None
     if material.states is not None:
-        states = max(len(material.state_names), job.states or 0)
+        states = max(len(material.state_names), job.n_states or 0)
         refuse_short(material, job, states)
         refuse_forbidden(material, job, states)
-        found["decoded"] = _tested_on_states(job, material, states, talk)
-    elif job.states is not None:
-        states = job.states
+        found["decoded"] = _tested_on_states(job, material, states, console)
+    elif job.n_states is not None:
+        states = job.n_states
     else:
-        with in_flags(job.id, names={"choose_states": "--states"}):
-            choice = _chosen(job, material, talk)
+        with in_flags(job.id, names={"choose_states": "--n-states"}):
+            choice = _chosen(job, material, console)
         states = 1 if choice is None else choice.best
         found |= {} if choice is None else {"choice": _plain_choice(choice)}
     density, caught = heard(
@@ -280,18 +282,18 @@ def _described(job: SequenceJob, material: Material, talk: Console) -> SequenceJ
     model = SequenceDensity.around(density, material.kinds, job.roles, named if material.state_names else None)
     found |= _account(density, material)
     hazards = (*_of_few(material, choice), *caught)
-    return SequenceJourney(job, material, model, _made(), hazards, choice=choice, found=found)
+    return SequenceFitRun(job, material, model, _made(), hazards, choice=choice, found=found)
 
 
-def _chosen(job: SequenceJob, material: Material, talk: Console) -> Any:
+def _chosen(job: SequenceJob, material: Material, console: Console) -> Any:
     from likely.automl.choose_states import choose_states
     from likely.automl.sequence_candidates import chain
 
     numbers = numbers_of_states(job, material)
     if len(numbers) == 1:
         return None
-    talk(f"\ncomparing {', '.join(map(str, numbers))} states by the likelihood of sequences left out")
-    with talk.progress(len(numbers) * 5) as done:
+    console(f"\ncomparing {', '.join(map(str, numbers))} states by held-out likelihood")
+    with console.progress(len(numbers) * 5) as done:
         return choose_states(
             chain(material.kinds, 1, **job.settings, **brief(material, FAIRLY_BRIEF)), material.x, numbers,
             cv=job.splitting, groups=material.groups, sample_weight=material.weight, random_state=job.seed,
@@ -323,20 +325,20 @@ def _account(density: Any, material: Material) -> dict[str, Any]:
 def _of_few(material: Material, choice: Any) -> list[str]:
     told = []
     if len(material) == 1:
-        told.append("One sequence only: without --id a file is one sequence; --id COL says whose a row is.")
+        told.append("One sequence only: without --id a file is one sequence; --id COL names the sequence of each row.")
     if choice is not None and choice.pieces > len(material):
         told.append(
-            f"Few sequences: {choice.pieces} pieces of them were left out in turn, and pieces of one are alike."
+            f"Few sequences: {choice.pieces} pieces of them were held out in turn; pieces of one sequence are similar."
         )
     if choice is not None and choice.best == choice.numbers[-1] and len(choice.numbers) > 1:
-        told.append(f"The largest number tried was chosen: more than {choice.best} states may be better (--states).")
+        told.append(f"The largest number tried was chosen: more than {choice.best} states may be better (--n-states).")
     return told
 
 
 # ------------------------------------------------------------------- known states
 
 
-def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: Console) -> dict[str, Any] | None:
+def _tested_on_states(job: SequenceJob, material: Material, states: int, console: Console) -> dict[str, Any] | None:
     """How many frames get their known state on the best path, in sequences left out; None where there are too few."""
     from likely.automl.contest import silence
     from likely.automl.sequence_candidates import chain
@@ -345,13 +347,13 @@ def _tested_on_states(job: SequenceJob, material: Material, states: int, talk: C
     from likely.model_selection.splits import make_splits
 
     if len(material) < 2:
-        talk("\none sequence: none can be left out to test on")
+        console("\none sequence: none can be held out")
         return None
     cv = min(job.splitting, len(material)) if isinstance(job.splitting, int) else job.splitting
     labels = np.zeros(len(material), dtype=np.intp)
     splits = make_splits(material.x, labels, cv, weight=material.weight, groups=material.groups, seed=job.seed)
     splits = [split for split in splits if len(split.train) and len(split.test)]
-    talk(f"\ndecoding sequences left out: {len(splits)} folds")
+    console(f"\ndecoding held-out sequences: {len(splits)} folds")
 
     def right(split: Any) -> Any:
         train = material.some(split.train)

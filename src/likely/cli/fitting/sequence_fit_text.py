@@ -1,4 +1,4 @@
-"""What `likely fit --sequences` says at the end: how it was chosen, how good it is, what to be careful about."""
+"""Text output of `likely fit --sequences`: model selection, performance, cautions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from likely.cli.console import Console, clipped, columns
 MOST = 12  # classes or states up to which a confusion is shown
 
 
-def tell(fit_run: Any, talk: Console) -> None:
+def print_summary(fit_run: Any, console: Console) -> None:
     """The whole card."""
-    talk("\n" + "\n".join(_classified(fit_run) if fit_run.contest is not None else _described(fit_run)))
+    console("\n" + "\n".join(_classified(fit_run) if fit_run.contest is not None else _described(fit_run)))
     if fit_run.hazards:
-        talk("\nbe careful:")
+        console("\nbe careful:")
         for hazard in fit_run.hazards:
-            talk(f"  - {hazard}")
-    talk(f"\nwritten: {fit_run.job.out}")
+            console(f"  - {hazard}")
+    console(f"\nwritten: {fit_run.job.out}")
 
 
 def _classified(fit_run: Any) -> Iterator[str]:
@@ -30,14 +30,14 @@ def _classified(fit_run: Any) -> Iterator[str]:
     yield ""
     yield fit_run.found["verdict"].replace(" per row", " per sequence")
     if len([s for s in fit_run.contest.standings if s.candidate.key != "frequencies"]) > 1:
-        chosen = "number of states" if fit_run.job.states is None else "model"
-        yield f"(the {chosen} was chosen on the same folds: expect its figures to be slightly too good)"
+        chosen = "number of states" if fit_run.job.n_states is None else "model"
+        yield f"(the {chosen} was chosen on the same folds: its figures are slightly optimistic)"
     yield ""
-    yield f"on {len(e):,} sequences that the model had not seen; intervals are at 95 %"
+    yield f"on {len(e):,} held-out sequences; intervals are at 95 %"
     yield f"  error     {e.error}"
     yield f"  log-loss  {e.log_loss} nats"
     if fit_run.job.reject_cost is not None:
-        yield f"  refused   {e.refused}"
+        yield f"  rejected  {e.refused}"
         if e.error_of_accepted is not None:
             yield f"  error among the rest {e.error_of_accepted}"
     if len(e.classes) <= MOST:
@@ -80,7 +80,7 @@ def _described(fit_run: Any) -> Iterator[str]:
 
 def _decoded(told: dict[str, Any], names: list[str]) -> Iterator[str]:
     rate = f"{told['right']:.4f} ({told['low']:.4f}–{told['high']:.4f})"
-    yield f"frames of sequences left out that get their known state on the best path: {rate}"
+    yield f"accuracy of the Viterbi path on held-out frames with known states: {rate}"
     if len(names) <= MOST:
         yield from confusion(np.array(told["confusion"]), names, names)
     yield ""

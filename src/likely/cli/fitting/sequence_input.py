@@ -1,4 +1,4 @@
-"""Sequences as commands read them: files become frames with kinds, and what is wrong with one is said by its name."""
+"""Reading of sequences for commands: typed frames; errors name the sequence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = 8  # columns, classes or names that a line tells
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """What was read: frames as models take them, and what is known of each sequence."""
+    """Sequences as read: frames as models take them, with labels, weights and states."""
 
     source: tuple[str, ...]
     x: Ragged
@@ -116,7 +116,7 @@ def read_material(job: SequenceJob) -> Material:
 
 
 def renamed(found: Any, id: str | None, files: tuple[str, ...]) -> tuple[str, ...]:
-    """A word on sequences of several files that go by the same id."""
+    """Note on sequences of several files with the same ID."""
     from likely.data.read_sequences import all_files
 
     ids = [str(name) for name in found.ids.tolist()]
@@ -168,7 +168,7 @@ FLAGS = {"id": "--id", "time": "--time", "states": "--states-column", "weight": 
 
 @contextmanager
 def in_flags(id: str | None, label: str = "--target", names: Mapping[str, str] = FLAGS) -> Iterator[None]:
-    """Errors about the tasks of columns speak of the options that give them."""
+    """Make errors about column roles name the command-line options."""
     try:
         yield
     except LikelyError as error:
@@ -185,7 +185,7 @@ def _in_flags(text: str, id: str | None, names: Mapping[str, str]) -> str:
     if "--states-column" not in names.values():  # of a model, whose columns are what they are
         text = re.sub(r",? or (use )?--as [^.]*", "", text)
     if id is None and "the same in all rows of a sequence" in text:
-        text = text.rstrip(".") + "; --id COL says whose a row is, without it a file is one sequence."
+        text = text.rstrip(".") + "; --id COL names the sequence of each row; without it a file is one sequence."
     return text
 
 
@@ -202,30 +202,30 @@ TIMES = ("t", "time", "timestamp", "date", "datetime", "step", "frame", "index",
 
 
 def looks_like_time(found: Any, kinds: dict[str, str], job: SequenceJob) -> list[str]:
-    """A word on a column of frames that says when they were: by its name, or because it rises in all sequences."""
+    """Note on a column that looks like a time: by its name, or because it increases in all sequences."""
     if job.time is not None or len(found.x.values) == len(found):
         return []
     inner = np.setdiff1d(np.arange(1, len(found.x.values)), found.x.offsets)
-    told = []
+    notes = []
     for name, cells in _cells(found).items():
         rises = len(inner) > 1 and cells.dtype.kind in "iuf" and bool((cells[inner] > cells[inner - 1]).all())
         if name in kinds and (rises or name.lower() in TIMES):
-            told.append(f'column "{name}" looks like a time, and is a measurement here: --time {name} orders by it')
-    return told
+            notes.append(f'column "{name}" looks like a time, and is a measurement here: --time {name} orders by it')
+    return notes
 
 
 def looks_like_label(found: Any, kinds: dict[str, str]) -> list[str]:
-    """A word on a column of words that is the same in all frames of each sequence, but not in all sequences."""
+    """Note on a categorical column that is constant within each sequence, but not over all sequences."""
     if len(found) < 2 or len(found.x.values) < 2 * len(found) or found.labels is not None:
         return []
     inner = np.setdiff1d(np.arange(1, len(found.x.values)), found.x.offsets)
-    told = []
+    notes = []
     for name, cells in _cells(found).items():
         same = name in kinds and cells.dtype.kind in "USO" and bool((cells[inner] == cells[inner - 1]).all())
         if same and len(set(cells.tolist())) > 1:
             words = "is the same in all frames of a sequence, as a class is"
-            told.append(f'column "{name}" {words}: --target {name}, or --drop {name}')
-    return told
+            notes.append(f'column "{name}" {words}: --target {name}, or --drop {name}')
+    return notes
 
 
 def _cells(found: Any) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def _kinds(found: dict[str, str], job: SequenceJob, aside: set[str], empty: list
 
 
 def _groups(job: SequenceJob, files: tuple[str, ...]) -> Any:
-    """The group of each sequence; one that says nothing is a group of its own."""
+    """The group of each sequence; a sequence without a group is its own group."""
     from likely.data.read_sequences import read_sequences
 
     roles = {name: column for name, column in job.roles.items() if name in ("id", "time")}
@@ -267,10 +267,10 @@ def _groups(job: SequenceJob, files: tuple[str, ...]) -> Any:
     with in_flags(job.id, "--group"):
         again = read_sequences(source_of(files), **roles, label=job.group, missing=job.missing, format=job.format,
                                columns=None if column == job.group else column)  # fmt: skip
-    told = np.asarray(again.labels)
-    missing = missing_labels(told)
+    labels = np.asarray(again.labels)
+    missing = missing_labels(labels)
     return np.array([f"alone {i}" if gone else str(label) for i, (label, gone) in
-                     enumerate(zip(told.tolist(), missing.tolist(), strict=True))])  # fmt: skip
+                     enumerate(zip(labels.tolist(), missing.tolist(), strict=True))])  # fmt: skip
 
 
 def missing_labels(labels: Any) -> Any:
@@ -304,7 +304,7 @@ def _that_count(material: Material) -> Material:
 
 
 def _with_labels(material: Material) -> Material:
-    """Without sequences of no class, where classes are to be told apart."""
+    """Without sequences of no class, if classes are needed."""
     if material.labels is None or material.states is not None:
         return replace(material, labels=None)
     missing = missing_labels(material.labels)
@@ -349,7 +349,7 @@ def refuse_short(material: Material, job: SequenceJob, states: int) -> None:
 
 
 def refuse_forbidden(material: Material, job: SequenceJob, states: int) -> None:
-    """Known states must follow each other as the topology allows; where nothing is known, nothing is asked."""
+    """Raise if known states contradict the topology; unknown states are not checked."""
     from likely.hmm.topology import Topology
 
     assert material.states is not None
@@ -393,7 +393,7 @@ def shortest(job: SequenceJob, states: int) -> int:
 # ------------------------------------------------------------------ for a model
 
 
-def read_for(model: Any, files: tuple[str, ...], told: Mapping[str, Any], tell: Any) -> Sequences:
+def read_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], tell: Any) -> Sequences:
     """Sequences with the columns that a model knows; the id and time columns of its training, where they are there.
 
     Columns go by name; `--columns` names those of the files, in the order of the model's. A model without names takes
@@ -402,24 +402,24 @@ def read_for(model: Any, files: tuple[str, ...], told: Mapping[str, Any], tell: 
     from likely.data.read_sequences import read_sequences
 
     learned = model.schema["roles"]
-    given = {"id": told["id"] or learned.get("id"), "time": told["time"] or learned.get("time")}
-    there = _columns_there(files, told["format_"], bool(any(given.values()) or told.get("columns")))
+    given = {"id": settings["id"] or learned.get("id"), "time": settings["time"] or learned.get("time")}
+    there = _columns_there(files, settings["format_"], bool(any(given.values()) or settings.get("columns")))
     for role in ("id", "time"):
-        if given[role] is not None and told[role] is None and there is not None and given[role] not in there:
+        if given[role] is not None and settings[role] is None and there is not None and given[role] not in there:
             then = "each file is one sequence" if role == "id" else "frames are taken as they come"
             tell(f'no column "{given[role]}", which was the {role} in training: {then}')
             given[role] = None
-    asked = list(told.get("columns") or ()) or None
+    asked = list(settings.get("columns") or ()) or None
     if asked is not None and len(asked) != len(model.columns):
         expected = f"the model takes {counted(len(model.columns), 'column')}"
         raise DataError(sentence("--columns", expected, len(asked), "name them in that order"))
     if asked is None and there is not None and not nameless(model):
         asked = list(model.columns)
         _refuse_absent(asked, there, given)
-    more = {role: told[role] for role in ("label", "weight") if told.get(role)}
+    more = {role: settings[role] for role in ("label", "weight") if settings.get(role)}
     with in_flags(given["id"], names={role: flag for role, flag in FLAGS.items() if role != "states"}):
-        found = read_sequences(source_of(files), **given, **more, columns=asked, missing=told["missing"],
-                               format=told["format_"])  # fmt: skip
+        found = read_sequences(source_of(files), **given, **more, columns=asked, missing=settings["missing"],
+                               format=settings["format_"])  # fmt: skip
     for words in renamed(found, given["id"], files):
         tell(words)
     return found
@@ -431,10 +431,10 @@ def nameless(model: Any) -> bool:
     return not model.card and kinds in (["symbol"], [str(j) for j in range(len(kinds))])
 
 
-def by_place(model: Any, found: Any, told: Mapping[str, Any]) -> Any:
-    """Sequences whose columns are called as the model's, where they go by their place."""
+def by_place(model: Any, found: Any, settings: Mapping[str, Any]) -> Any:
+    """Sequences with the column names of the model, where columns are matched by position."""
     names, numbers = tuple(model.columns), tuple(map(str, range(len(model.columns))))
-    placed = told.get("columns") or nameless(model) or found.columns in (numbers, ("symbol",))
+    placed = settings.get("columns") or nameless(model) or found.columns in (numbers, ("symbol",))
     if found.columns == names or not placed:
         return found
     if len(found.columns) != len(names):
@@ -462,7 +462,7 @@ def _refuse_absent(asked: list[str], there: list[str], given: Mapping[str, Any])
 
 
 def _columns_there(files: tuple[str, ...], format: str | None, is_table: bool) -> list[str] | None:
-    """The header of the first file, None where it has none; what cannot be read is left to whoever reads it."""
+    """The header of the first file; None if it has none or cannot be read."""
     import polars as pl
 
     from likely.data.delimited import looks_like_data

@@ -1,4 +1,4 @@
-"""Folders of sounds: the sub-folder is the word that was said, and a recognizer learns them."""
+"""Folders of WAV files: fit and evaluate a recognizer of spoken words; sub-folders are the words."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
 # ------------------------------------------------------------------------ learning
 
 
-def learn_words(job: SequenceJob, talk: Console) -> dict[str, Any]:
-    """Learn the words of a folder, measure them out of fold where there are enough, and write the recognizer."""
+def learn_words(job: SequenceJob, console: Console) -> dict[str, Any]:
+    """Fit a recognizer to the words of a folder, cross-validate it if there are enough sounds, and write it."""
     from likely.cli.outputs import check_outputs
     from likely.recognizers.speech.spoken_words import SpokenWords
 
@@ -73,15 +73,15 @@ def learn_words(job: SequenceJob, talk: Console) -> dict[str, Any]:
     if len(counts) < 2:
         raise DataError(sentence(job.files[0], "two words are needed", f'only "{words[0]}"'))
     told = ", ".join(f"{word} {n}" for word, n in list(counts.items())[:12])
-    talk(f"{job.files[0]}: {len(sounds):,} sounds of {len(counts)} words: {told}{' …' if len(counts) > 12 else ''}")
+    console(f"{job.files[0]}: {len(sounds):,} sounds of {len(counts)} words: {told}{' …' if len(counts) > 12 else ''}")
     recognizer = SpokenWords(**_settings(job, sorted(counts)))
-    e = _measured(job, recognizer, sounds, words, counts, talk)
+    e = _measured(job, recognizer, sounds, words, counts, console)
     from likely.cli.fitting.sequence_fit_run import heard
 
     recognizer, caught = heard(lambda: recognizer.fit(list(sounds), words))
     recognizer.save(job.out)
     hazards = (*_hazards(counts, e), *caught)
-    _tell(e, hazards, job, talk)
+    _tell(e, hazards, job, console)
     return _facts(job, sounds, counts, e, hazards)
 
 
@@ -90,7 +90,8 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
 
     known = np.array(classes)
     asked = {
-        "n_states": job.states, "n_components": job.components, "topology": job.topology, "covariance": job.covariance,
+        "n_states": job.n_states, "n_components": job.n_components,
+        "topology": job.topology, "covariance": job.covariance,
         "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty,
         "cost": None if job.cost is None else read_cost(job.cost, known),
         "class_prior": None if job.class_prior is None else list(read_class_prior(job.class_prior, known)),
@@ -98,8 +99,10 @@ def _settings(job: SequenceJob, classes: list[str]) -> dict[str, Any]:
     return {"random_state": job.seed} | {name: value for name, value in asked.items() if value is not None}
 
 
-def _measured(job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], talk: Console) -> Any:
-    """Figures of sounds left out; None where some word was said only once."""
+def _measured(
+    job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], console: Console
+) -> Any:
+    """Evaluation on held-out sounds; None if some word has only one sound."""
     from likely.automl.contest import silence
     from likely.cli.fitting.fit_job import splitting_words
     from likely.model_selection.cross_validation import evaluate
@@ -107,7 +110,7 @@ def _measured(job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts
     if min(counts.values()) < LEAST:
         return None
     cv = min(job.splitting, min(counts.values())) if isinstance(job.splitting, int) else job.splitting
-    talk(f"\nmeasuring on sounds left out: {splitting_words(cv, cv if isinstance(cv, int) else 1, False)}")
+    console(f"\nevaluating on held-out sounds: {splitting_words(cv, cv if isinstance(cv, int) else 1, False)}")
     with silence():
         return evaluate(recognizer, list(sounds), words, cv=cv, random_state=job.seed, n_jobs=job.jobs)
 
@@ -116,22 +119,22 @@ def _hazards(counts: dict[str, int], e: Any) -> list[str]:
     few = [f'"{word}" ({n})' for word, n in counts.items() if n < 10]
     told = [f"Words said fewer than ten times: {', '.join(few[:10])}{' …' if len(few) > 10 else ''}."] if few else []
     if e is None:
-        told.insert(0, "Not measured: each word must have been said twice, so that one sound can be left out.")
+        told.insert(0, "Not evaluated: each word needs two sounds, so that one can be held out.")
     return told
 
 
-def _tell(e: Any, hazards: tuple[str, ...], job: SequenceJob, talk: Console) -> None:
+def _tell(e: Any, hazards: tuple[str, ...], job: SequenceJob, console: Console) -> None:
     from likely.cli.fitting.sequence_fit_text import MOST, confusion
 
     if e is not None:
-        talk(f"\non {len(e):,} sounds that the model had not heard; intervals are at 95 %")
-        talk(f"  error     {e.error}\n  log-loss  {e.log_loss} nats")
+        console(f"\non {len(e):,} held-out sounds; intervals are at 95 %")
+        console(f"  error     {e.error}\n  log-loss  {e.log_loss} nats")
         if len(e.classes) <= MOST:
-            talk("\n" + "\n".join(confusion(e.confusion, e.classes.tolist(), e.actions)))
-        talk("(sounds of one voice on both sides of a split flatter the figures)")
+            console("\n" + "\n".join(confusion(e.confusion, e.classes.tolist(), e.actions)))
+        console("(sounds of one speaker in both training and test inflate the figures)")
     if hazards:
-        talk("\nbe careful:\n" + "\n".join(f"  - {hazard}" for hazard in hazards))
-    talk(f"\nwritten: {job.out}; `likely decode {job.out} FILE.wav` hears words")
+        console("\nbe careful:\n" + "\n".join(f"  - {hazard}" for hazard in hazards))
+    console(f"\nwritten: {job.out}; `likely decode {job.out} FILE.wav` recognizes words")
 
 
 def _facts(job: SequenceJob, sounds: Any, counts: dict[str, int], e: Any, hazards: tuple[str, ...]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""When a live feed raises an alarm: where silence would cost more, or where surprise is more than a model expects."""
+"""Alarm rules of `likely follow`: by expected cost, or by CUSUM of the surprisal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLOSE = 1.5  # times the stated rate: false alarms that may come this often need
 
 
 class ByCost:
-    """An alarm where its expected cost is below that of silence: p(fine) · alarm_cost < p(fault) · miss_cost."""
+    """Alarm where its expected cost is below that of no alarm: p(fine) · alarm_cost < p(fault) · miss_cost."""
 
     start = None  # it remembers nothing
 
@@ -46,15 +46,15 @@ def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
 
 
 class BySurprise:
-    """An alarm where surprise keeps beyond what the model expects: Page's sum of −log u/2 − log 2.
+    """CUSUM alarm (Page) on the surprisal: the sum of −log u/2 − log 2.
 
-    u is the probability, under the model and given all before, of an observation at least as surprising. While the
+    u is the predictive p-value: the probability of an observation at least as surprising, given all before. While the
     model is right u is uniform and −log u exponential with mean 1, whatever the model; the sum is that of
-    log-likelihood ratios against a mean of 2. Frames that a model had not learned from say how −log u is distributed
-    where the model is not quite right, and how high the sum rises where they depend on each other.
+    log-likelihood ratios against a mean of 2. Held-out frames give the distribution of −log u where the model is not
+    quite right, and how high the sum rises where they depend on each other.
     """
 
-    def __init__(self, subject: Subject, false_alarm_every: float, path: str, talk: Any) -> None:
+    def __init__(self, subject: Subject, false_alarm_every: float, path: str, console: Any) -> None:
         from likely.decision.sequential.cusum import Cusum
         from likely.estimation.novelty.left_out_frames import enough
 
@@ -62,45 +62,43 @@ class BySurprise:
         self.held_out = HeldOut(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
         self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
-            few = "too few" if subject.held_out_surprise.shape[1] else "no"
-            talk(
-                f"The model holds {few} frames that it had not learned from: "
-                "false alarms come as rarely as stated only as far as the model is right. An HMMDensity that was "
-                "fitted to sequences holds some."
+            console(
+                f"The model holds {'too few' if subject.held_out_surprise.shape[1] else 'no'} held-out frames: "
+                "the stated false-alarm rate holds only if the model is correct. An HMMDensity that was fitted to "
+                "sequences holds some."
             )
             return
         self.start = self.held_out.raised(self.start, false_alarm_every)
-        _tell_what_is_supported(subject, false_alarm_every, talk)
+        _tell_what_is_supported(subject, false_alarm_every, console)
         if self._increment(np.log(self.tail.each + 1.0)) <= 0:  # the rarest that draws can tell
-            talk(
-                "No line can raise an alarm: "
-                "a quarter or more of the frames that the model had not learned from are as "
-                "rare as can be told. It has too many parameters for its frames: use fewer, or more frames of training."
+            console(
+                "No line can raise an alarm: a quarter or more of the held-out frames have the smallest p-value that "
+                "can be resolved. The model has too many parameters for its frames: use fewer, or more training frames."
             )
 
     def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
-        """The next state, and whether there is an alarm; what is not observed adds nothing."""
+        """The next state, and whether there is an alarm; missing observations add nothing."""
         u = self.tail(predicted, y, news)
         after = state.step(0.0 if u is None else self._increment(-np.log(max(u, 1e-300))))
         return after, after.alarm
 
     def _increment(self, v: float) -> float:
-        """What −log u adds to the sum."""
+        """Increment of the sum for −log u."""
         rare = v if self.held_out is None else float(self.held_out.rarity(np.array([v]))[0])
         return float(rare / 2 - np.log(2))
 
 
-def _tell_what_is_supported(subject: Subject, false_alarm_every: float, talk: Any) -> None:
-    """Say how often false alarms may come with the threshold that was set, where this is clearly above the rate."""
+def _tell_what_is_supported(subject: Subject, false_alarm_every: float, console: Any) -> None:
+    """Note if the false-alarm rate that held-out frames support is clearly above the stated one."""
     from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share, supported_words
 
     share = supported_share(subject.held_out_surprise, subject.later, 1.0 / false_alarm_every)
     if share * false_alarm_every <= CLOSE:
         return
-    tried = f"The model was tried on {subject.held_out_surprise[1].sum():,.0f} frames that it had not learned from"
+    tried = f"The model was tried on {subject.held_out_surprise[1].sum():,.0f} held-out frames"
     asked = f"where one false alarm in {false_alarm_every:,.6g} lines is asked for"
     more = drift(subject.later) if drifts(subject.later) else "More frames of training support a lower rate."
-    talk(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
+    console(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
 
 
 class HeldOut:
@@ -149,9 +147,7 @@ def _tail_of(plays: Any, path: str) -> Any:
         return ChainTail(plays)
     if hasattr(plays, "observation_covariance"):
         return GaussianTail(plays)
-    expected = (
-        "--false-alarm-every needs a model whose next observation has a known distribution: a chain, or a linear one"
-    )
+    expected = "--false-alarm-every needs a predictive distribution: an HMM or a linear-Gaussian model"
     remedy = "use --fault, or leave it out" if _has_states(plays) else "leave it out, and read the surprise"
     raise ModelFileError(sentence(path, expected, type(plays).__name__, remedy))
 
@@ -170,7 +166,7 @@ class GaussianTail:
         self.plays = plays
 
     def __call__(self, predicted: Any, y: Any, news: float) -> float | None:
-        """P(an observation at least as surprising); None where nothing was seen, or nothing can be expected yet."""
+        """Predictive p-value of an observation; None if it is missing, or has no predictive distribution yet."""
         from scipy.special import chdtrc
 
         row = y[1] if isinstance(y, tuple) else y  # (time, row) in continuous time

@@ -1,9 +1,9 @@
-"""What `--keep` keeps: a file with all streams, and beside it a journal of what has changed since.
+"""Checkpoints of `likely follow`: a file with all streams, and a journal of the changes since.
 
-A line costs what its own stream costs, however many there are: it is added to the journal. Once that is several times
-as long as the file, the file is written anew, whole or not at all, and the journal begins again; so it does at the end,
-which leaves one file. The journal begins with the counts of its file, and each entry carries a digest: an old journal,
-and what a crash left of the last entry, count for nothing.
+A line costs as much as its own stream, whatever the number of streams: the stream is appended to the journal. Once the
+journal is several times as long as the file, the file is rewritten atomically and the journal starts again; so it does
+at the end, which leaves one file. The journal starts with the counts of its file, and each entry has a digest: an old
+journal, and an incomplete last entry, are ignored.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class CheckpointStore:
             raise ModelFileError(sentence(self.path, expected, type(kept).__name__, remedy))
         if kept.asked != self.asked:
             expected = "the progress that was kept must be that of this model with these options"
-            remedy = "use those that it began with, or name another file with --keep"
+            remedy = "use those that it began with, or name another file with --checkpoint"
             raise DataError(sentence(self.path, expected, "that of another", remedy))
         return kept
 
@@ -181,7 +181,7 @@ def _apart(whole: bytes) -> Iterator[bytes]:
 
 
 def _read(whole: bytes, path: str) -> list[FollowedLines]:
-    """The parts as progress; a file from a stranger may hold anything."""
+    """Parse the parts as progress, with validation of untrusted files."""
     from likely.core.stream_checkpoint import FollowedLines
     from likely.io.model_files import loads
 

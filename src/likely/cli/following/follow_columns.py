@@ -1,4 +1,4 @@
-"""Whether a live feed has the columns that a model wants; said at its first line, or of the line that has not."""
+"""Checks that a stream has the columns of the model, at its first line or per line."""
 
 from __future__ import annotations
 

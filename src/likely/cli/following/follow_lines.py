@@ -1,4 +1,4 @@
-"""Lines of a live feed: cells by name, from CSV or JSON; what is wrong with a line is said by its number."""
+"""Lines of a stream: cells by name, from CSV or JSON; errors name the line number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INDEX = "Unnamed: 0"  # that of data.delimited: the name of a first column that 
 
 
 class BadLine(DataError):
-    """A line that says nothing a model can use; the others may."""
+    """A line that the model cannot use."""
 
 
 class Positions(dict[str, Any]):
@@ -29,7 +29,7 @@ class Positions(dict[str, Any]):
 
 @dataclass(frozen=True)
 class Layout:
-    """How a line becomes cells by name: by the header's separator, or, where there are no names, by JSON."""
+    """How a line is split into named cells: by the separator of the header, or as JSON if there are no names."""
 
     names: tuple[str, ...] | None  # None: JSON, whose lines name their cells
     separator: str = ","
@@ -44,7 +44,7 @@ class Layout:
 
 
 def layout_of(first: str, nameless: bool) -> tuple[Layout, bool]:
-    """What the first line says of all, and whether it is a header rather than data.
+    """Layout from the first line, and whether it is a header rather than data.
 
     A table without a header is understood where the model has no names for its columns either.
 
@@ -103,7 +103,7 @@ def _of_json(text: str) -> dict[str, Any]:
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell is a number as people write them."""
+    """Whether a cell is a number in usual notation."""
     try:
         return math.isfinite(float(text)) and "_" not in text
     except ValueError:
@@ -145,7 +145,7 @@ def word(cell: Any, missing: frozenset[str]) -> str | None:
 
 
 class Lines:
-    """The lines of a stream as they come: their number, and a digest of all so far, by which they are known again."""
+    """The lines of a stream, with their number and a digest of all so far."""
 
     def __init__(self, read: Callable[[], bytes], whose: str) -> None:
         self.read, self.whose, self.taken, self.digest = read, whose, 0, ""
@@ -160,16 +160,18 @@ class Lines:
                 yield None
 
     def pass_over(self, lines: int, digest: str) -> None:
-        """Pass over the lines that were taken before; they must be the same."""
+        """Skip the lines that were processed before; they must be the same."""
         for _ in range(lines):
             raw = self.read()
             if not raw:
                 expected = f"the input must begin again with the first line: {lines} were taken already"
-                raise DataError(sentence(self.whose, expected, self.taken, "say --continue for a feed that goes on"))
+                raise DataError(
+                    sentence(self.whose, expected, self.taken, "use --continue for a stream that continues")
+                )
             self._noted(raw)
         if self.digest != digest:
             expected = "the input must begin with the lines that were taken already"
-            raise DataError(sentence(self.whose, expected, "others", "say --continue for a feed that goes on"))
+            raise DataError(sentence(self.whose, expected, "others", "use --continue for a stream that continues"))
 
     def _noted(self, raw: bytes) -> bytes:
         raw = raw.removeprefix(b"\xef\xbb\xbf") if not self.taken else raw
@@ -179,5 +181,5 @@ class Lines:
         return text
 
     def went_on(self, lines: int, digest: str) -> None:
-        """A feed that goes on: it is counted from where it was."""
+        """Continue the line count of the checkpoint."""
         self.taken, self.digest = lines, digest

@@ -1,4 +1,4 @@
-"""Whatever can be followed, as `likely follow` needs it: observations from cells, and beliefs in columns."""
+"""Models that `likely follow` can filter online: observations from cells, and beliefs in output columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Subject:
         return probs if probs is None or self.sums is None else probs @ self.sums
 
     def more(self, belief: Any) -> dict[str, Any]:
-        """What a belief of this model says beside states and means, in named columns."""
+        """Further output columns of a belief, beside states and means."""
         return {}
 
 
@@ -98,7 +98,7 @@ def _is_plain(distribution: Any) -> bool:
 
 
 def subject_of(thing: Any, path: str) -> Subject:
-    """Whatever a file holds, as one who can be followed."""
+    """The filter of the model in a file."""
     from likely.cli.following.follow_recognizers import recognizer_of
     from likely.core.filter import playing
 
@@ -108,8 +108,8 @@ def subject_of(thing: Any, path: str) -> Subject:
     try:
         plays = playing(thing)
     except LikelyError:
-        remedy = "`likely show` says what this file holds"
-        raise ModelFileError(sentence(path, "a model that can be followed live is needed", kind, remedy)) from None
+        remedy = "`likely show` describes this file"
+        raise ModelFileError(sentence(path, "a model with an online filter is needed", kind, remedy)) from None
     inputs: int = getattr(plays, "n_inputs", 0)
     if hasattr(plays, "coefficients") or inputs:
         expected = "a model without inputs is needed: lines hold observations only"
@@ -130,7 +130,7 @@ def _chain(thing: Any, path: str) -> Subject:
 
 
 def _names(thing: Any, plays: Any, path: str) -> list[str]:
-    """What the columns are called; by number where nobody named them."""
+    """Names of the columns; numbers if they have none."""
     given = getattr(thing, "feature_names_in_", None)
     if given is not None:
         return [str(name) for name in given]
@@ -149,7 +149,7 @@ def _regimes(plays: Any) -> list[str] | None:
 
 
 def describe_belief(belief: Any, subject: Subject) -> dict[str, Any]:
-    """A belief in named columns: the likeliest state and the probability of each; means and standard deviations.
+    """A belief state in named columns: the most probable state and all probabilities; means and standard deviations.
 
     >>> from likely.distributions.categorical.categorical import Categorical
     >>> describe_belief(Categorical([0.25, 0.75]), Subject(None, {}, ["calm", "storm"]))

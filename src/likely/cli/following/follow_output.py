@@ -1,4 +1,4 @@
-"""What `likely follow` writes: a line for each observation, at once; a file can be cut back to where it was."""
+"""Output of `likely follow`: one line per observation, flushed; a file can be truncated to the checkpoint."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Output:
 
     @classmethod
     def to(cls, path: str | None, kept: FollowedLines | None = None) -> Output:
-        """Open a file, and cut it back to what is known to be written; None is standard output."""
+        """Open a file, truncated to the checkpoint; None is standard output."""
         if kept is not None:
             _refuse_other_way(path, kept)
         if path is None:
@@ -46,14 +46,14 @@ class Output:
             raise _lost(self.path, kept, self.written)
         if self.digest != kept.output:
             expected = f"the first {kept.written} bytes must be those that were written before"
-            remedy = "name the file that it began with, or begin anew with another file for --keep"
+            remedy = "name the file that it began with, or begin anew with another file for --checkpoint"
             raise DataError(sentence(self.path or "", expected, "others", remedy))
         self.stream.truncate(kept.written)
         self.stream.seek(kept.written)
 
     @property
     def digest(self) -> str:
-        """By which the bytes of a file are known again; nothing of standard output."""
+        """Digest of the bytes written to a file; None for standard output."""
         return "" if self.path is None else self.sum.hexdigest()
 
     def _count(self, raw: bytes) -> None:
@@ -70,13 +70,13 @@ class Output:
             self._count(raw)
 
     def sync(self) -> None:
-        """Force what was written to the disk, before progress says that it is there."""
+        """Flush to disk before the checkpoint is written."""
         if self.path is not None:
             with _naming(self.path):
                 os.fsync(self.stream.fileno())
 
     def close(self) -> None:
-        """Let go of a file."""
+        """Close the file."""
         if self.path is not None:
             with _naming(self.path):
                 self.stream.close()
@@ -84,7 +84,7 @@ class Output:
 
 @contextmanager
 def _naming(path: str | None) -> Iterator[None]:
-    """A full disk and the like become a sentence that names the file; a closed pipe stays what it is."""
+    """System errors become messages that name the file; a closed pipe is raised as it is."""
     try:
         yield
     except BrokenPipeError:
@@ -104,18 +104,18 @@ def _opened(path: str, kept: FollowedLines | None) -> IO[bytes]:
 
 def _lost(path: str | None, kept: FollowedLines, there: object) -> DataError:
     expected = f"the {kept.written} bytes that were written before must be there"
-    remedy = "bring the file back, or begin anew with another file for --keep"
+    remedy = "bring the file back, or begin anew with another file for --checkpoint"
     return DataError(sentence(path or "", expected, there, remedy))
 
 
 def _refuse_other_way(path: str | None, kept: FollowedLines) -> None:
-    """Output that began in a file goes on in it; what went to standard output goes on there."""
+    """Raise if a resumed output goes elsewhere than before."""
     if path is None and kept.output:
         expected, remedy = "the progress that was kept goes with a file", "name the file that it began with"
         raise DataError(sentence("-o", expected, "none", remedy))
     if path is not None and not kept.output:
         expected = "the progress that was kept goes with standard output"
-        remedy = "leave -o out (>> FILE adds to a file), or begin anew with another file for --keep"
+        remedy = "leave -o out (>> FILE adds to a file), or begin anew with another file for --checkpoint"
         raise DataError(sentence("-o", expected, path, remedy))
 
 

@@ -1,4 +1,4 @@
-"""Recognizers that decide for themselves, as `likely follow` needs them: a monitor of sensors, a tracker."""
+"""Fault monitors and trackers for `likely follow`: models with a decision rule of their own."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from likely.cli.following.follow_models import Subject
 
 
 class OfSensors(Subject):
-    """A `FaultMonitor`: how probable a fault is, whether it calls, and which sensor speaks most, with its bits."""
+    """A `FaultMonitor`: P(fault), the alarm, and the sensor with the largest contribution in bits."""
 
-    decides = "decides itself, by its costs or its stated rate; the column alarm says what"
+    decides = "has its own alarm rule, by costs or by a stated rate; see the column alarm"
 
     def __init__(self, plays: Any, names: list[str], known: list[str]) -> None:
         super().__init__(plays, dict.fromkeys(names, "real"))
         self.known = known
 
     def more(self, belief: Any) -> dict[str, Any]:
-        """P(fault), P(each known fault), the alarm, and who speaks most; nobody does where nothing is off."""
+        """P(fault), P(each known fault), the alarm, and the sensor with the largest contribution, if any."""
         bits = self.plays.contributions(belief)
         most = int(np.argmax(bits))
         each = self.plays.kinds(belief)[2:].tolist()
@@ -36,7 +36,7 @@ class OfSensors(Subject):
 class OfTracks(Subject):
     """A `Tracker`: whether there is a target, whether the track counts as found; its place follows as means."""
 
-    decides = "decides itself, by its settings confirm and lose; the column confirmed says what"
+    decides = "has its own rule, by its settings confirm and lose; see the column confirmed"
 
     def more(self, belief: Any) -> dict[str, Any]:
         """P(there is a target), and whether the track is confirmed."""

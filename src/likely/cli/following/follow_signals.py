@@ -1,4 +1,4 @@
-"""Whoever asks `likely follow` to end is heard between two lines, never within one."""
+"""Signals of `likely follow`: the process ends between two lines, never within one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CALLS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") 
 
 
 class Stops:
-    """Ctrl-C, a polite request (SIGTERM) and a closed terminal; a second call ends the process at once.
+    """Handler of SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
 
     As a second call ends it like a crash, it leaves what was kept last. What the system was told to ignore (`nohup`)
     stays ignored.
@@ -39,14 +39,14 @@ class Stops:
             self.leave()
 
     def leave(self) -> None:
-        """End, if anyone asked for it, with the code that shells expect: 128 and the number of the signal."""
+        """Exit, if a signal came, with the code that shells expect: 128 plus the number of the signal."""
         if self.called == signal.SIGINT:
             raise KeyboardInterrupt
         if self.called:
             raise SystemExit(128 + self.called)
 
     def listen(self, read: Callable[[], bytes]) -> bytes:
-        """Wait for what may never come; only here can one be called away."""
+        """Wait for input; only here may a signal interrupt."""
         self.waiting = True
         try:
             self.leave()  # a call of a moment ago

@@ -1,4 +1,4 @@
-"""How far to trust it: calibration, trade-offs between errors, and what refusing would buy."""
+"""Calibration, ROC and DET curves, risk-coverage curve."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ UNKNOWN = "The model was not evaluated."
 
 
 def calibration(study: Study) -> Markup:
-    """Whether 80 % sure means right in 80 %."""
+    """Reliability diagram and calibration scores."""
     e, title = study.evaluation, "Calibration"
     if e is None:
         return section("calibration", title, "", absent(UNKNOWN))
     r = e.calibration()
     picture = reliability(r.confidence, r.frequency, r.low, r.high, r.weight, np.linspace(0, 1, 11))
     caption = (
-        "Dots: how often the most probable class was the true one, with 95\u202f% intervals. Bars: how many rows had "
+        "Dots: observed frequency of the most probable class, with 95\u202f% intervals. Bars: number of rows with "
         "such a probability."
     )
     if priced(e):
-        caption += " Decisions under costs may differ from the most probable class: this shows the probabilities alone."
-    lead = "When it gives a class 80\u202f%, is that the true class in 80\u202f% of cases? On the dashed line it is."
+        caption += " With costs, decisions may differ from the most probable class: this shows the probabilities alone."
+    lead = (
+        "Reliability diagram: predicted probability against observed frequency. Perfect calibration is the dashed line."
+    )
     return section("calibration", title, lead, pair(figure(picture, caption), _scores(e)))
 
 
 def _scores(e: Evaluation) -> Markup:
-    """The numbers behind the picture, each with what it means."""
+    """Calibration scores with explanations."""
     r = e.calibration()
-    held = f"; {percent(e.impossible.value)} of true classes were held impossible" if e.impossible.value else ""
+    held = f"; {percent(e.impossible.value)} of true classes had probability zero" if e.impossible.value else ""
     lines = [
-        (with_note("Calibration error", "mean gap between probability and frequency"), percent(r.ece)),
-        (with_note("Largest gap", "of any bar"), percent(r.maximum)),
+        (with_note("Expected calibration error (ECE)", "mean gap between probability and frequency"), percent(r.ece)),
+        (with_note("Maximum calibration error", "largest gap of any bin"), percent(r.maximum)),
         (with_note("Log-loss", f"nats per row; 0 is perfect{held}"), number(e.log_loss.value)),
         (
             with_note("Brier score", "squared error of the probabilities; 0 is perfect, 2 the worst"),
@@ -72,27 +74,29 @@ def sentence_case(words: str) -> str:
 
 def trade_offs(study: Study) -> Markup:
     """Detections, false alarms and misses of each class."""
-    title = "Detections against false alarms"
+    title = "ROC and DET curves"
     e = study.evaluation
     curves = found_curves(e) if e is not None else {}
     if e is None or not curves:
         why = UNKNOWN if e is None else "A curve needs rows of a class and rows of another."
         return section("roc", title, "", absent(why))
     shown = chosen_curves(curves)
-    drawn = [Curve(worn(study, c, i), curve.false_alarm, curve.detection) for i, (c, curve) in enumerate(shown.items())]
+    drawn = [
+        Curve(marker_of(study, c, i), curve.false_alarm, curve.detection) for i, (c, curve) in enumerate(shown.items())
+    ]
     items = [(d.k, _curve_words(study, c, shown[c])) for d, c in zip(drawn, shown, strict=True)]
-    lead = "Where the threshold on a class’s probability is moved, its detections and its false alarms move together."
+    lead = "One curve per class against the rest, over all thresholds on its posterior probability."
     left = tag("p", f"Shown: the {len(shown)} of {len(curves)} classes with the smallest area.", class_="note")
     return section(
         "roc", title, lead, left if len(shown) < len(curves) else "", legend(items, line=True),
-        pair(figure(roc(drawn), "The nearer to the upper left corner, the better.", "ROC"),
-             figure(det(drawn), "Both kinds of error on normal-deviate axes: lower left is better; "
-                    "on the dashed line misses equal false alarms.", "DET")),
+        pair(figure(roc(drawn), "ROC: the nearer to the upper left corner, the better.", "ROC"),
+             figure(det(drawn), "DET, on normal-deviate axes: lower left is better; on the dashed line the "
+                    "miss rate equals the false-alarm rate.", "DET")),
     )  # fmt: skip
 
 
 def found_curves(e: Evaluation) -> dict[int, Roc]:
-    """A curve for each class that has one; of two classes the second, whose mirror is the first."""
+    """ROC curves of the classes; for two classes that of the second."""
     total = e.confusion.sum(axis=1)
     there = [c for c in range(len(e.classes)) if 0 < total[c] < total.sum()]
     if len(e.classes) == 2:
@@ -106,7 +110,7 @@ def chosen_curves(curves: dict[int, Roc]) -> dict[int, Roc]:
     return {c: curves[c] for c in sorted(worst)}
 
 
-def worn(study: Study, c: int, place: int) -> int:
+def marker_of(study: Study, c: int, place: int) -> int:
     """The mark of a curve: the class's own, or of many classes the next free one."""
     return marks(study)[c] if len(study.classes) <= FEW else place
 
@@ -118,18 +122,18 @@ def _curve_words(study: Study, c: int, curve: Roc) -> str:
 
 
 def coverage(study: Study) -> Markup:
-    """What refusing the doubtful rows would buy."""
-    title = "Risk against coverage"
+    """Risk-coverage curve."""
+    title = "Risk-coverage curve"
     e = study.evaluation
     if e is None:
         return section("coverage", title, "", absent(UNKNOWN))
     curve = e.risk_coverage()
-    what = "errors among decided rows" if counts_errors(e) else "cost of a decided row"
+    what = "error among accepted rows" if counts_errors(e) else "mean cost of accepted rows"
     point, words = operating_point(e)
     picture = risk_coverage(
         curve.coverage, curve.risk, point, what, words, whole_percent if counts_errors(e) else number
     )
-    lead = "If the most doubtful rows were refused, how much better would the rest be?"
+    lead = "Selective classification: risk of the accepted rows if the least confident rows are rejected."
     return section("coverage", title, lead, pair(figure(picture, _coverage_words(e)), _steps(e, what)))
 
 
@@ -140,12 +144,12 @@ def _steps(e: Evaluation, what: str) -> Markup:
     risks = [percent(at.risk) for _, at in reached] if counts_errors(e) else column([at.risk for _, at in reached])
     lines = ([whole_percent(share), risk] for (share, _), risk in zip(reached, risks, strict=True))
     return tag(
-        "div", table(["Rows decided, surest first", f"#{what.capitalize()}"], lines, label="Risk at some shares")
+        "div", table(["Coverage, most confident rows first", f"#{what.capitalize()}"], lines, label="Risk by coverage")
     )
 
 
 def counts_errors(e: Evaluation) -> bool:
-    """Whether the cost of a decision is 1 where it is wrong: then risk is an error rate, and told in per cent."""
+    """Whether costs are 0/1: then risk is an error rate, shown in percent."""
     return e.cost is None
 
 
@@ -155,14 +159,14 @@ def risk_words(e: Evaluation, risk: float) -> str:
 
 
 def operating_point(e: Evaluation) -> tuple[tuple[float, float], str]:
-    """Where the model stands now: its share of decided rows, their mean cost, and words for it."""
+    """Operating point of the model: coverage, risk, and a label."""
     taken = ~e.rejected
     w = np.ones(len(e)) if e.weight is None else e.weight
     share = float(w[taken].sum() / w.sum())
     if not share:
-        return (0.0, 0.0), "nothing is decided"
+        return (0.0, 0.0), "every row is rejected"
     risk = e.costs.risk(e.decided[taken], e.truth[taken], w[taken])
-    return (share, risk), f"now: {percent(share)} decided, {risk_words(e, risk)}"
+    return (share, risk), f"now: {percent(share)} accepted, {risk_words(e, risk)}"
 
 
 def _coverage_words(e: Evaluation) -> Markup:
@@ -170,14 +174,14 @@ def _coverage_words(e: Evaluation) -> Markup:
     half = curve.risk[-1] / 2
     reach = curve.reaching(half)
     words = [
-        f"Of all rows {percent(curve.risk[-1])} would be decided wrongly."
+        f"Of all rows {percent(curve.risk[-1])} would be misclassified."
         if counts_errors(e)
         else f"Deciding every row costs {number(curve.risk[-1])} each."
     ]
     if curve.risk[-1] > 0 and not reach.coverage:
-        words.append("No share of the surest rows comes down to half of that.")
+        words.append("No coverage halves this.")
     elif curve.risk[-1] > 0:
-        words.append(f"Half of that is reached when {percent(reach.coverage)} of rows are decided.")
+        words.append(f"Half of that is reached at a coverage of {percent(reach.coverage)}.")
     if may_refuse(e):
-        words.append("The dot is where the costs that were given put it.")
+        words.append("The dot is the rule with the given costs.")
     return join(words, " ")

@@ -1,4 +1,4 @@
-"""The clusters: how many, how large, what makes each different, where they lie, and which rows are in doubt."""
+"""Sections of the cluster report: number, sizes, profiles, map and uncertain rows."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def _answer(c: ClusterStudy) -> Markup:
     number, _, rest = c.why.partition(": ")
     first = join([tag("strong", number[0].upper() + number[1:]), f": {rest}."])
     if k == 1:
-        return join([first, " The rows form no groups that these columns can tell apart."])
-    return join([first, f" A row's cluster is {percent(c.mean_certainty)} probable on average."])
+        return join([first, " These columns do not separate groups of rows."])
+    return join([first, f" The most probable cluster of a row has probability {percent(c.mean_certainty)} on average."])
 
 
 def _figures(c: ClusterStudy) -> Iterator[Markup]:
     share = np.asarray(c.sizes) / max(float(np.sum(c.sizes)), 1e-300)
-    yield _figure("clusters", str(len(c.sizes)), "parts of a mixture")
+    yield _figure("clusters", str(len(c.sizes)), "mixture components")
     yield _figure("largest", percent(float(share.max())), rows(float(np.max(c.sizes))))
     yield _figure("smallest", percent(float(share.min())), rows(float(np.min(c.sizes))))
-    yield _figure("certainty", percent(c.mean_certainty), "mean probability of the own cluster")
-    yield _figure("uncertain rows", percent(c.unsure), "own cluster below 80\u202f%")
+    yield _figure("certainty", percent(c.mean_certainty), "mean probability of the most probable cluster")
+    yield _figure("uncertain rows", percent(c.unsure), "most probable cluster below 80\u202f%")
 
 
 # ---------------------------------------------------------------------------- profiles
@@ -60,12 +60,12 @@ def _figures(c: ClusterStudy) -> Iterator[Markup]:
 def profiles(c: ClusterStudy) -> Markup:
     """A line of words for each cluster, and the heat table."""
     lead = (
-        "Means and shares of each cluster beside those of all rows. Blue is above all rows, orange below; the "
-        f"stronger, the more spreads lie between, up to {FULL_COLOR:g}."
+        "Means and proportions per cluster beside those of all rows. Blue is above all rows, orange below; the "
+        f"color saturates at {FULL_COLOR:g} standard deviations."
     )
     if not c.traits:
-        return section("profiles", "What makes them different", "", absent("No column is described here."))
-    return section("profiles", "What makes them different", lead, _stories(c), heat(c))
+        return section("profiles", "Cluster profiles", "", absent("No column is described here."))
+    return section("profiles", "Cluster profiles", lead, _stories(c), heat(c))
 
 
 def _stories(c: ClusterStudy) -> Markup:
@@ -74,7 +74,9 @@ def _stories(c: ClusterStudy) -> Markup:
         [_name(c, k), count(float(n)), percent(float(n) / total), ", ".join(words) or "close to the mean of all rows"]
         for k, (n, words) in enumerate(zip(c.sizes, c.stories, strict=True))
     )
-    return table(["Cluster", "#Rows", "#Share", "What makes it different"], lines, label="Clusters", class_="mid board")
+    return table(
+        ["Cluster", "#Rows", "#Share", "Differences from all rows"], lines, label="Clusters", class_="mid board"
+    )
 
 
 def _name(c: ClusterStudy, k: int) -> Markup:
@@ -84,8 +86,8 @@ def _name(c: ClusterStudy, k: int) -> Markup:
 def heat(c: ClusterStudy) -> Markup:
     """Traits by clusters, the most telling first."""
     shown, k = c.traits[:MOST_TRAITS], min(len(c.sizes), MOST_CLUSTERS)
-    worn = marks(c.study) if len(c.sizes) <= FEW else [OTHER] * k
-    heads = [*(name(worn[i], str(i + 1)) for i in range(k)), "all rows"]
+    markers = marks(c.study) if len(c.sizes) <= FEW else [OTHER] * k
+    heads = [*(name(markers[i], str(i + 1)) for i in range(k)), "all rows"]
     line = tag("tr", tag("th", "Column, by cluster", scope="col"), *(tag("th", h, scope="col") for h in heads))
     left = (
         [f"{len(c.traits) - len(shown)} further lines differ less and are not shown."]
@@ -118,12 +120,12 @@ def _cell(words: str, apart: float) -> Markup:
 
 def cluster_map(c: ClusterStudy) -> Markup:
     """The clusters in the plane in which they lie furthest apart."""
-    title, p = "Where they lie", c.study.plane
+    title, p = "Map of the clusters", c.study.plane
     if p is None or not len(p.points):
-        return section("map", title, "", absent("There is no map: it takes two clusters and two columns of numbers."))
+        return section("map", title, "", absent("No map: it needs two clusters and two numeric columns."))
     lead = (
-        "The two directions in which the clusters lie furthest apart, seen against their spread. Symbols are rows, "
-        "the ground is the cluster that a row there would get; rings mark rows whose cluster is less than 80\u202f% "
+        "The two linear discriminant directions of the clusters. Symbols are rows, "
+        "the background is the most probable cluster; rings mark rows whose cluster is less than 80\u202f% "
         "probable."
     )
     names = c.study.classes if len(c.study.classes) <= FEW else ()
@@ -138,17 +140,19 @@ def cluster_map(c: ClusterStudy) -> Markup:
 
 def certainty(c: ClusterStudy) -> Markup:
     """How sure the assignment is, and the rows that lie between clusters."""
-    title = "How sure it is"
+    title = "Certainty of the assignment"
     if len(c.sizes) == 1:
-        return section("certainty", title, "", absent("There is one cluster, and every row is in it."))
-    known = f"Every row has a probability of each cluster; in {percent(c.unsure)} of rows none reaches 80\u202f%."
-    lead = f"{known} Those most in doubt are listed." if c.doubts else known
+        return section("certainty", title, "", absent("There is one cluster."))
+    known = (
+        f"Every row has a posterior probability of each cluster; in {percent(c.unsure)} of rows none reaches 80\u202f%."
+    )
+    lead = f"{known} The most uncertain rows are listed." if c.doubts else known
     picture = figure(certainty_bars(c.certainty, c.weight, 1 / len(c.sizes)), class_="narrow")
     if not c.doubts:
-        return section("certainty", title, lead, picture, tag("p", "No row is in doubt.", class_="note"))
+        return section("certainty", title, lead, picture, tag("p", "No row is uncertain.", class_="note"))
     head = ["Row", "Cluster", "#Probability", "Next", "#Probability ", "Cells"]
     lines = (_doubt(c, d) for d in c.doubts)
-    return section("certainty", title, lead, picture, table(head, lines, label="Rows in doubt"))
+    return section("certainty", title, lead, picture, table(head, lines, label="Uncertain rows"))
 
 
 def _doubt(c: ClusterStudy, d: Doubt) -> list[object]:
@@ -161,27 +165,25 @@ def _doubt(c: ClusterStudy, d: Doubt) -> list[object]:
 
 def numbers(c: ClusterStudy) -> Markup:
     """The number of clusters, seen in three ways."""
-    title, choice = "How many clusters", c.choice
+    title, choice = "Number of clusters", c.choice
     if choice is None:
         return section("numbers", title, "", absent("The number of clusters was given, not chosen."))
     held = choice.best.get("held-out")
     words = {
-        "bic": "the lowest BIC", "held-out": "the likelihood of rows not learned from",
-        "prior": "what a sparse prior left",
+        "bic": "the lowest BIC", "held-out": "the held-out likelihood",
+        "prior": "a sparse prior",
     }[choice.by]  # fmt: skip
-    lead = f"Three ways of looking at one question; {words} decided. Where they disagree, it has no sharp answer."
+    lead = f"Three criteria; the number was chosen by {words}. Where they disagree, the number is not clear-cut."
     above = np.asarray(choice.bic, dtype=np.float64)
     pictures = [
-        figure(number_curve(choice.numbers, above - np.nanmin(above), choice.best["bic"], "BIC above its least"),
-               "Lower is better: likelihood, less a price for each parameter.", "BIC"),
+        figure(number_curve(choice.numbers, above - np.nanmin(above), choice.best["bic"], "BIC above its minimum"),
+               "Lower is better: −2 log-likelihood plus a penalty per parameter.", "BIC"),
     ]  # fmt: skip
     if held is not None and np.isfinite(np.asarray(choice.held_out, dtype=np.float64)).any():
         picture = number_curve(choice.numbers, choice.held_out, held, "nats per row", errors=choice.held_out_error,
                                left=choice.left_by_prior)  # fmt: skip
-        note = (
-            "Higher is better. Lines: one standard error of the difference to the best. The fewest within it are taken."
-        )
-        pictures.append(figure(picture, note, "Rows not learned from"))
+        note = "Higher is better. Lines: one standard error of the difference to the best. The smallest within it wins."
+        pictures.append(figure(picture, note, "Held-out log-likelihood"))
     return section("numbers", title, lead, pair(*pictures))
 
 
@@ -193,15 +195,17 @@ def learning(c: ClusterStudy) -> Markup:
         best = max(s.objective for s in c.starts)
         lines = (
             [str(i + 1), number(s.objective, 7), number(round(best - s.objective, 9), 2), count(s.iterations),
-             "settled" if s.converged else "still moving"]
+             "settled" if s.converged else "not converged"]
             for i, s in enumerate(c.starts)
         )  # fmt: skip
-        head = ["Start", "#Objective, nats per row", "#Below the best", "#Steps", "How it ended"]
+        head = ["Start", "#Objective, nats per row", "#Below the best", "#Steps", "Status"]
         parts += [tag("h3", "Starts"), table(head, lines, label="Starts", class_="tight")]
         if c.agreement is not None:
-            words = "1 means that all starts found the same clusters, 0 that they agree no better than by chance."
-            parts.append(tag("p", f"Agreement of the partitions: {c.agreement:.2f}. {words}", class_="note"))
-    return section("learning", "How it was learned", lead, *parts)
+            words = "1 means that all initializations found the same clusters, 0 agreement by chance."
+            parts.append(
+                tag("p", f"Adjusted Rand index between initializations: {c.agreement:.2f}. {words}", class_="note")
+            )
+    return section("learning", "Convergence of EM", lead, *parts)
 
 
 def cluster_data(c: ClusterStudy) -> Markup:

@@ -1,4 +1,4 @@
-"""Confusion with costs: which mistakes were made, and what they cost."""
+"""Confusion matrix with costs."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation
 
 MOST_PAIRS = 10
-LEAD = "Rows are true classes, columns what was decided: how many, which share of the true class, and what they cost."
+LEAD = "Rows are true classes, columns decisions: counts, fraction of the true class, and cost."
 
 
 def confusion(study: Study) -> Markup:
-    """The heat table, the dearest mistakes, and the table of costs that was given."""
+    """The heat table, the costliest errors, and the table of costs that was given."""
     e = study.evaluation
     if e is None:
-        return section("confusion", "Confusion, with costs", "", absent("The model was not evaluated."))
+        return section("confusion", "Confusion matrix and costs", "", absent("The model was not evaluated."))
     parts = [heat(study, e), _pairs(study, e), _costs(study, e)]
-    return section("confusion", "Confusion, with costs", LEAD, *parts)
+    return section("confusion", "Confusion matrix and costs", LEAD, *parts)
 
 
 def heat(study: Study, e: Evaluation) -> Markup:
-    """True classes by decisions; of many classes those whose mistakes cost most."""
+    """Confusion matrix; if there are many classes, those whose errors cost most."""
     rows, columns = shown_classes(e)
     cut = len(rows) < len(e.classes)
     heads = [*(clipped(e.actions[a], 30) for a in columns), *(["other classes"] if cut else []), "cost"]
     head = tag("tr", tag("th", "True class", scope="col"), *(tag("th", h, scope="col") for h in heads))
     body = (_heat_row(study, e, c, columns, cut) for c in rows)
-    caption = _cut_words(len(rows), len(e.classes)) if cut else f"Cost in all: {number(e.confusion_cost.sum(), 4)}."
+    caption = _cut_words(len(rows), len(e.classes)) if cut else f"Total cost: {number(e.confusion_cost.sum(), 4)}."
     drawn = tag(
         "table",
         tag("caption", caption),
@@ -47,11 +47,11 @@ def heat(study: Study, e: Evaluation) -> Markup:
         tag("tbody", *body),
         class_="heat many" if len(columns) > 7 else "heat",
     )
-    return scrolling(drawn, "Confusion table")
+    return scrolling(drawn, "Confusion matrix")
 
 
 def shown_classes(e: Evaluation) -> tuple[list[int], list[int]]:
-    """Rows and columns of the heat table: all, or the classes that were dearest as truth or as answer."""
+    """Rows and columns of the confusion matrix: all, or the classes with the costliest errors."""
     c = len(e.classes)
     if c <= FEW:
         return list(range(c)), list(range(len(e.actions)))
@@ -69,7 +69,7 @@ def off_diagonal(table: Array) -> Array:
 
 
 def _cut_words(shown: int, total: int) -> str:
-    return f"The {shown} of {total} classes whose mistakes cost most; the others are added up in one column."
+    return f"The {shown} of {total} classes whose errors cost most; the others are summed in one column."
 
 
 def _heat_row(study: Study, e: Evaluation, c: int, columns: Sequence[int], cut: bool) -> Markup:
@@ -89,7 +89,7 @@ def _named(study: Study, c: int) -> Markup:
 
 
 def priced(e: Evaluation) -> bool:
-    """Whether costs were given; otherwise a mistake costs 1, and its cost says no more than its count."""
+    """Whether costs were given; otherwise every error costs 1."""
     return e.cost is not None or e.reject_cost is not None
 
 
@@ -112,11 +112,11 @@ def _cell(rows: float, cost: float, total: float, kind: str) -> Markup:
 
 
 def _pairs(study: Study, e: Evaluation) -> Markup | str:
-    """The dearest single mistakes, where the table is too large to find them in."""
-    ranked = list(dearest(e))[:MOST_PAIRS]
+    """The costliest errors, if the matrix is large."""
+    ranked = list(costliest_errors(e))[:MOST_PAIRS]
     if len(e.classes) <= 4 or not ranked:
         return ""
-    head = ["True class", "Decided", "#Rows", "#Share of the class", "#Cost"]
+    head = ["True class", "Decided", "#Rows", "#Fraction of the class", "#Cost"]
     sums = e.confusion.sum(axis=1)
     lines = (
         [
@@ -128,11 +128,11 @@ def _pairs(study: Study, e: Evaluation) -> Markup | str:
         ]
         for c, a in ranked
     )
-    return join([tag("h3", f"The {len(ranked)} dearest mistakes"), table(head, lines, label="Dearest mistakes")])
+    return join([tag("h3", f"The {len(ranked)} costliest errors"), table(head, lines, label="Costliest errors")])
 
 
-def dearest(e: Evaluation) -> Iterator[tuple[int, int]]:
-    """Pairs (true class, decision) that cost something, dearest first, the more frequent first among equals."""
+def costliest_errors(e: Evaluation) -> Iterator[tuple[int, int]]:
+    """Pairs (true class, decision) of positive cost, costliest first, then by frequency."""
     cost, rows = off_diagonal(e.confusion_cost), off_diagonal(e.confusion)
     order = np.lexsort((-rows.ravel(), -cost.ravel()))
     for at in order[: (cost > 0).sum()].tolist():
@@ -145,5 +145,5 @@ def _costs(study: Study, e: Evaluation) -> Markup | str:
         return ""
     head = ["Decision", *(f"#{clipped(c, 30)}" for c in study.classes)]
     lines = ([clipped(a, 40), *(number(v) for v in row)] for a, row in zip(e.actions, e.costs.table, strict=True))
-    title = tag("h3", "What each decision costs, by the true class")
-    return join([title, table(head, lines, label="Table of costs", class_="tight")])
+    title = tag("h3", "Cost matrix: decisions by true classes")
+    return join([title, table(head, lines, label="Cost matrix", class_="tight")])

@@ -1,4 +1,4 @@
-"""The data: what each column is, what is missing, and how the classes differ in it."""
+"""Sections on the data: columns, missing values, histograms per class."""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ def data(study: Study, lead: str = "", each: str = "class") -> Markup:
     if not shown:
         return section("data", "The data", lead, absent("No column is described here."))
     left = len(study.columns) - len(shown)
-    more = tag("p", f"{left} further columns are not shown; these weigh most.", class_="note") if left else ""
-    head = ["Column", "Kind", "#Missing", "#Distinct", "Values", f"Spread in each {each}"]
+    more = (
+        tag("p", f"{left} further columns are not shown; these are the most important.", class_="note") if left else ""
+    )
+    head = ["Column", "Kind", "#Missing", "#Distinct", "Values", f"Histogram per {each}"]
     lines = ([*_facts(column, study), _spread(column, study)] for column in shown)
     return section(
         "data",
@@ -78,11 +80,11 @@ def _spread(column: ColumnFacts, study: Study) -> object:
     if column.counts is None or not np.size(column.counts):
         return "–"
     counts = np.asarray(column.counts, dtype=np.float64)
-    shown, worn = ridge_rows(study)
+    shown, markers = ridge_rows(study)
     table = counts[shown] if shown else counts.sum(axis=0, keepdims=True)
     note = f"first {MOST_BINS} of {counts.shape[1]} levels" if column.levels and counts.shape[1] > MOST_BINS else ""
     return with_note(
-        ridges(coarse(table, bool(column.levels)), worn, _label(column), apart=bool(column.levels)),
+        ridges(coarse(table, bool(column.levels)), markers, _label(column), apart=bool(column.levels)),
         note or _ends(column),
     )
 
@@ -109,7 +111,7 @@ def _label(column: ColumnFacts) -> str:
 
 
 def _ends(column: ColumnFacts) -> str:
-    """What the left and right ends of a histogram stand for."""
+    """Labels of the left and right ends of a histogram."""
     if column.levels:
         return (
             clipped(listed([clipped(level, 14) for level in column.levels[:4]]), 50) if len(column.levels) <= 4 else ""
@@ -120,7 +122,7 @@ def _ends(column: ColumnFacts) -> str:
 def _class_legend(study: Study, each: str = "class") -> Markup:
     several = f"{each}{'es' if each.endswith('s') else 's'}"
     if len(study.classes) > FEW:
-        words = f"{len(study.classes)} {several} are too many to draw apart here: the histograms are of all rows."
+        words = f"{len(study.classes)} {several} are too many to plot separately: the histograms are of all rows."
         return tag("p", words, class_="note")
     n = sizes(study)
     known = n.sum() > 0
@@ -135,18 +137,20 @@ def aside(study: Study) -> Markup:
     content: list[object] = []
     if study.set_aside:
         pairs = ([clipped(name, 60), clipped(reason, 200)] for name, reason in study.set_aside[:MOST_WORDS])
-        content.append(table(["Column", "Why it was set aside"], pairs, label="Columns set aside"))
+        content.append(table(["Column", "Reason"], pairs, label="Excluded columns"))
         content.append(_left_out(len(study.set_aside)))
     else:
-        content.append(tag("p", "No column was set aside."))
+        content.append(tag("p", "No column was excluded."))
     content.append(tag("h3", "Hazards"))
     content.append(_hazards(study.hazards))
-    return section("aside", "Set aside, and hazards", "What the model did not use, and what deserves a look.", *content)
+    return section(
+        "aside", "Excluded columns and cautions", "Columns that the model does not use, and warnings.", *content
+    )
 
 
 def _hazards(hazards: Sequence[str]) -> Markup:
     if not hazards:
-        return tag("p", "None was met.")
+        return tag("p", "None.")
     shown = tag("ul", *(tag("li", clipped(words, 600)) for words in hazards[:MOST_WORDS]), class_="hazards")
     return join([shown, _left_out(len(hazards))])
 

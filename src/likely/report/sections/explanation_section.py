@@ -1,4 +1,4 @@
-"""Why it decides as it does: a map, the columns that matter, and the rows where it went wrong."""
+"""Decision map, permutation importance and largest errors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ CLOSEST = 5
 
 def plane(study: Study) -> Markup:
     """The classes in the plane that separates them best."""
-    title, p = "A map of the decisions", study.plane
+    title, p = "Map of the decisions", study.plane
     if p is None or not len(p.points):
-        why = study.no_plane or "There is no plane to draw: it takes two classes and two directions."
+        why = study.no_plane or "No plane to draw: it needs two classes and two directions."
         return section("plane", title, "", absent(why))
-    known = f"{count(p.columns)} columns of numbers" if p.columns else "columns"
+    known = f"{count(p.columns)} numeric columns" if p.columns else "columns"
     lead = (
-        f"The two directions, among the {known}, in which the class means lie furthest apart. Colors and symbols are "
-        "true classes; the ground shows what is decided there."
+        f"The two directions, among the {known}, that separate the class means best (linear discriminants). "
+        "Colors and symbols are true classes; the background shows the decision."
     )
     names = study.classes if len(study.classes) <= FEW else ()
     picture = plane_map(p.points, p.truth, p.decided, marks(study), xs=p.xs, ys=p.ys, region=p.region,
@@ -45,42 +45,44 @@ def _plane_words(p: Plane) -> Markup:
     if p.share is not None and p.share[1] > 0:
         words.append(f"The axes carry {percent(p.share[0])} and {percent(p.share[1])} of the separation.")
     elif p.share is not None:
-        words.append("Two means differ along one direction, the first axis; the second is that of most spread.")
+        words.append(
+            "Two means differ along the first axis only; the second is the direction of largest remaining variance."
+        )
     if p.region is not None and (np.asarray(p.region) < 0).any():
-        words.append("Hatched: refused.")
+        words.append("Hatched: rejected.")
     return join(words, " ")
 
 
 def drivers(study: Study) -> Markup:
-    """Columns by what it costs to lose them."""
-    title = "What drives the decisions"
+    """Permutation importance of the columns."""
+    title = "Feature importance"
     if not any(np.isfinite(d.increase) for d in study.importance):
-        return section("drivers", title, "", absent("The weight of the columns was not measured."))
+        return section("drivers", title, "", absent("Feature importance was not computed."))
     ranked = sorted((d for d in study.importance if np.isfinite(d.increase)), key=lambda d: -d.increase)
     shown = ranked[:MOST_DRIVERS]
     picture = bars([d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], "added cost per row")
     left = len(ranked) - len(shown)
-    caption = "Lines are two standard errors; a bar whose line reaches zero may be chance." + (
-        f" {left} columns with less weight are not shown." if left else ""
+    caption = "Lines are two standard errors; a bar whose line reaches zero may be due to chance." + (
+        f" {left} less important columns are not shown." if left else ""
     )
-    lead = "Each column in turn is shuffled among the rows: the more the decisions then cost, the more they lean on it."
+    lead = "Permutation importance: increase of the mean cost when the values of a column are shuffled among the rows."
     return section("drivers", title, lead, figure(picture, caption, class_="narrow"))
 
 
 def worst(study: Study) -> Markup:
     """The rows on which the model was most wrong: typing errors, odd cases, or wrong labels."""
-    title, head = "Worst cases", ["Row", "True class", "Decided", "#Probability of the truth", "Cells"]
+    title, head = "Largest errors", ["Row", "True class", "Decided", "#Probability of the true class", "Cells"]
     if not study.worst:
         return section("worst", title, "", absent("No single rows are listed."))
     wrong = [case for case in study.worst if case.truth != case.decided or case.posterior < 0.5]
     lead = (
-        "Rows whose true class was held least probable. Look here first for wrong labels and slips of the pen."
+        "Rows whose true class had the lowest predicted probability: candidates for wrong labels and data errors."
         if wrong
-        else "No row was decided wrongly; in these the true class was held least probable."
+        else "No row was misclassified; in these the true class had the lowest predicted probability."
     )
     shown = wrong[:MOST_CASES] or study.worst[:CLOSEST]
     lines = (_case(case, study) for case in shown)
-    return section("worst", title, lead, table(head, lines, label="Worst cases"))
+    return section("worst", title, lead, table(head, lines, label="Largest errors"))
 
 
 def _case(case: Case, study: Study) -> list[object]:

@@ -1,4 +1,4 @@
-"""The leaderboard: who took part, what each would cost, and why the winner won."""
+"""Leaderboard: cross-validated cost, error and log-loss per model, and paired differences to the best."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from likely.report.number_format import clipped, column, number, percent, percen
 from likely.report.page_blocks import absent, section, table, with_note
 from likely.report.study import Contender, Study
 
-LEAD = "Models from simple to rich, each measured on rows that it had not seen."
-BEST = {"cost": "the cheapest", "log-loss": "the least log-loss", "error": "the least error"}
+LEAD = "Models from simple to complex, evaluated on held-out rows."
+BEST = {"cost": "the lowest cost", "log-loss": "the lowest log-loss", "error": "the lowest error"}
 
 
 def leaderboard(study: Study) -> Markup:
@@ -36,7 +36,7 @@ def _legend(study: Study, best: str) -> Markup:
     if any(c.ties for c in study.leaderboard):
         words.append("Shaded: the difference is within it, so the model is tied with the best.")
     if study.choose_by != "log-loss" and any("log-loss" in c.ties for c in study.leaderboard):
-        words.append("“Tied” at a log-loss: within one standard error of the least among the shaded models.")
+        words.append("“Tied” at a log-loss: within one standard error of the lowest among the shaded models.")
     words.append("In brackets below an error: its 95\u202f% interval.")
     return tag("p", join(words, " "), class_="note")
 

@@ -1,4 +1,4 @@
-"""The verdict: what the model does, how well, and beside what, before anything else."""
+"""Summary of the report: cost and accuracy of the model, beside trivial rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation
 
 
-AGAINST = "where a mistake is dear, the cheaper decision is often not for the most probable class"
+AGAINST = "with unequal costs, the decision of least expected cost is often not the most probable class"
 
 
 def verdict(study: Study) -> Markup:
@@ -29,7 +29,7 @@ def verdict(study: Study) -> Markup:
 
 
 def origin(study: Study) -> str:
-    """Where the data came from, and how large they are."""
+    """Source and size of the data."""
     files = clipped(listed([str(s) for s in study.source]), 200)
     target = f"target: {clipped(study.target, 60)}"
     classes = f"{len(study.classes)} class{'' if len(study.classes) == 1 else 'es'}"
@@ -38,15 +38,15 @@ def origin(study: Study) -> str:
 
 
 def sentences(study: Study, e: Evaluation) -> Markup:
-    """The verdict in plain words: where costs were given, what it costs; else how often it is right."""
+    """Summary sentences: the cost if costs were given, else the accuracy."""
     name = study.winner.name if study.winner else "The model"
-    how = f", measured by {study.cv} on rows it had not seen" if study.cv else ""
+    how = f", measured by {study.cv} on held-out rows" if study.cv else ""
     if e.cost is None:
-        first = join([tag("strong", name), f" decides {_right_words(e)}{how}."])
+        first = join([tag("strong", name), f" classifies {_right_words(e)}{how}."])
         return join([first, *_cost_words(e), *_refusal_words(e)], " ")
     first = join([tag("strong", name), f" costs {number(e.decision_cost.value)} per row; {_saved_words(e)}."])
     error = f"The cost has a standard error of {number(spread(e), 2)}{how}."
-    right = [f"It decides {_right_words(e)}."] if e.costs.decides_classes else []
+    right = [f"It classifies {_right_words(e)}."] if e.costs.decides_classes else []
     return join([first, error, *right, *_refusal_words(e)], " ")
 
 
@@ -64,19 +64,19 @@ def _whole_percent(share: float) -> str:
 
 
 def best_single(e: Evaluation) -> tuple[int, float]:
-    """The action that would cost least if it were always taken, and what it would cost per row."""
+    """The best constant decision, and its cost per row."""
     cost = e.costs.expected_of((e.confusion.sum(axis=1) / e.confusion.sum())[None])[0]
     return int(np.argmin(cost)), float(cost.min())
 
 
 def _right_words(e: Evaluation) -> str:
-    """Right, wrong and handed on, which together are all rows; an interval where nothing is handed on."""
+    """Right, wrong and passed on, which together are all rows; an interval where nothing is passed on."""
     if not may_refuse(e) or e.unclassified.value == 0:
-        return f"{percent(1 - e.error.value)} of rows rightly ({_interval(1 - e.error.high, 1 - e.error.low)})"
+        return f"{percent(1 - e.error.value)} of rows correctly ({_interval(1 - e.error.high, 1 - e.error.low)})"
     kept = 1 - e.unclassified.value
     wrong = 0.0 if e.error_of_accepted is None else kept * e.error_of_accepted.value
-    what = "refuses" if only_refuses(e) else "hands on"
-    return f"{percent(kept - wrong)} of rows rightly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
+    what = "rejects" if only_refuses(e) else "passes on"
+    return f"{percent(kept - wrong)} of rows correctly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
 
 
 def _interval(low: float, high: float) -> str:
@@ -94,13 +94,13 @@ def _refusal_words(e: Evaluation) -> Iterator[str]:
         return
     kept = e.error_of_accepted
     if kept is None:
-        yield "It decides no class at all: every row goes to another action or is refused."
+        yield "It assigns no class: every row gets another action or is rejected."
     elif e.unclassified.value == 0:
-        yield "It never had to refuse."
+        yield "It rejected no row."
     else:
-        forced = f"if it had to decide every row, {percent(1 - e.error.value)} would be right"
+        forced = f"without rejection, {percent(1 - e.error.value)} of all rows would be right"
         span = _interval(1 - e.error.high, 1 - e.error.low)
-        yield f"Of the rows that it decides {percent(1 - kept.value)} are right; {forced} ({span})."
+        yield f"Of the accepted rows {percent(1 - kept.value)} are right; {forced} ({span})."
 
 
 def may_refuse(e: Evaluation) -> bool:
@@ -109,7 +109,7 @@ def may_refuse(e: Evaluation) -> bool:
 
 
 def only_refuses(e: Evaluation) -> bool:
-    """Whether refusing is the one action beside the classes."""
+    """Whether rejecting is the only action beside the classes."""
     return e.reject_cost is not None and len(e.costs.actions) == 1
 
 
@@ -117,28 +117,28 @@ def baseline(e: Evaluation) -> str:
     """What one would reach without looking at the columns, and what costs do to the share of right decisions."""
     if not e.costs.decides_classes:
         action, least = best_single(e)
-        single = f"the cheapest single action, “{_called(e, action)}”, would cost {number(least)} per row"
-        return f"Without looking at any column, {single}."
+        single = f"the cheapest constant decision, “{_called(e, action)}”, would cost {number(least)} per row"
+        return f"Without any column, {single}."
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     often = int(np.argmax(share))
     always = f"always answering “{_called(e, often)}” would be right in {percent(share[often])}"
-    words = f"Without looking at any column, {always}"
+    words = f"Without any column, {always}"
     if e.cost is None and not may_refuse(e):
         return words + "."
     (cheapest, least), cost = best_single(e), float(e.costs.expected_of(share[None])[0, often])
-    if e.cost is not None:  # the cheapest single answer stands in the first sentence
+    if e.cost is not None:  # the cheapest constant decision stands in the first sentence
         told = f"{words}{'' if cheapest == often else f', and cost {number(cost)} per row'}."
         against = e.error.value > 1 - share[often] and e.decision_cost.value < cost
-        return f"{told} That is more often right, and dearer: {AGAINST}." if against else told
+        return f"{told} That is more often right, but costs more: {AGAINST}." if against else told
     if cheapest == often:
         return f"{words}, at a cost of {number(cost)} per row."
-    return f"{words}; the cheapest single answer, “{_called(e, cheapest)}”, would cost {number(least)} per row."
+    return f"{words}; the cheapest constant decision, “{_called(e, cheapest)}”, would cost {number(least)} per row."
 
 
 def _always(e: Evaluation, action: int) -> str:
     """The same action for every row, in words."""
     if e.reject_cost is not None and action == len(e.costs.table) - 1:
-        return "always refusing"
+        return "always rejecting"
     verb = "answering" if action < len(e.classes) else "choosing"
     return f"always {verb} “{_called(e, action)}”"
 
@@ -154,17 +154,17 @@ def figures(e: Evaluation) -> Iterator[Markup]:
         yield _cost_figure(e, f"{_always(e, action)}: {number(cost)}")
     right = _interval(1 - e.error.high, 1 - e.error.low)
     if e.costs.decides_classes:
-        yield _figure("right decisions", percent(1 - e.error.value), right)
+        yield _figure("accuracy", percent(1 - e.error.value), right)
     if e.cost is None and may_refuse(e):
         yield _cost_figure(e)
     if may_refuse(e) and e.costs.decides_classes:
         yield _figure(
-            "refused" if only_refuses(e) else "handed on",
+            "rejected" if only_refuses(e) else "passed on",
             percent(e.unclassified.value),
             _interval(e.unclassified.low, e.unclassified.high),
         )
     yield _figure("log-loss", number(e.log_loss.value), "nats per row")
-    yield _figure("calibration error", percent(e.calibration().ece), "mean gap of probability and frequency")
+    yield _figure("calibration error", percent(e.calibration().ece), "mean gap between probability and frequency (ECE)")
 
 
 def _cost_figure(e: Evaluation, beside: str = "") -> Markup:
