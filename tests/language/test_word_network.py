@@ -392,7 +392,12 @@ WORD = left_to_right(0.0)
         ([WORD], ["a"], {"pause": 1.0}, "pause"),
         ([HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], 1.0))], ["a"], {}, "come to an end"),
         ([with_null_states()], ["a"], {}, "at least one frame"),
-        ([WORD], ["a"], {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), final=[0.5])}, "same number of columns"),
+        (
+            [WORD],
+            ["a"],
+            {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), final=[0.5])},
+            "same number of columns",
+        ),
     ],
 )
 def test_networks_that_cannot_be(words, names, options, match):
