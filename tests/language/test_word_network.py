@@ -429,3 +429,8 @@ def test_loops_are_compiled_once(rng):
     network().k_best([0.0, 1.0], 3)
     for loop in (tokens.advance, tokens.advance_many, tokens.forward, tokens.backward):
         assert len(getattr(loop, "signatures", [1])) == 1
+
+
+def test_no_utterances_are_sampled_as_an_empty_ragged(rng):
+    words, frames = WordNetwork([WORD], ["a"]).sample(0, rng)
+    assert words == [] and len(frames) == 0 and frames.values.shape == (0, 1)
