@@ -392,8 +392,12 @@ WORD = left_to_right(0.0)
         ([WORD], ["a"], {"pause": 1.0}, "pause"),
         ([HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], 1.0))], ["a"], {}, "come to an end"),
         ([with_null_states()], ["a"], {}, "at least one frame"),
-        ([WORD], ["a"], {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), final=[0.5])},
-         "same number of columns"),
+        (
+            [WORD],
+            ["a"],
+            {"silence": HMM([1.0], [[0.5]], lk.Gaussian([[0.0, 0.0]], 1.0), final=[0.5])},
+            "same number of columns",
+        ),
     ],
 )
 def test_networks_that_cannot_be(words, names, options, match):
@@ -425,3 +429,8 @@ def test_loops_are_compiled_once(rng):
     network().k_best([0.0, 1.0], 3)
     for loop in (tokens.advance, tokens.advance_many, tokens.forward, tokens.backward):
         assert len(getattr(loop, "signatures", [1])) == 1
+
+
+def test_no_utterances_are_sampled_as_an_empty_ragged(rng):
+    words, frames = WordNetwork([WORD], ["a"]).sample(0, rng)
+    assert words == [] and len(frames) == 0 and frames.values.shape == (0, 1)

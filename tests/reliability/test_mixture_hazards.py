@@ -127,7 +127,7 @@ def test_hazards_that_are_refused(name, hazard):
 @pytest.mark.parametrize("name", ["full", "diagonal", "spherical", "pooled", "likelihood", "classes", "clusterer"])
 def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
     X, y = table()
-    with pytest.raises(lk.DataError, match=r"spread of column 0 .* rescale|overflow: rescale"):
+    with pytest.raises(lk.DataError, match=r"variance of column 0 .* rescale|overflow: rescale"):
         fitted(name, X * unit, y)
 
 

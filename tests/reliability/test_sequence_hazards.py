@@ -75,7 +75,7 @@ def test_gaps_have_an_answer(name, hazard):
 @pytest.mark.parametrize("unit", [1e-160, 1e160])
 @pytest.mark.parametrize("name", EACH)
 def test_spreads_whose_squares_are_no_numbers_are_refused(name, unit):
-    with pytest.raises(lk.DataError, match=r"column 0 must vary by something between .* change its units"):
+    with pytest.raises(lk.DataError, match=r"deviation of column 0 must lie between .* change its units"):
         fitted(name, table()[0] * unit)
 
 

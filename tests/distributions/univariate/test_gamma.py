@@ -248,7 +248,7 @@ def test_the_weak_prior_is_a_tenth_of_a_row():
     [
         (lambda: Gamma(0.0, 1.0), DomainError, "positive"),
         (lambda: Gamma(1.0, -1.0), DomainError, "positive"),
-        (lambda: Gamma([1.0, 2.0], [1.0, 2.0, 3.0]), ShapeError, "fit each other"),
+        (lambda: Gamma([1.0, 2.0], [1.0, 2.0, 3.0]), ShapeError, "broadcast"),
         (lambda: Gamma([1.0, 2.0], 1.0).cdf(1.0), DomainError, "one column"),
         (lambda: Gamma([1.0, 2.0, 3.0], 1.0).update(STACK.collect([[1, 2]])), ShapeError, r"fits \(3,\)"),
         (lambda: Gamma([[1.0, 2.0]], 1.0).update(STACK.collect([[1, 2]])), ShapeError, r"fits \(1, 2\)"),

@@ -180,7 +180,7 @@ def test_draws_follow_the_distribution(rng):
         (lambda: NegativeBinomial(1.0, 0.0), DomainError, r"\(0, 1\]"),
         (lambda: NegativeBinomial(1.0, 1.5), DomainError, r"\(0, 1\]"),
         (lambda: NegativeBinomial(1.0, 0.5, 0.6), DomainError, "1 - prob"),
-        (lambda: NegativeBinomial([1.0, 2.0], [0.5, 0.5, 0.5]), ShapeError, "fit"),
+        (lambda: NegativeBinomial([1.0, 2.0], [0.5, 0.5, 0.5]), ShapeError, "broadcast"),
         (lambda: NegativeBinomial([1.0, 2.0], 0.5).cdf(1), DomainError, "one column"),
         (lambda: NegativeBinomial.fit([1, -2]), DataError, "row 1, column 0"),
         (lambda: NegativeBinomial.from_moments(3.0, 2.0), DomainError, "exceed the mean"),

@@ -1,4 +1,4 @@
-"""The monitor: false alarms as stated, delays beside the optimum, gaps, constants, costs, restarts, a real plant."""
+"""FaultMonitor: false-alarm rates, delays against the optimum, missing values, constants, costs, restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tracker: Kalman's filter without clutter, simulated targets in it, 2-D and 3-D, real flights where they are."""
+"""Tracker: the Kalman filter without clutter, simulated targets in clutter, 2-D and 3-D, real flights."""
 
 from __future__ import annotations
 
