@@ -99,7 +99,7 @@ def test_refusals():
         lk.Uniform(1.0, 1.0)
     with pytest.raises(lk.DataError, match="row 1, column 0"):
         lk.Uniform.fit([1.0, np.inf])
-    with pytest.raises(lk.ShapeError, match="fit each other"):
+    with pytest.raises(lk.ShapeError, match="shapes that broadcast"):
         lk.Uniform([1.0, 2.0], [3.0, 4.0, 5.0])
 
 
