@@ -58,14 +58,14 @@ def test_a_known_answer():
     f = factor_fits.factor_analysis(w @ w.T + np.diag(noise), 1, np.full(4, 1e-9))
     np.testing.assert_allclose(f.loadings, w, rtol=1e-9)
     np.testing.assert_allclose(f.noise, noise, rtol=1e-9)
-    assert not f.lifted.any()
+    assert not f.at_floor.any()
 
 
 def test_a_heywood_case_stops_at_the_floor():
     """A column that is the factor itself keeps the least noise, and the others are right."""
     w, noise = np.array([[1.0], [0.8], [0.7], [0.6]]), np.array([0.0, 0.3, 0.4, 0.5])
     f = factor_fits.factor_analysis(w @ w.T + np.diag(noise), 1, np.full(4, 1e-9))
-    assert f.lifted.tolist() == [True, False, False, False] and f.noise[0] == pytest.approx(1e-9)
+    assert f.at_floor.tolist() == [True, False, False, False] and f.noise[0] == pytest.approx(1e-9)
     np.testing.assert_allclose(f.noise[1:], noise[1:], rtol=1e-6)
 
 

@@ -320,7 +320,7 @@ def test_infinity_is_named_by_row_and_column():
         (lambda: StudentT(CENTER, [1.0, 2.0], 3.0), ShapeError, "StudentT: scale"),
         (lambda: StudentT(CENTER, 1.0, 3.0, kind="round"), DomainError, "independent, got 'round'"),
         (lambda: StudentT(CENTER, [1.0, 0.0, 1.0], 3.0, kind="independent"), DomainError, "positive"),
-        (lambda: StudentT(CENTER, FULL, 3.0).cdf(0.0), DomainError, "one dimension"),
+        (lambda: StudentT(CENTER, FULL, 3.0).cdf(0.0), DomainError, "one column"),
         (lambda: StudentT(CENTER, FULL, 3.0).marginal([3]), ShapeError, "StudentT: columns"),
         (lambda: StudentT(CENTER, FULL, 3.0).condition({0: 1, 1: 1, 2: 1}), ShapeError, "StudentT.condition"),
         (lambda: StudentT.fit([[1.0, 2.0], [np.inf, 0.0]]), DataError, "StudentT: values.*row 1, column 0"),

@@ -159,7 +159,7 @@ def test_folding_by_fourier_agrees():
         (lambda: lk.sum_of(UNIT, copies=1.5), "whole numbers"),
         (lambda: lk.sum_of(UNIT, UNIT, weights=[1, 2, 3]), "weights must be one number"),
         (lambda: lk.sum_of(UNIT, weights=np.nan), "finite"),
-        (lambda: lk.sum_of(lk.Beta([1.0, 2.0], 1.0), UNIT), "one real number"),
+        (lambda: lk.sum_of(lk.Beta([1.0, 2.0], 1.0), UNIT), "univariate distributions"),
         (lambda: lk.sum_of(lk.Poisson([1.0, 2.0]), lk.Poisson(1.0)), "one column"),
         (lambda: lk.sum_of(lk.Gaussian([[0.0], [1.0]], 1.0)), "stack"),
         (lambda: lk.sum_of(lk.Categorical([0.5, 0.5], levels=["a", "b"]), DICE), "numbers to be added"),

@@ -17,7 +17,7 @@ from likely.core.value import Value
 class WeightedRows(Addable, Value):
     """Distinct rows, sorted, and the weight of each; (K, m) weights for a stack of K members."""
 
-    values: Array  # (m, d): sorted, no two alike
+    values: Array  # (m, d): sorted and distinct
     each: Array  # (..., m)
 
     complete = True

@@ -23,7 +23,7 @@ class Factors(NamedTuple):
 
     loadings: Array
     noise: Array
-    lifted: Mask  # (d,), or () for one noise
+    at_floor: Mask  # (d,), or () for one noise
 
 
 def leading(a: Array, q: int) -> tuple[Array, Array]:

@@ -392,13 +392,13 @@ class FactorGaussian(Distribution):
             kind=self.kind,
         )
         found = few._fitted_to_all(covariance[np.ix_(at, at)], least[at])
-        loadings, lifted = np.zeros((self.dim, q)), np.zeros(self.dim, dtype=bool)
-        loadings[at, : found.loadings.shape[1]], lifted[at] = found.loadings, found.lifted
+        loadings, at_floor = np.zeros((self.dim, q)), np.zeros(self.dim, dtype=bool)
+        loadings[at, : found.loadings.shape[1]], at_floor[at] = found.loadings, found.at_floor
         if self.kind == "spherical":
-            return Factors(loadings, found.noise, found.lifted)
+            return Factors(loadings, found.noise, found.at_floor)
         noise = self.variance.copy()
         noise[at] = found.noise
-        return Factors(loadings, noise, lifted)
+        return Factors(loadings, noise, at_floor)
 
     def _fitted_to_all(self, covariance: Array, least: Array) -> Factors:
         """Probabilistic PCA or factor analysis of a covariance, by kind."""
@@ -409,7 +409,7 @@ class FactorGaussian(Distribution):
 
     def _warn_of_floors(self, fits: list[Factors], prior: Any, busy: Any = None) -> None:
         """Warn where noise variances were raised to their floor; with a prior the covariance is regular in any case."""
-        at = [i for i, fit in enumerate(fits) if fit.lifted.any()]
+        at = [i for i, fit in enumerate(fits) if fit.at_floor.any()]
         if not at or prior is not None:
             return
         where = f" ({enumerated('member', [busy[i] for i in at])})" if busy is not None else ""
@@ -417,7 +417,7 @@ class FactorGaussian(Distribution):
             what = f"{self.factors} factors leave no noise (columns depend on each other, or rows are too few)"
             remedy = "fewer factors or a prior avoid this"
         else:
-            low = np.flatnonzero(np.any([fits[i].lifted for i in at], axis=0))
+            low = np.flatnonzero(np.any([fits[i].at_floor for i in at], axis=0))
             own, why = "its own" if len(low) == 1 else "their own", "constant, or explained by a factor: a Heywood case"
             what = f"{about_columns(low)} left without noise of {own} ({why})"
             remedy = "fewer columns or factors avoid this"

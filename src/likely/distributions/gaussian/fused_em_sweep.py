@@ -32,7 +32,7 @@ def shared_sweep(
     strips, where the caller needs certain ones. `scored` gains Σ responsibility · (log p(x | k) + offset_k).
     """
     form, natural = distribution.form, distribution._natural
-    if natural is None or form.shared or not form.reach > 0 or form._needles:
+    if natural is None or form.shared or not form.reach > 0 or form._too_ill_conditioned:
         return None
     natural = np.array(natural)
     natural[0] += offset

@@ -37,18 +37,18 @@ class Quadratic:
     """Quadratic forms of K members: means (K, d), covariances (K, d, d) or (K, d); leading axis 1 is one for all."""
 
     mean: Array
-    spread: Array
+    covariance: Array
     whose: str
 
     @property
     def diagonal(self) -> bool:
         """True if the columns are uncorrelated."""
-        return self.spread.ndim == 2
+        return self.covariance.ndim == 2
 
     @property
     def shared(self) -> bool:
         """True if all members share one covariance."""
-        return len(self.spread) == 1 and len(self.mean) > 1
+        return len(self.covariance) == 1 and len(self.mean) > 1
 
     # -------------------------------------------------------------- factors
 
@@ -56,13 +56,13 @@ class Quadratic:
     def roots(self) -> Array | None:
         """Standard deviations (k, d) or lower Cholesky factors (k, d, d); None if a covariance is singular."""
         if not self.diagonal:
-            return spd.cholesky(self.spread)
-        return np.sqrt(self.spread) if (self.spread > 0).all() else None
+            return spd.cholesky(self.covariance)
+        return np.sqrt(self.covariance) if (self.covariance > 0).all() else None
 
     @cached_property
     def supports(self) -> list[spd.Degenerate]:
         """The support (range) of each singular covariance."""
-        full = self.spread if not self.diagonal else self.spread[:, :, None] * np.eye(self.spread.shape[1])
+        full = self.covariance if not self.diagonal else self.covariance[:, :, None] * np.eye(self.covariance.shape[1])
         supports = [spd.degenerate(s) for s in full]
         return [s for s in supports if s is not None]
 
@@ -72,7 +72,7 @@ class Quadratic:
         if self.roots is None:
             logdet = np.array([s.logdet for s in self.supports])
         elif self.diagonal:
-            logdet = np.log(self.spread).sum(axis=1)
+            logdet = np.log(self.covariance).sum(axis=1)
         else:
             logdet = spd.logdet(self.roots)
         return np.broadcast_to(logdet, (len(self.mean),))
@@ -89,7 +89,7 @@ class Quadratic:
     @cached_property
     def frame(self) -> tuple[Array, Array]:
         """Origin and unit per column in which features are formed: mean of the means, root mean variance."""
-        variance = self.spread if self.diagonal else np.diagonal(self.spread, axis1=1, axis2=2)
+        variance = self.covariance if self.diagonal else np.diagonal(self.covariance, axis1=1, axis2=2)
         unit = np.sqrt(variance.mean(axis=0))
         return self.mean.mean(axis=0), np.where(unit > 0, unit, 1.0)
 
@@ -105,7 +105,7 @@ class Quadratic:
         origin, unit = self.frame
         center = (self.mean - origin) / unit
         if self.diagonal:
-            precision = unit**2 / self.spread
+            precision = unit**2 / self.covariance
             return center, precision, float(precision.max())
         inverse = spd.inverse_factor(self.roots) * unit
         if self.shared:  # in whitened coordinates the precision is the identity
@@ -118,7 +118,7 @@ class Quadratic:
         """Largest eigenvalue of each member's precision matrix in the frame's units (K,)."""
         unit = self.frame[1]
         if self.diagonal:
-            return np.broadcast_to((unit**2 / self.spread).max(axis=1), (len(self.mean),))
+            return np.broadcast_to((unit**2 / self.covariance).max(axis=1), (len(self.mean),))
         assert self.roots is not None
         inverse = spd.inverse_factor(self.roots) * unit
         return np.linalg.norm(inverse, ord=2, axis=(1, 2)) ** 2
@@ -132,7 +132,7 @@ class Quadratic:
         if not len(self.thin):
             return self.error_reach
         regular = np.delete(self._reaches, self.thin)
-        return float(regular.min()) if len(regular) else -1.0 if self._needles else AWAY
+        return float(regular.min()) if len(regular) else -1.0 if self._too_ill_conditioned else AWAY
 
     @cached_property
     def error_reach(self) -> float:
@@ -166,7 +166,7 @@ class Quadratic:
         return np.flatnonzero(self._reaches < usual)
 
     @property
-    def _needles(self) -> bool:
+    def _too_ill_conditioned(self) -> bool:
         """True if a member is too ill-conditioned even for whitened coordinates."""
         return bool(self._largest[self.thin].max(initial=0.0) > NEEDLE**2)
 
@@ -276,7 +276,7 @@ class Quadratic:
         return out
 
     def _thin_distances(self, x: Array) -> Array:
-        if self._needles:
+        if self._too_ill_conditioned:
             return np.stack([self._distance(x, int(k)) for k in self.thin], axis=1)
         return self._by_white(x)
 
@@ -390,7 +390,7 @@ class Quadratic:
     def _distance(self, x: Array, k: int) -> Array:
         """Squared distances (n,) to member k; inf outside the support of a singular covariance."""
         z = x - self.mean[k]
-        j = k if len(self.spread) > 1 else 0
+        j = k if len(self.covariance) > 1 else 0
         if self.roots is None:
             support = self.supports[j]
             v = z @ support.inverse
@@ -430,7 +430,7 @@ class Quadratic:
         for k in range(len(self.mean)) if not near.all() else ():
             v = np.where(mask[~near], (x[~near] - self.mean[k]) / self.roots[min(k, len(self.roots) - 1)], 0.0)
             q[~near, k] = np.einsum("nd,nd->n", v, v)
-        logdet = np.broadcast_to(observed_columns @ np.log(self.spread).T, q.shape)
+        logdet = np.broadcast_to(observed_columns @ np.log(self.covariance).T, q.shape)
         return np.maximum(q, 0.0), logdet, mask.sum(axis=1)
 
     def _incomplete_full(self, x: Array, mask: Mask, quick: bool) -> tuple[Array, Array, Array]:
@@ -462,7 +462,7 @@ class Quadratic:
         """Means, covariances, precisions, Λμ and log det Σ in the frame's units with K as last axis, for the loops."""
         origin, unit = self.frame
         center = np.ascontiguousarray(((self.mean - origin) / unit).T)
-        covariance = np.broadcast_to(self.spread / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
+        covariance = np.broadcast_to(self.covariance / unit[:, None] / unit, (len(self.mean), len(unit), len(unit)))
         if self.error_reach > 0 and not self.shared:
             _, precision, _ = self._in_frame
             pulled = np.ascontiguousarray(np.einsum("kij,kj->ik", precision, center.T))
@@ -515,27 +515,27 @@ class Quadratic:
         for p, columns in enumerate(patterns.seen):
             rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
             at = np.flatnonzero(columns)
-            part = Quadratic(self.mean[:, at], self.spread[:, at[:, None], at], self.whose)
+            part = Quadratic(self.mean[:, at], self.covariance[:, at[:, None], at], self.whose)
             q[rows] = part.complete(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean))) if len(at) else 0.0
             logdet[rows] = part.logdet if len(at) else 0.0
-        seen = np.empty(len(x))
-        seen[patterns.order] = patterns.counts()
-        return np.maximum(q, 0.0), logdet, seen
+        n_observed = np.empty(len(x))
+        n_observed[patterns.order] = patterns.counts()
+        return np.maximum(q, 0.0), logdet, n_observed
 
     def _incomplete_singular(self, x: Array) -> tuple[Array, Array, Array]:
         """Singular covariances: the marginal of each pattern, one after another."""
         mask = observed(x)
         patterns = Patterns.of(mask)
         q, logdet = np.zeros((len(x), len(self.mean))), np.zeros((len(x), len(self.mean)))
-        seen = np.zeros((len(x), len(self.mean)))
+        rank = np.zeros((len(x), len(self.mean)))
         for p, columns in enumerate(patterns.seen):
             rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
             at = np.flatnonzero(columns)
-            spread = self.spread[:, at] if self.diagonal else self.spread[:, at[:, None], at]
-            part = Quadratic(self.mean[:, at], spread, self.whose)
+            covariance = self.covariance[:, at] if self.diagonal else self.covariance[:, at[:, None], at]
+            part = Quadratic(self.mean[:, at], covariance, self.whose)
             q[rows] = part.by_factors(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean)))
-            logdet[rows], seen[rows] = part.logdet, part.rank
-        return q, logdet, seen
+            logdet[rows], rank[rows] = part.logdet, part.rank
+        return q, logdet, rank
 
 
 def load_loops() -> None:

@@ -19,15 +19,15 @@ class Patterns:
     starts: NDArray[np.int64]  # (P + 1,)
 
     @classmethod
-    def of(cls, seen: NDArray[np.bool_]) -> Patterns:
-        """Group the rows of a mask (n, d)."""
-        packed = np.ascontiguousarray(np.packbits(seen, axis=1))
+    def of(cls, mask: NDArray[np.bool_]) -> Patterns:
+        """Group the rows of a mask (n, d) of observed entries."""
+        packed = np.ascontiguousarray(np.packbits(mask, axis=1))
         keys = (
             packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if packed.shape[1] > 8 else _as_integers(packed)
         )
         order = np.argsort(keys, kind="stable")
         new = np.flatnonzero(np.concatenate([[True], keys[order][1:] != keys[order][:-1]]))
-        return cls(order, np.ascontiguousarray(seen[order[new]]), np.append(new, len(seen)).astype(np.int64))
+        return cls(order, np.ascontiguousarray(mask[order[new]]), np.append(new, len(mask)).astype(np.int64))
 
     def counts(self) -> NDArray[np.intp]:
         """Number of observed columns per row, in sorted order (n,)."""

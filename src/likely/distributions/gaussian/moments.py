@@ -438,35 +438,35 @@ def columns_of_rows(x: Array, weight: Array | None, origin: Array, at: Index | N
         sums, squares = _column_sums_about(pivot, x, w)
         clean = bool(np.isfinite(sums).all())
     if clean:
-        seen = np.repeat(w.sum(axis=0)[:, None], d, axis=1)
+        entry_weight = np.repeat(w.sum(axis=0)[:, None], d, axis=1)
     else:
         refuse_infinite(x, "Gaussian", at)
         mask = ~np.isnan(x)
         pivot = _observed_mean(np.where(mask, x, 0.0), mask, origin)
-        seen = w.T @ mask
+        entry_weight = w.T @ mask
     with np.errstate(over="ignore", invalid="ignore"):
         if not clean:
             z = np.where(mask, x - pivot, 0.0)
             sums, squares = w.T @ z, w.T @ (z * z)
-        rest = _ratio(sums, seen)
-        scatter = squares - seen * rest**2
+        rest = _ratio(sums, entry_weight)
+        scatter = squares - entry_weight * rest**2
     if not np.isfinite(scatter).all():
         x, w = _weighted_rows(x, w)
         return columns_of_rows(x, w if weight is None or weight.ndim == 2 else w[:, 0], origin)
-    shift = np.where(seen > 0, (pivot - origin) + rest, 0.0)
-    far = _far(rest, scatter, seen)
+    shift = np.where(entry_weight > 0, (pivot - origin) + rest, 0.0)
+    far = _far(rest, scatter, entry_weight)
     for k in np.flatnonzero(far.any(axis=1)):
         at = far[k]
         shift[k, at], scatter[k, at] = _about_own_mean(x[:, at], w[:, k], (pivot + rest[k])[at], origin[at])
-    parts = {"rows": w.sum(axis=0), "weight": seen, "shift": shift, "scatter": np.maximum(scatter, 0.0)}
+    parts = {"rows": w.sum(axis=0), "weight": entry_weight, "shift": shift, "scatter": np.maximum(scatter, 0.0)}
     if weight is None or weight.ndim == 1:
         parts = {name: part[0] for name, part in parts.items()}
     return ColumnMoments.trusted(origin=origin, **{k: np.array(v) for k, v in parts.items()})
 
 
-def _observed_mean(x: Array, seen: Array, otherwise: Array) -> Array:
+def _observed_mean(x: Array, mask: Array, otherwise: Array) -> Array:
     """Means of the observed entries; missing ones are 0 in x."""
-    count = seen.sum(axis=0)
+    count = mask.sum(axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(count > 0, x.sum(axis=0) / np.maximum(count, 1), otherwise)
 
@@ -475,9 +475,9 @@ def _about_own_mean(x: Array, weight: Array, pivot: Array, origin: Array) -> tup
     """Shifts and scatters of columns under one member's weights, with the means as pivots."""
     x, w = x[weight > 0], weight[weight > 0]
     z = np.where(np.isnan(x), 0.0, x - pivot)
-    seen = w @ ~np.isnan(x)
-    rest = w @ z / seen
-    return (pivot - origin) + rest, w @ (z * z) - seen * rest**2
+    total = w @ ~np.isnan(x)
+    rest = w @ z / total
+    return (pivot - origin) + rest, w @ (z * z) - total * rest**2
 
 
 def of_labeled_rows(x: Array, weight: Array | None, labels: Index, members: int, origin: Array, full: bool) -> Any:

@@ -155,7 +155,7 @@ class CovarianceGivenMean(Value):
         return self.log_density(models)
 
     def sample(self, n: int, rng: Generator) -> Gaussian:
-        """n Gaussians drawn from a lone distribution, as a stack."""
+        """n sampled Gaussians, as a stack."""
         if self.distribution.members is not None:
             raise ShapeError(
                 sentence("CovarianceGivenMean.sample", "one distribution is needed", "a stack", "use draw")

@@ -162,7 +162,8 @@ class StudentT(StudentTEM):
                 continue
             z = 0.5 * x[far] - 0.5 * form.mean[k]  # halves: the difference must not overflow
             length = np.nanmax(np.abs(z), axis=1, initial=0.0)
-            direction = Quadratic(np.zeros((1, self.dim)), form.spread[[k if len(form.spread) > 1 else 0]], "StudentT")
+            scale = form.covariance[[k if len(form.covariance) > 1 else 0]]
+            direction = Quadratic(np.zeros((1, self.dim)), scale, "StudentT")
             part, logdet, o = direction.incomplete(z / length[:, None])
             log_q = np.log(part[:, 0]) + 2 * np.log(length) + np.log(4.0)
             out[far, k] = _log_constant(v, o, logdet[:, 0]) - 0.5 * _log_kernel(np.full(len(far), np.inf), v, o, log_q)
