@@ -1,4 +1,4 @@
-"""Laplace's approximation: exact for Gaussians, near for peaks, honest about what is none."""
+"""Laplace approximation: exact for Gaussians, close for other unimodal densities, errors without a mode."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_logistic_regression_against_a_grid():
         (lambda z: z[..., 0], [0.0], "must have a maximum"),
         (lambda z: -(z[..., 0] ** 2), [0.5, 0.5], "positive definite"),
         (lambda z: -((z[..., 0] ** 2 - 1) ** 2), [0.0], "positive definite"),
-        (lambda z: -z[0] if z[0] >= 0 else -np.inf, [1.0], "slope|about its peak"),
+        (lambda z: -z[0] if z[0] >= 0 else -np.inf, [1.0], "gradient|about its mode"),
         (lambda z: np.full(4, z[0]), [0.0], "one number"),
         (lambda z: z[..., 0], [[0.0]], "one point"),
         (lambda z: z[..., 0], [np.nan], "finite"),

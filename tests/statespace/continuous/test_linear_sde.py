@@ -1,4 +1,4 @@
-"""Continuous time: a Kalman filter is a Gaussian process, whatever the times."""
+"""Linear SDE: the Kalman filter against Gaussian-process regression at arbitrary times."""
 
 from __future__ import annotations
 

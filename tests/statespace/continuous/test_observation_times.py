@@ -1,4 +1,4 @@
-"""Times of observations."""
+"""Observation times: validation and distinct steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimator of linear-Gaussian models: what the issue's user writes, borders, files, streams, classes."""
+"""LinearGaussianDensity: fits, input validation, files, online EM, use in classifiers."""
 
 from __future__ import annotations
 

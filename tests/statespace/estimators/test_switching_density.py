@@ -1,4 +1,4 @@
-"""SwitchingDensity: labels given, hidden or partly known, starts, scikit-learn's manners, alarms, bad input."""
+"""SwitchingDensity: known, hidden and partly known regimes, initialization, scikit-learn API, alarms, bad input."""
 
 from __future__ import annotations
 

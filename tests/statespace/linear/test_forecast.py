@@ -1,4 +1,4 @@
-"""What comes next, with intervals that hold: against the joint Gaussian of frames that were not yet seen."""
+"""Forecasts and their intervals against the joint Gaussian of future frames; the steady state."""
 
 from __future__ import annotations
 

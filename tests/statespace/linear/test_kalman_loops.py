@@ -1,4 +1,4 @@
-"""The Kalman loops against plain NumPy, step by step; each is compiled for one signature."""
+"""Compiled Kalman loops against plain NumPy, step by step; each is compiled for one signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning a linear-Gaussian model: against numerical maximization, another library's EM, and its own promises."""
+"""EM of linear-Gaussian models against numerical maximization, another library, and its invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every verb of a linear-Gaussian model against all states and observations as one joint Gaussian."""
+"""Every method of LinearGaussian against the joint Gaussian of all states and observations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of what is learned: blocks, shared variances of which one is 0, and how many numbers are free."""
+"""Constraints of learned parameters: blocks, shared variances of which one is 0, number of free parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was expected of a frame before it was seen is what the joint Gaussian says, and innovations are white."""
+"""One-step-ahead predictions against the joint Gaussian; innovations are white."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Climbing: how many looks it takes, and that one which is cut off, or stopped, loses nothing."""
+"""BFGS: number of passes, and that an interrupted or stopped fit loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is printed of a model or a result is a line, whatever its size."""
+"""Reprs of models and results are one line, whatever their size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variances near 0: what data say of them, against finite differences, and that learning leaves them."""
+"""Variances near 0: gradients against finite differences, and fits that leave the boundary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard errors: against another library's curvature, what simulation says, and what cannot be known."""
+"""Standard errors against another library's Hessian and against simulation; undetermined parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A belief is a density of the state, also while part of the start is unknown."""
+"""StateBelief: a density of the state, also with a diffuse part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models by name, against closed forms, against one big Gaussian, and on series that everybody knows."""
+"""Structural models against closed forms, against the joint Gaussian, and on well-known series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The extended filter: tangents by differences or by hand, and an update that climbs to the mode."""
+"""Extended Kalman filter: numerical and given Jacobians; the iterated update finds the mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user's function is given: what it takes, and a sentence where that cannot be told."""
+"""Arguments passed to user functions by their signatures, and errors for ambiguous ones."""
 
 from __future__ import annotations
 

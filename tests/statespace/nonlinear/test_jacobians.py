@@ -1,4 +1,4 @@
-"""Central differences against derivatives on paper."""
+"""Central differences against analytic derivatives."""
 
 from __future__ import annotations
 

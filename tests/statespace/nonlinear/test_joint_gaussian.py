@@ -1,4 +1,4 @@
-"""One factorization of two vectors, against matrices written out."""
+"""Conditioning by one factorization against explicit matrices."""
 
 from __future__ import annotations
 

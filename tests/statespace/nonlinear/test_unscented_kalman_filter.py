@@ -1,4 +1,4 @@
-"""Sigma points: moments exact up to their degree, and covariances by the textbook's sums."""
+"""Sigma points: exact moments up to their degree; covariances against the textbook's sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Particle filters against exact answers: no bias, means within Monte-Carlo error, the same bits again."""
+"""Particle filters against exact answers: unbiased evidence, means within Monte Carlo error, reproducibility."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths drawn backwards against the exact smoother."""
+"""Backward simulation against the exact smoother."""
 
 from __future__ import annotations
 

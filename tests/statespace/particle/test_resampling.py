@@ -1,4 +1,4 @@
-"""Resampling: the right number of copies on average, whatever the scheme."""
+"""Resampling schemes: the expected number of copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rao–Blackwell particles against enumeration: unbiased evidence, regimes within Monte-Carlo error, restarts."""
+"""Rao–Blackwellized filter against enumeration: unbiased evidence, regimes within Monte Carlo error, restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning switching models: exact with labels, approximate without, weights and statistics that add."""
+"""EM of switching models: exact with known regimes, approximate without; weights; additive statistics."""
 
 from __future__ import annotations
 

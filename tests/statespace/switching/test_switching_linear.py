@@ -1,4 +1,4 @@
-"""Switching linear models: exact enumeration, interacting models, smoothing, simulation."""
+"""Switching linear-Gaussian models: enumeration, IMM and GPB2 filters, smoother, simulation."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ def fixed_lag_part(model: Any, series: Series, before: int, lag: int) -> tuple[F
     """
     from likely.statespace.linear import _loops as kalman
 
-    m, kept = model.matrices, filter_part(model, series)
-    out, cov = np.empty_like(kept.means), np.empty_like(kept.roots)
+    m, filtered = model.matrices, filter_part(model, series)
+    out, cov = np.empty_like(filtered.means), np.empty_like(filtered.roots)
     intercept, offsets = read_only(series.intercept), read_only(series.offsets)
-    kalman.lag_pass(m.A, m.N, intercept, offsets, 0, kept.means, kept.roots, kept.is_steady, lag, out, cov)
-    for n in np.flatnonzero(kept.diffuse_end > 0).tolist():
+    kalman.lag_pass(m.A, m.N, intercept, offsets, 0, filtered.means, filtered.roots, filtered.is_steady, lag, out, cov)
+    for n in np.flatnonzero(filtered.diffuse_end > 0).tolist():
         a, b = series.offsets[n : n + 2].tolist()
-        _smooth_diffuse_phase(model, series.cut(n, n + 1), int(kept.diffuse_end[n]), lag, out[a:b], cov[a:b])
-    return kept, out, cov
+        _smooth_diffuse_phase(model, series.cut(n, n + 1), int(filtered.diffuse_end[n]), lag, out[a:b], cov[a:b])
+    return filtered, out, cov
 
 
 def _smooth_diffuse_phase(model: Any, one: Series, diffuse_end: int, lag: int, out: Array, cov: Array) -> None:

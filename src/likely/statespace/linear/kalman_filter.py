@@ -215,38 +215,48 @@ def filter_part(model: Any, series: Series, keeps: bool = True) -> FilterOutput:
 
     m = model.matrices
     n, d, q = len(series.offsets) - 1, model.states, m.E.shape[1]
-    kept = FilterOutput.empty(series, d, q, keeps)
+    filtered = FilterOutput.empty(series, d, q, keeps)
     frames = m.A, m.N, m.C, m.R, read_only(series.intercept), read_only(series.y), read_only(series.offsets)
-    outcome = kept.means, kept.roots, kept.is_steady, kept.increments, kept.total
-    mean, root, at = m.m[None], m.U[None], kept.diffuse_end
+    outcome = filtered.means, filtered.roots, filtered.is_steady, filtered.increments, filtered.total
+    mean, root, at = m.m[None], m.U[None], filtered.diffuse_end
     if q:  # the diffuse phase has a loop of its own: few models need it, and its compilation is long
         mean, root = np.empty((n, d)), np.empty((n, d, d))
         kalman.diffuse_pass(
-            *frames, m.m, m.U, m.E, 0, *outcome, kept.diffuse_end, *kept.diffuse_part, kept.information, mean, root
+            *frames,
+            m.m,
+            m.U,
+            m.E,
+            0,
+            *outcome,
+            filtered.diffuse_end,
+            *filtered.diffuse_part,
+            filtered.information,
+            mean,
+            root,
         )
-        at = np.minimum(kept.diffuse_end + 1, np.diff(series.offsets))
+        at = np.minimum(filtered.diffuse_end + 1, np.diff(series.offsets))
     kalman.filter_pass(*frames, read_only(mean), read_only(root), 0, read_only(at), *outcome)
-    if np.isnan(kept.total).any():
+    if np.isnan(filtered.total).any():
         got = f"a state of {model.states} entries that overflowed within {len(series.y)} frames"
         remedy = "the transition matrix is unstable: inspect its eigenvalues"
         raise DomainError(sentence(ME, "states must not overflow", got, remedy))
-    return kept
+    return filtered
 
 
-def passed_over(kept: FilterOutput, series: Series, before: int) -> list[PassedOver]:
+def passed_over(filtered: FilterOutput, series: Series, before: int) -> list[PassedOver]:
     """Sequences of a part with frames of probability 0, which were treated as missing."""
-    impossible = np.flatnonzero(np.isneginf(kept.increments))
+    impossible = np.flatnonzero(np.isneginf(filtered.increments))
     of = np.searchsorted(series.offsets, impossible, side="right") - 1
     return [PassedOver(before + int(n), (impossible[of == n] - series.offsets[n]).tolist()) for n in np.unique(of)]
 
 
-def filtered_moments(kept: FilterOutput, series: Series) -> tuple[Array, Array]:
+def filtered_moments(filtered: FilterOutput, series: Series) -> tuple[Array, Array]:
     """Filtered means and covariances, with infinite variances during the diffuse phase."""
-    means, cov = kept.means, np.matmul(np.swapaxes(kept.roots, 1, 2), kept.roots)
-    for n in np.flatnonzero(kept.diffuse_end > 0).tolist():
+    means, cov = filtered.means, np.matmul(np.swapaxes(filtered.roots, 1, 2), filtered.roots)
+    for n in np.flatnonzero(filtered.diffuse_end > 0).tolist():
         a = int(series.offsets[n])
-        for f in range(a, a + int(kept.diffuse_end[n])):
-            means[f], cov[f] = _diffuse_moments_at(kept, f)
+        for f in range(a, a + int(filtered.diffuse_end[n])):
+            means[f], cov[f] = _diffuse_moments_at(filtered, f)
     return means, cov
 
 

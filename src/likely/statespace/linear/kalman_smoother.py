@@ -17,26 +17,30 @@ def smooth_part(
     """Forward and backward pass over a part: filter output, smoothed means, covariances, lag-one covariances."""
     from likely.statespace.linear import _loops as kalman
 
-    m, kept = model.matrices, filter_part(model, series)
-    refuse_unknown(kept, series, before)
-    F, d = kept.means.shape
+    m, filtered = model.matrices, filter_part(model, series)
+    refuse_unknown(filtered, series, before)
+    F, d = filtered.means.shape
     out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
-    n = len(series.offsets) - 1 if (kept.diffuse_end > 0).any() else 0
+    n = len(series.offsets) - 1 if (filtered.diffuse_end > 0).any() else 0
     frames, back = (
         (m.A, m.N, read_only(series.intercept), read_only(series.offsets), 0),
         (np.empty((n, d)), np.empty((n, d, d))),
     )
-    kalman.smooth_pass(*frames, kept.diffuse_end, kept.means, kept.roots, kept.is_steady, out, cov, lag, *back)
+    kalman.smooth_pass(
+        *frames, filtered.diffuse_end, filtered.means, filtered.roots, filtered.is_steady, out, cov, lag, *back
+    )
     if n:
-        kalman.smooth_diffuse_pass(*frames, kept.means, kept.diffuse_end, *kept.diffuse_part, *back, out, cov, lag)
+        kalman.smooth_diffuse_pass(
+            *frames, filtered.means, filtered.diffuse_end, *filtered.diffuse_part, *back, out, cov, lag
+        )
     if lag_one:
         lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
-    return kept, out, cov, lag
+    return filtered, out, cov, lag
 
 
-def refuse_unknown(kept: FilterOutput, series: Series, before: int) -> None:
+def refuse_unknown(filtered: FilterOutput, series: Series, before: int) -> None:
     """Refuse sequences whose observations do not determine the diffuse initial state: they cannot be smoothed."""
-    never = np.flatnonzero((kept.diffuse_end == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
+    never = np.flatnonzero((filtered.diffuse_end == np.diff(series.offsets)) & (np.diff(series.offsets) > 0))
     if len(never):
         got = f"sequence {before + int(never[0])} does not determine it"
         remedy = "give the model an initial covariance, or leave the sequence out"

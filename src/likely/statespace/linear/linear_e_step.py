@@ -81,10 +81,10 @@ def transition_moments(model: Any, series: Series, path: SmoothedPath) -> Residu
     return Residuals(w.sum(), spd.symmetric(_sum(w, scatters)), cross, gram, whitened)
 
 
-def _below_rounding(noise: Array, n: Any, gram: Array) -> Any:
+def _below_rounding(noise: Array, n: Any, terms: Array) -> Any:
     """Variances smaller than the rounding error of the covariances whose difference they are."""
     v = np.diagonal(noise)
-    return (v > 0) & (n * v < ROUNDING * gram)
+    return (v > 0) & (n * v < ROUNDING * terms)
 
 
 def observation_moments(model: Any, series: Series, path: SmoothedPath) -> Residuals:
@@ -116,8 +116,8 @@ def _pattern(model: Any, series: Series, path: SmoothedPath, at: Index, observed
         gram = (w[:, None] * g).T @ g
         gram[:d, :d] += P
         if len(observed) < p:
-            up, left = missing_regression(model.observation_covariance, observed)
-            scatter, cross = up @ scatter @ up.T + path.missing_noise * w.sum() * left, up @ cross
+            B, conditional = missing_regression(model.observation_covariance, observed)
+            scatter, cross = B @ scatter @ B.T + path.missing_noise * w.sum() * conditional, B @ cross
         return Residuals(w.sum(), spd.symmetric(scatter), cross, gram, CONSTANT)
     return _time_varying(model, path, at, y, g, observed)
 
@@ -137,10 +137,10 @@ def _time_varying(model: Any, path: SmoothedPath, at: Index, y: Array, g: Array,
     by[:, :, :d] -= CP
     if len(observed) < p:
         regressions = [missing_regression(one, observed) for one in R]
-        up, left = np.stack([a for a, _ in regressions]), np.stack([b for _, b in regressions])
+        B, conditional = np.stack([a for a, _ in regressions]), np.stack([b for _, b in regressions])
         scatters, by = (
-            np.matmul(np.matmul(up, scatters), np.swapaxes(up, 1, 2)) + path.missing_noise * left,
-            np.matmul(up, by),
+            np.matmul(np.matmul(B, scatters), np.swapaxes(B, 1, 2)) + path.missing_noise * conditional,
+            np.matmul(B, by),
         )
     gram = (w[:, None] * g).T @ g
     gram[:d, :d] += _sum(w, P)
@@ -149,16 +149,18 @@ def _time_varying(model: Any, path: SmoothedPath, at: Index, y: Array, g: Array,
 
 
 def missing_regression(R: Array, observed: Index) -> tuple[Array, Array]:
-    """Regression of the noise v on its observed entries: E[v | v_o] = up v_o, and Cov(v | v_o)."""
+    """Regression of the noise v on its observed entries: E[v | v_o] = B v_o, and Cov(v | v_o)."""
     p = len(R)
-    up, left = np.zeros((p, len(observed))), np.zeros((p, p))
-    rest = np.setdiff1d(np.arange(p), observed)
-    inside = R[np.ix_(observed, observed)]
-    s = spd.scales(inside)
-    gain = R[np.ix_(rest, observed)] / s @ np.linalg.pinv(inside / s[:, None] / s[None, :], hermitian=True) / s
-    up[observed, np.arange(len(observed))], up[rest] = 1.0, gain
-    left[np.ix_(rest, rest)] = spd.symmetric(R[np.ix_(rest, rest)] - gain @ R[np.ix_(observed, rest)])
-    return up, left
+    B, conditional = np.zeros((p, len(observed))), np.zeros((p, p))
+    missing = np.setdiff1d(np.arange(p), observed)
+    R_oo = R[np.ix_(observed, observed)]
+    s = spd.scales(R_oo)
+    gain = R[np.ix_(missing, observed)] / s @ np.linalg.pinv(R_oo / s[:, None] / s[None, :], hermitian=True) / s
+    B[observed, np.arange(len(observed))], B[missing] = 1.0, gain
+    conditional[np.ix_(missing, missing)] = spd.symmetric(
+        R[np.ix_(missing, missing)] - gain @ R[np.ix_(observed, missing)]
+    )
+    return B, conditional
 
 
 def pinv_logdet_rank(a: Array) -> tuple[Array, Array, Array]:

@@ -100,7 +100,7 @@ def _without(series: Series, gone: NDArray[np.bool_]) -> Series:
 
 
 def _e_step(model: Any, series: Series, before: int, w: Array, means_only: bool = False) -> LinearStats:
-    kept, mean, cov, lag = smooth_part(model, series, before)
+    filtered, mean, cov, lag = smooth_part(model, series, before)
     lengths = np.diff(series.offsets)
     t = np.arange(len(series.y)) - np.repeat(series.offsets[:-1], lengths)
     path = moments.SmoothedPath(mean, cov, lag, np.repeat(w, lengths), t)
@@ -132,7 +132,9 @@ def _e_step(model: Any, series: Series, before: int, w: Array, means_only: bool 
         entropy=np.asarray(0.0),
         n_frames=np.asarray(path.weight.sum()),
     )
-    found = float((w * kept.total).sum()) if (w > 0).all() else float((w * np.where(w > 0, kept.total, 0.0)).sum())
+    found = (
+        float((w * filtered.total).sum()) if (w > 0).all() else float((w * np.where(w > 0, filtered.total, 0.0)).sum())
+    )
     return stats.replace(entropy=np.asarray(found - expected_log_prob(model, stats)))
 
 

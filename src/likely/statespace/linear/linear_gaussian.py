@@ -231,9 +231,9 @@ class LinearGaussian(StructuralModels, Distribution):
         passed: list[PassedOver] = []
 
         def one_part(series_part: Series, before: int) -> tuple[Array, Array, Array]:
-            kept = passes.filter_part(self, series_part)
-            passed.extend(passes.passed_over(kept, series_part, before))
-            return *passes.filtered_moments(kept, series_part), kept.total
+            filtered = passes.filter_part(self, series_part)
+            passed.extend(passes.passed_over(filtered, series_part, before))
+            return *passes.filtered_moments(filtered, series_part), filtered.total
 
         found = _arranged(y, series, passes.map_parts(one_part, series))
         tell_of_passed(passed, f"{ME}.filter")
@@ -253,12 +253,12 @@ class LinearGaussian(StructuralModels, Distribution):
 
         def one_part(series_part: Series, before: int) -> tuple[Any, ...]:
             if lag is not None:
-                kept, mean, cov = fixed_lag_part(self, series_part, before, lag)
-                passed.extend(passes.passed_over(kept, series_part, before))
-                return mean, cov, kept.total
-            kept, mean, cov, lag_one = smooth_part(self, series_part, before)
-            passed.extend(passes.passed_over(kept, series_part, before))
-            return mean, cov, kept.total, lag_one
+                filtered, mean, cov = fixed_lag_part(self, series_part, before, lag)
+                passed.extend(passes.passed_over(filtered, series_part, before))
+                return mean, cov, filtered.total
+            filtered, mean, cov, lag_one = smooth_part(self, series_part, before)
+            passed.extend(passes.passed_over(filtered, series_part, before))
+            return mean, cov, filtered.total, lag_one
 
         found = _arranged(y, series, passes.map_parts(one_part, series))
         tell_of_passed(passed, f"{ME}.smooth")
@@ -301,11 +301,11 @@ class LinearGaussian(StructuralModels, Distribution):
             raise DataError(
                 sentence(ME, "one sequence of at least one frame is needed", f"{len(series.offsets) - 1} sequences")
             )
-        kept = passes.filter_part(self, series)
-        if kept.diffuse_end[0] == len(series.y):
+        filtered = passes.filter_part(self, series)
+        if filtered.diffuse_end[0] == len(series.y):
             return self._diffuse_belief(series)
         return StateBelief.trusted(
-            mean=kept.means[-1].copy(), root=kept.roots[-1].copy(), time=len(series.y) - 1, diffuse_part=None
+            mean=filtered.means[-1].copy(), root=filtered.roots[-1].copy(), time=len(series.y) - 1, diffuse_part=None
         )
 
     def _diffuse_belief(self, series: Series) -> StateBelief:
