@@ -175,7 +175,7 @@ def _all_criteria(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: in
     by_bic = _by_bic(MixtureDensity(part, **quick), X, w, most, sparse.best["prior"], by_bic)
     estimator = MixtureDensity(part, **{**quick, "n_init": min(quick["n_init"], 2)})
     held = choose_components(estimator, without_rare_words(X), by_bic.numbers, sample_weight=w, by=("held-out",))
-    settled = held.converged["held-out"]
+    has_converged = held.converged["held-out"]
     return replace(
         by_bic,
         held_out=_padded(held.held_out, by_bic, np.nan),
@@ -183,7 +183,7 @@ def _all_criteria(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: in
         message=sparse.message[: len(by_bic.numbers)],
         emptied=sparse.emptied,
         best={**by_bic.best, **held.best, **sparse.best},
-        converged={**by_bic.converged, **sparse.converged, "held-out": _padded(settled, by_bic, True)},
+        converged={**by_bic.converged, **sparse.converged, "held-out": _padded(has_converged, by_bic, True)},
     )
 
 
@@ -199,15 +199,15 @@ def _by_bic(
     from likely.mixture.estimators.choose_components import ComponentChoice, choose_components
 
     found: list[float] = [] if known is None else known.bic.tolist()
-    settled: list[bool] = [] if known is None else known.converged["bic"].tolist()
+    has_converged: list[bool] = [] if known is None else known.converged["bic"].tolist()
     while len(found) < least or (len(found) < most and len(found) <= int(np.argmin(found)) + PATIENCE):
         one = choose_components(estimator, X, [len(found) + 1], sample_weight=w, by=("bic",))
-        found, settled = [*found, float(one.bic[0])], [*settled, bool(one.converged["bic"][0])]
+        found, has_converged = [*found, float(one.bic[0])], [*has_converged, bool(one.converged["bic"][0])]
         tell(f"{len(found)} cluster{'s' * (len(found) > 1)}, BIC {found[-1]:,.1f}")
     numbers, unknown = list(range(1, len(found) + 1)), np.full(len(found), np.nan)
     return ComponentChoice(
         numbers, np.array(found), unknown, unknown, unknown, best={"bic": int(np.argmin(found)) + 1},
-        converged={"bic": np.array(settled)},
+        converged={"bic": np.array(has_converged)},
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from likely.data.column_types import MEASUREMENTS, is_constant, judged, rounded_
 from likely.data.read_table import called, did_you_mean
 from likely.data.table_fingerprint import fingerprint
 from likely.data.target_labels import Labels, labels, refuse_unlearnable
-from likely.data.type_inference import as_frame, checked_wishes, settled, typed_column
+from likely.data.type_inference import as_frame, checked_wishes, in_storage_type, typed_column
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 
@@ -239,7 +239,7 @@ def _found(
     if kind == "constant" and rounded_away(column, values):
         kind, reason = "identifier", "values differ only in digits beyond float precision"
     if kind in MEASUREMENTS:
-        values = settled(values, kind, _levels(values, kind))
+        values = in_storage_type(values, kind, _levels(values, kind))
     return described(values, kind, reason), values
 
 
@@ -257,7 +257,7 @@ def _as_learned(
         assert numbers is not None  # strict either gives numbers or raises
         column = numbers
     values = column.filter(kept)
-    values = settled(values, kind, entry.get("levels", ()))
+    values = in_storage_type(values, kind, entry.get("levels", ()))
     return described(values, kind, "as learned"), values
 
 

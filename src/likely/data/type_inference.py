@@ -63,7 +63,7 @@ def checked_wishes(kinds: Mapping[str, str] | None, names: list[str], whose: str
     return dict(kinds or {})
 
 
-def settled(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Series:
+def in_storage_type(column: pl.Series, kind: str, levels: Iterable[str] = ()) -> pl.Series:
     """A column in the storage type of its kind: Float64, Int64 for counts, String for levels."""
     levels = list(levels)
     if column.dtype == pl.Boolean and set(levels) == {"0", "1"}:

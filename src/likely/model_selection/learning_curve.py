@@ -218,8 +218,8 @@ def _column_order(order: Any, table: _Table, train: Index, seed: int) -> list[An
     if order == "random":
         return [keys[i] for i in np.random.default_rng(seed).permutation(len(keys))]
     if order == "ranked":
-        worth = [_separation(table, key, train) for key in keys]
-        return [keys[i] for i in np.argsort(np.negative(worth), kind="stable")]
+        separations = [_separation(table, key, train) for key in keys]
+        return [keys[i] for i in np.argsort(np.negative(separations), kind="stable")]
     expected = 'columns_order must be "ranked", "random", "given" or a list of columns'
     raise DomainError(sentence("hughes_curve", expected, repr(order)))
 
