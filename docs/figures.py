@@ -325,7 +325,7 @@ def fisher_of_wines() -> None:
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7.2, 4.9), layout="constrained")
         fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y, ax)
-        ax.set_title("178 wines along two discriminant directions (within-class covariance: identity)", loc="left")
+        ax.set_title("178 wines along two discriminant directions", loc="left")
         figure.savefig(STATIC / "fisher.png", dpi=130)
 
 

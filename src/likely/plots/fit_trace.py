@@ -54,7 +54,7 @@ def components(choice: Any, ax: Any = None) -> Any:
         finite = np.isfinite(choice.held_out)
         at = np.asarray(choice.numbers)[finite]
         other.errorbar(at, choice.held_out[finite], choice.held_out_error[finite], color=PALETTE[1], marker="s", ms=4)
-        other.set_ylabel("held-out log-likelihood, nats per row (higher is better)", color=PALETTE[1])
+        other.set_ylabel("held-out, nats per row (higher is better)", color=PALETTE[1])
     for i, k in enumerate(choice.best.values()):
         ax.axvline(k + 0.06 * (i - 1), color=[PALETTE[0], PALETTE[1], SOFT][i % 3], lw=1, ls=["-", "--", ":"][i % 3])
     said = ", ".join(f"{k} by {'BIC' if way == 'bic' else way}" for way, k in choice.best.items())
