@@ -182,19 +182,19 @@ class BadEntry(DataError):
 
     def __init__(self, whose: str, expected: str, value: Any, row: int, column: int, remedy: str = "") -> None:
         super().__init__(sentence(whose, expected, f"{value} at row {row}, column {column}", remedy))
-        self.told, self.row = (whose, expected, value, row, column, remedy), row
+        self.details, self.row = (whose, expected, value, row, column, remedy), row
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BadEntry, self.told
+        return BadEntry, self.details
 
     def after(self, rows: int) -> BadEntry:
         """The same error with the row number increased by `rows`."""
-        whose, expected, value, row, column, remedy = self.told
+        whose, expected, value, row, column, remedy = self.details
         return BadEntry(whose, expected, value, rows + row, column, remedy)
 
     def inside(self, part: str) -> BadEntry:
         """The same error, attributed to a named part of the model."""
-        return BadEntry(f"{self.told[0]} ({part})", *self.told[1:])
+        return BadEntry(f"{self.details[0]} ({part})", *self.details[1:])
 
 
 def refuse_infinite(x: Array, whose: str, at: Index | None = None) -> None:

@@ -455,28 +455,28 @@ class HMM(Distribution):
 class BadFrame(BadEntry):
     """An entry that no model can use, named by sequence, frame and column."""
 
-    def __init__(self, told: tuple[Any, ...], sequence: int, frame: int) -> None:
-        whose, expected, value, _, column, remedy = told
+    def __init__(self, details: tuple[Any, ...], sequence: int, frame: int) -> None:
+        whose, expected, value, _, column, remedy = details
         place = f"{value} at sequence {sequence}, frame {frame}, column {column}"
         DataError.__init__(self, sentence(whose, expected, place, remedy))
-        self.told, self.row, self.frame = told, sequence, frame
+        self.details, self.row, self.frame = details, sequence, frame
 
     @classmethod
     def of(cls, error: BadEntry, offsets: Index) -> BadFrame:
         """The error for a row among the frames of all sequences."""
         sequence = int(np.searchsorted(offsets, error.row, side="right")) - 1
-        return cls(error.arguments, sequence, error.row - int(offsets[sequence]))
+        return cls(error.details, sequence, error.row - int(offsets[sequence]))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return BadFrame, (self.told, self.row, self.frame)
+        return BadFrame, (self.details, self.row, self.frame)
 
     def after(self, rows: int) -> BadFrame:
         """The same error, `rows` sequences later."""
-        return BadFrame(self.told, rows + self.row, self.frame)
+        return BadFrame(self.details, rows + self.row, self.frame)
 
     def inside(self, part: str) -> BadFrame:
         """The same error, in a component of that name."""
-        return BadFrame((f"{self.told[0]} ({part})", *self.told[1:]), self.row, self.frame)
+        return BadFrame((f"{self.details[0]} ({part})", *self.details[1:]), self.row, self.frame)
 
 
 def known_states(given: Any, seqs: Ragged, states: int) -> Ragged:
