@@ -514,7 +514,7 @@ def _numbered(collect: Callable[[], HMMStats], at: Index) -> HMMStats:
     try:
         return collect()
     except BadFrame as error:
-        raise BadFrame(error.told, int(at[error.row]), error.frame) from None
+        raise BadFrame(error.details, int(at[error.row]), error.frame) from None
 
 
 def _subset(known: Ragged | None, which: Any) -> Any:

@@ -66,7 +66,7 @@ class Frames:
 
 def _shifted_error(error: Any, frames: int) -> Any:
     """The same bad entry, `frames` frames later in its sequence."""
-    return type(error)(error.told, error.row, error.frame + frames) if hasattr(error, "frame") else error.after(frames)
+    return type(error)(error.details, error.row, error.frame + frames) if hasattr(error, "frame") else error.after(frames)
 
 
 # ------------------------------------------------------------- probabilities

@@ -272,7 +272,7 @@ class _Scores:
         try:
             blocks = [part.scores(piece) for part in self.parts]
         except BadFrame as error:
-            raise BadFrame(error.told, self.sequence, a + error.frame) from None
+            raise BadFrame(error.details, self.sequence, a + error.frame) from None
         return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
