@@ -364,7 +364,7 @@ def test_columns_that_are_not_there(folder, tmp_path):
 def test_files_that_cannot_be_followed(folder, tmp_path):
     lk.save(lk.Gaussian([0.0], 1.0), tmp_path / "g.likely")
     done = run("follow", tmp_path / "g.likely", stdin="x\n1\n")
-    assert done.exit_code == 4 and "with the methods initial_belief" in done.stderr
+    assert done.exit_code == 4 and "can be followed live" in done.stderr
     done = run("follow", folder / "chain.likely", tmp_path / "none.csv")
     assert done.exit_code == 3 and "there is no such file" in done.stderr
     done = run("follow", folder / "chain.likely", folder / "feed.csv", "-o", folder / "feed.csv")
