@@ -49,7 +49,7 @@ def test_a_word_never_seen_counts_as_missing_and_is_novel(mixed_folder):
         ).stdout.splitlines()]
         for frame in (strange, gap)
     ]  # fmt: skip
-    assert all(line["novel"] and '"color" did not occur' in line["reason"] for line in told[0])
+    assert all(line["novel"] and '"color" was not seen' in line["reason"] for line in told[0])
     assert not any(line["novel"] for line in told[1])
     assert [line["posterior"] for line in told[0]] == [line["posterior"] for line in told[1]]
 

@@ -66,7 +66,9 @@ class Frames:
 
 def _shifted_error(error: Any, frames: int) -> Any:
     """The same bad entry, `frames` frames later in its sequence."""
-    return type(error)(error.details, error.row, error.frame + frames) if hasattr(error, "frame") else error.after(frames)
+    if hasattr(error, "frame"):
+        return type(error)(error.details, error.row, error.frame + frames)
+    return error.after(frames)
 
 
 # ------------------------------------------------------------- probabilities

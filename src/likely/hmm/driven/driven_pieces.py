@@ -99,7 +99,7 @@ class DrivenData(NamedTuple):
             return np.array(score(_in_double(frames)), dtype=np.float64, order="C")
         except BadEntry as error:
             result = BadFrame.of(error, offsets)
-            raise BadFrame(result.told, before + result.row, frame + result.frame) from None
+            raise BadFrame(result.details, before + result.row, frame + result.frame) from None
 
     def _masked(self, logs: Array, at: slice) -> Array:
         if self.known is not None:
