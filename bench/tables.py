@@ -37,7 +37,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
 import likely as lk
-from likely.automl.contest import compete, from_all_rows
+from likely.automl.model_comparison import compete, from_all_rows
 from likely.automl.table_classifier import TableClassifier, arranged_schema
 from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.fit_run import prepared

@@ -46,10 +46,10 @@ _HOMES = {
     "likely.core.errors": [
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
-    "likely.core.filter": ["step"],
-    "likely.core.fit_loop": ["Step", "Stop", "fit", "iterate"],
+    "likely.core.filter_protocol": ["step"],
+    "likely.core.em_loop": ["Step", "Stop", "fit", "iterate"],
     "likely.core.fit_report": ["FitReport"],
-    "likely.core.online": ["online"],
+    "likely.core.online_em": ["online"],
     "likely.core.prior": ["Prior"],
     "likely.core.ragged": ["Ragged"],
     "likely.core.sketch": ["Sketch"],
@@ -278,6 +278,7 @@ if TYPE_CHECKING:
     from likely.core.columns import Columns
     from likely.core.covariates import with_covariates
     from likely.core.density import Density, Learnable
+    from likely.core.em_loop import Step, Stop, fit, iterate
     from likely.core.engine import Engine, Serial, Threads
     from likely.core.errors import (
         DataError,
@@ -288,10 +289,9 @@ if TYPE_CHECKING:
         NotConverged,
         ShapeError,
     )
-    from likely.core.filter import step
-    from likely.core.fit_loop import Step, Stop, fit, iterate
+    from likely.core.filter_protocol import step
     from likely.core.fit_report import FitReport
-    from likely.core.online import online
+    from likely.core.online_em import online
     from likely.core.prior import Prior
     from likely.core.ragged import Ragged
     from likely.core.sketch import Sketch

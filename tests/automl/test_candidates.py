@@ -24,8 +24,8 @@ from likely.automl.candidates import (
     same_model,
     without_gaps,
 )
-from likely.automl.contest import Field, Standing, compete, from_all_rows, judged
-from likely.automl.peer_classifiers import rivals
+from likely.automl.model_comparison import Field, Standing, compete, from_all_rows, judged
+from likely.automl.sklearn_baselines import rivals
 from likely.automl.table_classifier import TableClassifier
 from likely.classify.calibration.calibrated import CalibratedClassifier
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature

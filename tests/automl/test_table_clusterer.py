@@ -16,7 +16,7 @@ import likely as lk
 from likely.automl.table_clusterer import TableClusterer, most_clusters
 from likely.automl.table_mixture import bic, discover, shapes
 from likely.core.errors import DataError, DomainError, FitWarning, ModelFileError
-from likely.estimation.novelty.mixture_surprise import left_out_surprises
+from likely.estimation.novelty.mixture_novelty_score import left_out_surprises
 
 REAL = {"a": "real", "b": "real"}
 

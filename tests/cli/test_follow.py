@@ -25,7 +25,7 @@ from likely.cli.following.follow_alarms import BySurprise, HeldOut, distribution
 from likely.cli.following.follow_lines import MISSING
 from likely.cli.following.follow_models import Subject, describe_belief, subject_of
 from likely.core.ragged import Ragged
-from likely.estimation.novelty.left_out_frames import independent_frames, supported_share, supported_words
+from likely.estimation.novelty.held_out_frames import independent_frames, supported_share, supported_words
 from likely.statespace.continuous.linear_sde import LinearSDE
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.cli.fitting.test_sequence_input import table, walks

@@ -14,7 +14,7 @@ import pytest
 
 import likely as lk
 from likely import Blocks, Gaussian, Mixture, Serial, Stop, fit
-from likely.core.fit_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
+from likely.core.em_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
 from likely.core.fit_report import FitReport
 from likely.io.model_files import Checkpoint
 from tests.properties.compare import bits
@@ -318,7 +318,7 @@ import hashlib, os, signal, sys, time
 import numpy as np
 import likely as lk
 from likely.core.engine import Serial
-from likely.core.fit_loop import Stop, fit
+from likely.core.em_loop import Stop, fit
 from likely.io.model_files import Checkpoint, dumps
 
 rng = np.random.default_rng(5)

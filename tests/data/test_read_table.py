@@ -19,7 +19,7 @@ import pytest
 
 from likely.core.errors import DataError, DomainError, FitWarning, LikelyError
 from likely.data.cells import MISSING
-from likely.data.delimited import looks_like_data, sniffed
+from likely.data.csv_reader import looks_like_data, sniffed
 from likely.data.read_table import read, stem
 from likely.data.table import Table
 

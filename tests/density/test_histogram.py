@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.density.histogram_edges import edges_for
-from likely.distributions.statistics_subtraction import without
+from likely.distributions.downdating import without
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2)) * [1.0, 3.0]

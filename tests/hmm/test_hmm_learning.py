@@ -23,7 +23,7 @@ from likely import (
     Tied,
     fit,
 )
-from likely.core.fit_loop import gather
+from likely.core.em_loop import gather
 from likely.distributions.product import Product
 from tests.properties.compare import arrays_of, gap
 

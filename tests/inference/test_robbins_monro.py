@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.filter import playing
+from likely.core.filter_protocol import playing
 from likely.distributions.unconstrained_parameters import FreeParameters, declare_free
 
 N = 4000

@@ -26,7 +26,7 @@ from likely import (
     Threads,
     fit,
 )
-from likely.core.fit_loop import gather, iterate
+from likely.core.em_loop import gather, iterate
 from tests.properties.compare import arrays_of, bits
 
 WEIGHTS = np.array([0.2, 0.05, 0.3, 0.25, 0.2])

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
 import likely as lk
-from likely.core.fit_loop import Stop, fit, iterate
+from likely.core.em_loop import Stop, fit, iterate
 
 ALPHA = 25.0
 

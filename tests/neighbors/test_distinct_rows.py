@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.distributions.statistics_subtraction import without
+from likely.distributions.downdating import without
 from likely.neighbors.distinct_rows import DistinctRows, same_rows
 
 

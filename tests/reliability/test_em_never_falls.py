@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from likely import DataError, LikelyError, Serial, Stop, fit
-from likely.core.fit_loop import FALLS, Step, iterate
+from likely.core.em_loop import FALLS, Step, iterate
 from likely.core.warnings import _collecting, unheard
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from tests.properties.compare import arrays_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely import LikelyError, Serial
-from likely.core.fit_loop import iterate
+from likely.core.em_loop import iterate
 from likely.core.warnings import _collecting
 from likely.hmm.forward_backward import log_likelihoods
 from tests.properties.compare import arrays_of

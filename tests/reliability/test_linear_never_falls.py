@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import DataError, Serial, Stop
-from likely.core.fit_loop import iterate
+from likely.core.em_loop import iterate
 from likely.numerics.covariance_roots import is_covariance
 from likely.statespace.linear.linear_structure import variance_labels
 from likely.statespace.linear.quasi_newton import fit_quasi_newton

@@ -15,6 +15,7 @@ from likely.metrics.evaluation import Evaluation
 from likely.report import Case, Contender, Driver, Plane, Study, column_facts, report_html, write_report
 from likely.report.axes import Frame, Scale, ticks
 from likely.report.bars import whisker_scale
+from likely.report.calibration_curves import Curve, det, reliability, risk_coverage, roc
 from likely.report.decision_plane import MOST_POINTS, MOST_RECTANGLES, borders, rectangles, simplified
 from likely.report.markers import dash, symbol
 from likely.report.markup import Markup, safe, tag
@@ -22,7 +23,6 @@ from likely.report.number_format import column, number, percent
 from likely.report.page import SECTIONS
 from likely.report.sections.confusion_section import costliest_errors, shown_classes
 from likely.report.style import DARK, HEAT, LIGHT
-from likely.report.trust_curves import Curve, det, reliability, risk_coverage, roc
 
 VOID = {"meta", "br", "hr"}
 SHAPES = {"circle", "line", "path", "rect", "polyline", "polygon", "use"}

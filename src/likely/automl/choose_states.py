@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from likely.automl.contest import silence
+from likely.automl.model_comparison import silence
 from likely.automl.sequence_models import known_rows
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, LikelyError, sentence

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.automl.candidates import WORDS, arranged, model_candidates
-from likely.automl.contest import calibration_of
+from likely.automl.model_comparison import calibration_of
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
 from likely.classify.explanation import Explanation

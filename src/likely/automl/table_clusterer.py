@@ -18,7 +18,7 @@ from likely.core.errors import DataError, sentence
 from likely.core.warnings import speaking_as
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import tell_of_strangers
-from likely.estimation.novelty.mixture_surprise import left_out_surprises
+from likely.estimation.novelty.mixture_novelty_score import left_out_surprises
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 ROWS_A_CLUSTER = 3  # minimum number of distinct rows per cluster when the number is chosen

@@ -18,9 +18,9 @@ from likely.classify.calibration.probability_floor import Floor
 from likely.classify.small_classes import notes_on_classes
 from likely.core.arrays import Array, Index, Mask, n_rows
 from likely.core.blocks import Block, Blocks
+from likely.core.em_loop import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, by_name, sentence
-from likely.core.fit_loop import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.classify.plain_decision_mixin import PlainDeciding
-from likely.classify.plain_rows import plain_rows, row_weights, sound_rules, whole_state
+from likely.classify.numeric_classifier_mixin import PlainDeciding
+from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import said_once, tell

@@ -12,7 +12,7 @@ from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import unheard
-from likely.distributions.statistics_subtraction import Canceled, without
+from likely.distributions.downdating import Canceled, without
 from likely.estimation.class_labels import labels_among
 from likely.estimation.foreign_classifiers import fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, take_rows

@@ -10,19 +10,19 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.classify.plain_decision_mixin import PlainDeciding
-from likely.classify.plain_rows import plain_rows, row_weights, sound_rules, whole_state
+from likely.classify.numeric_classifier_mixin import PlainDeciding
+from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
+from likely.core.em_loop import Stop, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
-from likely.core.fit_loop import Stop, fit, gather
 from likely.core.sketch import Sketch
 from likely.core.warnings import said_once, tell, unheard
+from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
-from likely.distributions.statistics_subtraction import Canceled, without
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES

@@ -110,7 +110,7 @@ def _of_stream(stream: IO[bytes], format: str | None, whose: str) -> Iterator[pl
 
 
 def _delimited(first: bytes, pieces: Iterator[bytes], format: str, whose: str) -> Iterator[pl.DataFrame]:
-    from likely.data.delimited import lines_of, read_delimited, sniffed
+    from likely.data.csv_reader import lines_of, read_delimited, sniffed
 
     first = first.removeprefix(b"\xef\xbb\xbf").lstrip(b"\r\n")
     head = lines_of(first, whose, 100) if first else []

@@ -31,7 +31,7 @@ def read_cost(path: str, classes: Any) -> Any:
 
 def cells_of(path: str) -> list[list[str]]:
     """The cells of a small CSV file, spaces trimmed, blank lines left out."""
-    from likely.data.delimited import sniffed
+    from likely.data.csv_reader import sniffed
 
     text = _text(path)
     lines = [line for line in text.lstrip("\ufeff").splitlines() if line.strip()]

@@ -10,8 +10,8 @@ import polars as pl
 from scipy.special import betainc, gammainc
 
 from likely.data.cells import as_numbers, is_whole, shown
+from likely.data.csv_reader import INDEX
 from likely.data.dates import are_dates, are_packed_dates
-from likely.data.delimited import INDEX
 
 Measurement = Literal["real", "count", "binary", "category"]
 Aside = Literal["date", "identifier", "text", "constant", "empty", "ignore"]

@@ -12,7 +12,7 @@ import polars as pl
 
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
-from likely.data.delimited import Source, lines_of, whole_lines
+from likely.data.csv_reader import Source, lines_of, whole_lines
 from likely.data.json_parsing import MOST_LEVELS, not_json, parsed
 
 Record = dict[str, Any]

@@ -19,7 +19,7 @@ from likely.core.long_tables import first_appearances
 from likely.core.ragged import Ragged
 from likely.data.cells import tidy
 from likely.data.column_roles import refuse_gaps
-from likely.data.delimited import SNIFFED_LINES, lines_of, looks_like_data, read_delimited, refuse_names, sniffed
+from likely.data.csv_reader import SNIFFED_LINES, lines_of, looks_like_data, read_delimited, refuse_names, sniffed
 from likely.data.read_table import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked, taken
 from likely.data.symbol_files import Found, as_cells, read_array, read_fasta, read_symbols
 from likely.data.table_to_sequences import FrameRoles, cut

@@ -14,7 +14,7 @@ import polars as pl
 
 from likely.core.errors import DataError, DomainError, by_caller, sentence
 from likely.data.cells import clean_numbers, tidy
-from likely.data.delimited import Source, first_line, read_delimited, refuse_names, why_unread
+from likely.data.csv_reader import Source, first_line, read_delimited, refuse_names, why_unread
 from likely.data.json_records import read_json, read_json_lines
 
 Named = str | Path

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likely.core.errors import DataError, sentence
 from likely.data.cells import clean_numbers, tidy, tokens
-from likely.data.delimited import lines_of, why_unread
+from likely.data.csv_reader import lines_of, why_unread
 
 
 class Found(NamedTuple):

@@ -18,8 +18,8 @@ from likely.core.ragged_input import side_by_side
 from likely.core.warnings import tell
 from likely.data.cells import at_row, shown, tokens
 from likely.data.column_roles import refuse_gaps, weights
+from likely.data.csv_reader import INDEX
 from likely.data.dates import are_dates, instants
-from likely.data.delimited import INDEX
 from likely.data.read_table import require
 from likely.data.target_labels import Labels, labels
 from likely.data.type_inference import typed_column

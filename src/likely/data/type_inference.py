@@ -15,7 +15,7 @@ import polars as pl
 from likely.core.errors import DataError, DomainError, ShapeError, by_caller, sentence
 from likely.data.cells import as_kind, as_numbers, as_words, at_row, bad_cell, tidy, tokens
 from likely.data.column_types import WISHES, are_answers
-from likely.data.delimited import refuse_names
+from likely.data.csv_reader import refuse_names
 from likely.data.read_table import read, require
 
 

@@ -20,8 +20,8 @@ from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.distributions.distribution import Distribution, in_units, lone
+from likely.distributions.downdating import NOTHING, without
 from likely.distributions.statistics.counts import member_weights, one_column
-from likely.distributions.statistics_subtraction import NOTHING, without
 
 SUM_TO_ONE = 1e-9
 MOST = 10**7  # bins of a grid

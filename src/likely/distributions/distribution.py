@@ -10,9 +10,9 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
+from likely.core.em_loop import Stop, fit
 from likely.core.engine import Engine
 from likely.core.errors import DomainError, sentence
-from likely.core.fit_loop import Stop, fit
 from likely.core.fit_report import FitReport
 from likely.core.value import Value
 from likely.core.warnings import said_once, tell

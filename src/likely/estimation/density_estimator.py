@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.blocks import Block, Blocks
+from likely.core.em_loop import Stop, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, by_name, sentence
-from likely.core.fit_loop import Stop, fit, gather, reached, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
@@ -26,10 +26,10 @@ from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
 from likely.distributions.unobserved_columns import never_observed, nothing_seen, unseen_columns
+from likely.estimation.array_fast_path import is_plain
 from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import TAKES_TEXT, numeric_rows, row_weights
-from likely.estimation.plain_arrays import is_plain
-from likely.estimation.restore_rows import filled_in
 from likely.estimation.sequence_validation import refuse_other_y
 from likely.imputation.impute import impute
 

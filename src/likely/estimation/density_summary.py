@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.estimation.novelty.left_out_frames import support
+from likely.estimation.novelty.held_out_frames import support
 from likely.estimation.parameter_intervals import Row, rows_of
 from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from likely.core.blocks import Blocks
+from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DomainError, sentence
-from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.warnings import said_once, tell
 from likely.distributions.distribution import Distribution, first_look
 

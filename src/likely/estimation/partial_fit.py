@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from likely.core.blocks import Blocks
+from likely.core.em_loop import gather, reached, resolve_prior
 from likely.core.engine import Threads
-from likely.core.fit_loop import gather, reached, resolve_prior
 from likely.core.fit_report import FitReport
 
 FORGETTING = 0.7  # step size η = (share of new rows)^0.7 (Cappé and Moulines)

@@ -14,7 +14,7 @@ from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.value import Value
 from likely.core.warnings import tell, unheard
-from likely.distributions.score_functions import FreeScores, formulas_of
+from likely.distributions.log_density_gradients import FreeScores, formulas_of
 from likely.distributions.unconstrained_parameters import FreeParameters
 
 ME = "RobbinsMonro"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from likely.core import filter
+from likely.core import filter_protocol as filter
 from likely.core.errors import ModelFileError, sentence
 from likely.core.stream_checkpoint import Following
 

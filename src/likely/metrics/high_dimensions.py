@@ -54,9 +54,7 @@ class HighDimensions(Value):
             advice = ", others of none; edit or condense rows, or use another metric"
         else:
             advice = ""
-            found = (
-                f"Distances are informative: the farthest row is {far:.0f} times as far as the nearest"
-            )
+            found = f"Distances are informative: the farthest row is {far:.0f} times as far as the nearest"
         notes = f" {self.left_out} rows with missing values were dropped." if self.left_out else ""
         return f"{found}{advice}. {size}.{notes}"
 

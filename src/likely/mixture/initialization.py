@@ -11,7 +11,7 @@ from numpy.random import Generator
 from likely.cluster.kmeans.kmeans_plus_plus import at_random, plus_plus, squared_distances
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
-from likely.core.fit_loop import iterate, resolve_prior
+from likely.core.em_loop import iterate, resolve_prior
 from likely.core.sketch import Sketch
 from likely.core.warnings import unheard
 from likely.mixture.embedding import embedded

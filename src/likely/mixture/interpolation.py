@@ -11,8 +11,8 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
 from likely.core.blocks import Blocks
+from likely.core.em_loop import Stop, fit
 from likely.core.errors import DomainError, sentence
-from likely.core.fit_loop import Stop, fit
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell

@@ -21,6 +21,7 @@ from likely.core.ragged import Ragged
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import REMEDIES, Distribution, NotKnown
+from likely.distributions.downdating import less, without
 from likely.distributions.gaussian import mahalanobis
 from likely.distributions.gaussian.fused_em_sweep import shared_sweep
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -30,7 +31,6 @@ from likely.distributions.stacks.stack import side_by_side
 from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.distributions.statistics.counts import one_column
-from likely.distributions.statistics_subtraction import less, without
 from likely.mixture import responsibilities
 from likely.mixture.fixed_weights import GivenWeights
 from likely.mixture.mixture_moments import (

@@ -13,7 +13,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.distributions.statistics_subtraction import NOTHING, without
+from likely.distributions.downdating import NOTHING, without
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,7 @@ class NeighborSearch(Value):
         return (roots * self.unit).astype(np.float64), order
 
     def _with_gaps(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
-        from likely.neighbors._loops.box_tree import search_with_gaps
+        from likely.neighbors._loops.kd_tree import search_with_gaps
 
         near, who = np.empty((len(part), away.shape[1])), np.empty((len(part), away.shape[1]), dtype=np.int64)
         search_with_gaps(z[part], own[part], np.array(self.points), _kind(self.metric.p), self.metric.p, near, who)
@@ -159,7 +159,7 @@ class NeighborSearch(Value):
         _in_threads(lambda some: self.tree.search(z, some, own, kind, p, away, rows), order)
 
     def _by_products(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
-        from likely.neighbors._loops.box_tree import settle
+        from likely.neighbors._loops.kd_tree import settle
 
         middle, centered, norms = self.tree.centered
         q = z[part] - middle
@@ -175,7 +175,7 @@ class _Tree:
     """The arrays of the compiled tree search."""
 
     def __init__(self, points: Array) -> None:
-        from likely.neighbors._loops.box_tree import FAN, LANES, fill
+        from likely.neighbors._loops.kd_tree import FAN, LANES, fill
 
         n, d = points.shape
         self.points = np.array(points)  # writable, as the loops were compiled for
@@ -192,7 +192,7 @@ class _Tree:
     @staticmethod
     def order_of(points: Array) -> Index:
         """Rows in an order in which neighbors are adjacent, for cache locality."""
-        from likely.neighbors._loops.box_tree import grow
+        from likely.neighbors._loops.kd_tree import grow
 
         order = np.arange(len(points), dtype=np.int64)
         grow(points, order)
@@ -200,7 +200,7 @@ class _Tree:
 
     def search(self, z: Array, order: Index, own: Index, kind: int, p: float, away: Array, rows: Index) -> int:
         """Search for queries z[order]; returns the number of visited leaves."""
-        from likely.neighbors._loops.box_tree import search
+        from likely.neighbors._loops.kd_tree import search
 
         order = np.ascontiguousarray(order, dtype=np.int64)
         tree = (self.blocks, self.numbers, self.boxes, self.firsts)
@@ -231,7 +231,7 @@ def _in_threads(work: Any, order: Index, piece: int = PIECE) -> None:
 
 
 def _kind(p: float) -> int:
-    from likely.neighbors._loops.box_tree import ABSOLUTE, LARGEST, POWER, SQUARED
+    from likely.neighbors._loops.kd_tree import ABSOLUTE, LARGEST, POWER, SQUARED
 
     return {1.0: ABSOLUTE, 2.0: SQUARED, np.inf: LARGEST}.get(p, POWER)
 

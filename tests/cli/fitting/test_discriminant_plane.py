@@ -7,7 +7,7 @@ import polars as pl
 from scipy.linalg import eigh
 
 from likely.automl.candidates import model_candidates
-from likely.automl.contest import Field
+from likely.automl.model_comparison import Field
 from likely.cli.example_data import wine
 from likely.cli.fitting.discriminant_plane import FisherPlane, regions, separation
 from likely.cli.fitting.permutation_importance import importance

@@ -12,7 +12,7 @@ from likely.cluster.kmeans.centroids import Centroids
 from likely.cluster.kmeans.exchange import exchange
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import lloyd, with_own_variances
-from likely.core.fit_loop import Stop
+from likely.core.em_loop import Stop
 
 EXACT = Stop(300, 0.0)
 

@@ -13,9 +13,9 @@ from likely.cluster.kmeans.assignment import Table
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import lloyd, with_own_variances
+from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, FitWarning, ShapeError
-from likely.core.fit_loop import Stop, fit
-from likely.core.online import online
+from likely.core.online_em import online
 
 EXACT = Stop(300, 0.0)
 

@@ -9,7 +9,7 @@ from sklearn import decomposition
 from sklearn.base import clone
 
 import likely as lk
-from likely.core.fit_loop import Stop, fit
+from likely.core.em_loop import Stop, fit
 from likely.decomposition.estimators.factor_analysis import PPCA, FactorAnalysis
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.mixture.mixture import Mixture

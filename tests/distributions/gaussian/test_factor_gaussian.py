@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from likely import DataError, DomainError, FitWarning, Gaussian, ShapeError, Stop, fit
 from likely.core.blocks import Blocks
-from likely.core.fit_loop import iterate
+from likely.core.em_loop import iterate
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.mixture.mixture import Mixture
 

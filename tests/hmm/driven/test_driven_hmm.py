@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 
 import likely as lk
 from likely.core.covariates import with_covariates
+from likely.core.em_loop import Stop, fit, iterate
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.core.fit_loop import Stop, fit, iterate
 from likely.core.ragged import Ragged
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.driven.driven_prior import DrivenPrior

@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import likely as lk
+from likely.core.em_loop import Stop, fit
 from likely.core.engine import Serial
-from likely.core.fit_loop import Stop, fit
 from tests.properties.compare import arrays_of
 from tests.reliability.plainly import log_probs
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.fit_loop import Stop, fit, iterate, mean_log_prob
+from likely.core.em_loop import Stop, fit, iterate, mean_log_prob
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 

@@ -17,7 +17,7 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.features.mfcc import MFCC
 from likely.metrics.word_errors import word_errors
-from likely.recognizers.speech.background import background, quiet_frames, surrounded
+from likely.recognizers.speech.background_noise import background, quiet_frames, surrounded
 from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
 
 RATE = 8000

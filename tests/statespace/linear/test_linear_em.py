@@ -11,9 +11,9 @@ from scipy.optimize import approx_fprime, minimize
 
 from likely import DomainError, LinearGaussian, LinearLearner, LinearPrior, Ragged, ShapeError, Stop, fit
 from likely.core.covariates import with_covariates
-from likely.core.fit_loop import iterate
+from likely.core.em_loop import iterate
 from likely.statespace.linear.linear_em import expected_log_prob
-from likely.statespace.linear.linear_score import Coordinates, gradients
+from likely.statespace.linear.log_likelihood_gradient import Coordinates, gradients
 from likely.statespace.linear.predicted_observations import imputed
 from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from tests.reference.make_linear_em import START, series

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from likely import DomainError, LinearGaussian, LinearLearner, Ragged, ShapeError, load, save
-from likely.statespace.linear.linear_score import Coordinates
 from likely.statespace.linear.linear_structure import covariance_from
+from likely.statespace.linear.log_likelihood_gradient import Coordinates
 from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from likely.statespace.linear.standard_errors import standard_errors
 

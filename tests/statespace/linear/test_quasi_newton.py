@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import Checkpoint, DataError, LinearGaussian, LinearLearner, Ragged, Stop
-from likely.core.fit_loop import INTERRUPTED
+from likely.core.em_loop import INTERRUPTED
 from likely.statespace.linear import quasi_newton
 from likely.statespace.linear.quasi_newton import EM_PASSES, fit_quasi_newton
 from tests.reference.make_linear_em import START

@@ -7,8 +7,8 @@ import pytest
 
 import likely as lk
 from likely.core.blocks import Blocks
+from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.core.fit_loop import Stop, fit
 from likely.core.ragged import Ragged
 from likely.statespace.linear.linear_em import LinearLearner
 from likely.statespace.linear.linear_gaussian import LinearGaussian

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from likely.classify.calibration.isotonic import rising_curve
-from likely.classify.calibration.softmax_calibration import (
+from likely.classify.calibration.temperature_scaling import (
     common_size,
     platt,
     shrunken_matrix,

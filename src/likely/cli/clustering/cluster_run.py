@@ -274,7 +274,7 @@ def write(c: Clusters) -> None:
     c.model.card_ = json.dumps(facts_of(c))
     page = None
     if job.report is not None:
-        from likely.cli.clustering.cluster_study_of_run import cluster_study_of
+        from likely.cli.clustering.cluster_report_data import cluster_study_of
         from likely.report.cluster_page import cluster_html
 
         page = cluster_html(cluster_study_of(c))

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.cli.console import clipped, columns
 from likely.distributions.stacks.tied import untied
-from likely.estimation.novelty.left_out_frames import support
+from likely.estimation.novelty.held_out_frames import support
 from likely.report.number_format import number
 
 ROWS = 30  # states that a terminal shows

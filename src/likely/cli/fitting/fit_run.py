@@ -14,14 +14,14 @@ import numpy as np
 from likely._version import __version__
 from likely.cli.console import Console, nats
 from likely.cli.costs import read_class_prior, read_cost
-from likely.cli.fitting.data_hazards import leaks, odd_costs, zeros
+from likely.cli.fitting.data_checks import leaks, odd_costs, zeros
 from likely.cli.fitting.fit_job import Job, splitting_words
 from likely.cli.outputs import check_outputs
 from likely.core.errors import DataError, DomainError, sentence
 from likely.io.atomic_write import write_text
 
 if TYPE_CHECKING:
-    from likely.automl.contest import Contest, Field
+    from likely.automl.model_comparison import Contest, Field
     from likely.automl.table_classifier import TableClassifier
     from likely.data.table import Table
 
@@ -121,7 +121,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
         same_model,
         without_gaps,
     )
-    from likely.automl.contest import Field
+    from likely.automl.model_comparison import Field
     from likely.automl.table_classifier import arranged_schema, laid_out
     from likely.estimation.class_labels import encoded
 
@@ -147,7 +147,7 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
         candidates, whole = without_gaps(candidates, kinds, X)
         slow = " ".join(words for words in (slow, whole) if words)
     if rivals_take_part(job, X, len(field.splits)):
-        from likely.automl.peer_classifiers import rivals
+        from likely.automl.sklearn_baselines import rivals
 
         candidates += rivals(kinds, rules, job.seed)
     try:
@@ -188,7 +188,7 @@ def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
 
 def compared(job: Job, field: Field, candidates: list[Any], console: Console) -> Contest:
     """Compare the candidates, with a progress bar."""
-    from likely.automl.contest import compete
+    from likely.automl.model_comparison import compete
 
     fits = len(candidates) * len(field.splits)
     doing = (
@@ -208,7 +208,7 @@ def compared(job: Job, field: Field, candidates: list[Any], console: Console) ->
 
 def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifier, tuple[str, ...]]:
     """The chosen model fitted to all rows, and the warnings, each once."""
-    from likely.automl.contest import from_all_rows
+    from likely.automl.model_comparison import from_all_rows
     from likely.automl.table_classifier import TableClassifier, arranged_schema
     from likely.core.warnings import speaking_as
 

@@ -9,7 +9,7 @@ from likely.cli.console import figure
 from likely.report.study import Contender
 
 if TYPE_CHECKING:
-    from likely.automl.contest import Contest, Standing
+    from likely.automl.model_comparison import Contest, Standing
     from likely.cli.fitting.fit_run import FitRun
     from likely.metrics.confidence_intervals import Mean
     from likely.metrics.evaluation import Evaluation

@@ -25,7 +25,7 @@ def importance(
     Models are those of the splits, so each row is judged by one that had not seen it. A shuffled column keeps its
     own distribution and loses every tie with the class and the other columns.
     """
-    from likely.automl.contest import silence
+    from likely.automl.model_comparison import silence
     from likely.estimation.parallel import in_threads
 
     rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ def importance(
 
 def _affordable(field: Any, estimator: Any, split: Any) -> int:
     """How many shuffles there is time for, by a trial with one split's rows."""
-    from likely.automl.contest import learned
+    from likely.automl.model_comparison import learned
 
     rows = split.test[: ROWS // len(field.splits) + 1]
     model, X = learned(estimator, field, split), field.X[rows]
@@ -97,7 +97,7 @@ def _rises(
     field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str]
 ) -> tuple[Array, Index]:
     """Increase of the cost per tested row (columns, m), and the indices of these rows (m,)."""
-    from likely.automl.contest import learned
+    from likely.automl.model_comparison import learned
     from likely.classify.calibration.recalibration import applied
 
     at = np.flatnonzero(np.isin(taken, split.test))

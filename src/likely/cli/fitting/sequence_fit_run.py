@@ -127,7 +127,7 @@ def threads(job: SequenceJob, material: Material) -> int | None:
 
 
 def _classified(job: SequenceJob, material: Material, console: Console) -> SequenceFitRun:
-    from likely.automl.contest import from_all_rows
+    from likely.automl.model_comparison import from_all_rows
     from likely.automl.sequence_models import SequenceClassifier
     from likely.cli.fitting.model_facts import figures, leaderboard, rule_words, verdict
 
@@ -150,7 +150,7 @@ def _classified(job: SequenceJob, material: Material, console: Console) -> Seque
 
 
 def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
-    from likely.automl.contest import Field
+    from likely.automl.model_comparison import Field
     from likely.cli.costs import read_class_prior, read_cost
     from likely.estimation.class_labels import encoded
 
@@ -171,7 +171,7 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
 
 
 def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], console: Console) -> Any:
-    from likely.automl.contest import compete
+    from likely.automl.model_comparison import compete
     from likely.automl.sequence_candidates import chain_candidates
 
     least, numbers = int(material.x.lengths.min()), numbers_of_states(job, material)
@@ -340,7 +340,7 @@ def _of_few(material: Material, choice: Any) -> list[str]:
 
 def _tested_on_states(job: SequenceJob, material: Material, states: int, console: Console) -> dict[str, Any] | None:
     """How many frames get their known state on the best path, in sequences left out; None where there are too few."""
-    from likely.automl.contest import silence
+    from likely.automl.model_comparison import silence
     from likely.automl.sequence_candidates import chain
     from likely.estimation.parallel import in_threads
     from likely.metrics.confidence_intervals import mean

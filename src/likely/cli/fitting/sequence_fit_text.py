@@ -68,7 +68,7 @@ def _described(fit_run: Any) -> Iterator[str]:
     if told is not None:
         yield from _decoded(told, fit_run.model.state_names)
     from likely.cli.describing.describe_hmm import states_table
-    from likely.estimation.novelty.left_out_frames import support
+    from likely.estimation.novelty.held_out_frames import support
 
     yield from states_table(fit_run.model.density_, fit_run.model.state_names, list(fit_run.material.kinds))
     value = fit_run.found["log_likelihood_a_frame"]

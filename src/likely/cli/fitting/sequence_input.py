@@ -465,7 +465,7 @@ def _columns_there(files: tuple[str, ...], format: str | None, is_table: bool) -
     """The header of the first file; None if it has none or cannot be read."""
     import polars as pl
 
-    from likely.data.delimited import looks_like_data
+    from likely.data.csv_reader import looks_like_data
     from likely.data.read_sequences import all_files, columns_of
 
     try:

@@ -103,7 +103,7 @@ def _measured(
     job: SequenceJob, recognizer: Any, sounds: Any, words: Any, counts: dict[str, int], console: Console
 ) -> Any:
     """Evaluation on held-out sounds; None if some word has only one sound."""
-    from likely.automl.contest import silence
+    from likely.automl.model_comparison import silence
     from likely.cli.fitting.fit_job import splitting_words
     from likely.model_selection.cross_validation import evaluate
 

@@ -56,7 +56,7 @@ class BySurprise:
 
     def __init__(self, subject: Subject, false_alarm_every: float, path: str, console: Any) -> None:
         from likely.decision.sequential.cusum import Cusum
-        from likely.estimation.novelty.left_out_frames import enough
+        from likely.estimation.novelty.held_out_frames import enough
 
         self.tail = _tail_of(subject.plays, path)
         self.held_out = HeldOut(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
@@ -90,7 +90,7 @@ class BySurprise:
 
 def _tell_what_is_supported(subject: Subject, false_alarm_every: float, console: Any) -> None:
     """Note if the false-alarm rate that held-out frames support is clearly above the stated one."""
-    from likely.estimation.novelty.left_out_frames import drift, drifts, supported_share, supported_words
+    from likely.estimation.novelty.held_out_frames import drift, drifts, supported_share, supported_words
 
     share = supported_share(subject.held_out_surprise, subject.later, 1.0 / false_alarm_every)
     if share * false_alarm_every <= CLOSE:
@@ -105,7 +105,7 @@ class HeldOut:
     """Frames that a model had not learned from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
-        from likely.estimation.novelty.left_out_frames import stretches
+        from likely.estimation.novelty.held_out_frames import stretches
         from likely.metrics.false_alarms import NAT, tail
 
         self.runs, self.weights = stretches(kept)
@@ -142,7 +142,7 @@ def distribution_of_increments(z: Any) -> Any:
 
 def _tail_of(plays: Any, path: str) -> Any:
     if hasattr(plays, "emission"):
-        from likely.estimation.novelty.hmm_surprise import ChainTail
+        from likely.estimation.novelty.hmm_novelty_score import ChainTail
 
         return ChainTail(plays)
     if hasattr(plays, "observation_covariance"):

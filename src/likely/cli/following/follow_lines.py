@@ -16,7 +16,7 @@ SEPARATORS = (",", ";", "\t", "|")
 MISSING = frozenset((  # those of data.cells, whose import would double the time until the first line
     "", "NA", "N/A", "n/a", "NaN", "nan", "null", "None", "?", "-", "NULL", "#N/A", "<NA>", "NaT",
 ))  # fmt: skip
-INDEX = "Unnamed: 0"  # that of data.delimited: the name of a first column that has none
+INDEX = "Unnamed: 0"  # that of data.csv_reader: the name of a first column that has none
 
 
 class BadLine(DataError):

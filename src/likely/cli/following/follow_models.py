@@ -100,7 +100,7 @@ def _is_plain(distribution: Any) -> bool:
 def subject_of(thing: Any, path: str) -> Subject:
     """The filter of the model in a file."""
     from likely.cli.following.follow_recognizers import recognizer_of
-    from likely.core.filter import playing
+    from likely.core.filter_protocol import playing
 
     kind = type(thing).__name__
     if kind in ("HMM", "HMMDensity", "SequenceDensity"):

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, BadEntry, refuse_infinite, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, sentence
 from likely.distributions.gaussian.moments import ColumnMoments, overflow
-from likely.numerics.origin_and_scale import Frame
+from likely.numerics.standardization import Frame
 
 ROWS = 32_768  # rows per task: sums are added in this order, independent of the threads
 NONE = np.empty(0)

@@ -15,7 +15,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.gaussian.moments import ColumnMoments
-from likely.numerics.origin_and_scale import Frame
+from likely.numerics.standardization import Frame
 
 Labels = NDArray[np.int32]
 

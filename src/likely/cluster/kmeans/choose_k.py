@@ -15,9 +15,9 @@ from likely.cluster.kmeans.kmeans import kmeans, present
 from likely.cluster.kmeans.kmeans_plus_plus import filled, power_of_two
 from likely.cluster.kmeans.lloyd import SETTLED, Partition
 from likely.core.arrays import Array, Index
+from likely.core.em_loop import Stop
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.fit_loop import Stop
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch
 from likely.core.warnings import unheard

@@ -15,14 +15,14 @@ from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import Partition
+from likely.core.em_loop import Stop
 from likely.core.errors import DataError, sentence
-from likely.core.fit_loop import Stop
 from likely.core.fit_report import FitReport
 from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import tell
+from likely.estimation.array_fast_path import is_plain
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.input_validation import numeric_rows, row_weights
-from likely.estimation.plain_arrays import is_plain
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):

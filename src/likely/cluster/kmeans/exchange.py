@@ -11,7 +11,7 @@ from likely.cluster.kmeans.assignment import Table, read_only
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats, Labels
 from likely.cluster.kmeans.lloyd import SETTLED, Partition
 from likely.core.arrays import Array, Index
-from likely.core.fit_loop import Stop
+from likely.core.em_loop import Stop
 from likely.core.fit_report import FitReport
 from likely.core.row_hashes import row_hashes
 

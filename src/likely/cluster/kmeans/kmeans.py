@@ -14,8 +14,8 @@ from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus
 from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd, with_own_variances
 from likely.cluster.kmeans.splitting import split
 from likely.core.arrays import Array
+from likely.core.em_loop import Stop
 from likely.core.errors import DataError, DomainError, about_columns, sentence
-from likely.core.fit_loop import Stop
 from likely.core.fit_report import Run
 from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import tell

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, sentence
-from likely.numerics.origin_and_scale import medians
+from likely.numerics.standardization import medians
 
 NEAR = 1e-6  # squared distances below this share of |x|² + |c|² are recomputed from differences
 

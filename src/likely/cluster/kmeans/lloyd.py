@@ -11,8 +11,8 @@ from likely.cluster.kmeans.assignment import NO_BOUNDS, Sums, Table
 from likely.cluster.kmeans.centroids import Centroids, Labels, as_centers
 from likely.cluster.kmeans.kmeans_plus_plus import squared_distances
 from likely.core.arrays import Array
+from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, sentence
-from likely.core.fit_loop import Stop, fit
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once, tell
 

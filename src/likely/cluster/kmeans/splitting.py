@@ -10,7 +10,7 @@ from likely.cluster.kmeans.assignment import Table
 from likely.cluster.kmeans.centroids import Centroids
 from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd
 from likely.core.arrays import Array
-from likely.core.fit_loop import Stop
+from likely.core.em_loop import Stop
 
 TURNS = 20  # power iterations: the direction is not critical (Ney 6.2.3)
 

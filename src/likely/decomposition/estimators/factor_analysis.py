@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
+from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
-from likely.core.fit_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once, tell, unheard
 from likely.distributions.gaussian.factor_fits import em_start

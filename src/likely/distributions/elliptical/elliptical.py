@@ -23,9 +23,9 @@ from likely.core.arrays import (
     weights,
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.em_loop import Step
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.fit_loop import Step
 from likely.core.warnings import tell, unheard
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
@@ -44,7 +44,7 @@ from likely.distributions.gaussian.variance_floors import column_floor, raise_to
 from likely.distributions.statistics.counts import member_weights, one_column
 from likely.distributions.student_t.em_extrapolation import AcceleratedEM
 from likely.distributions.student_t.student_t_m_step import prior_mode
-from likely.distributions.symmetric import Centered
+from likely.distributions.symmetric_distribution import Centered
 from likely.numerics import spd
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.distributions.product import Product, ProductStats
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import foreign, refuse_dates
-from likely.estimation.restore_rows import filled_in
 
 
 class NotACategory(DataError, TypeError):

@@ -17,15 +17,15 @@ from sklearn.utils.validation import validate_data
 
 from likely.core.blocks import Block
 from likely.core.columns import Columns
+from likely.core.em_loop import resolve_prior
 from likely.core.errors import DataError, DomainError, by_name, sentence
-from likely.core.fit_loop import resolve_prior
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.priors.product_prior import ProductPrior
 from likely.distributions.product import Product, ProductStats, told_of_part
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.imputed_rows import filled_columns, filled_in
 from likely.estimation.input_validation import foreign, refuse_dates
-from likely.estimation.restore_rows import filled_columns, filled_in
 
 
 class ProductDensity(DensityEstimator, _BaseComposition):

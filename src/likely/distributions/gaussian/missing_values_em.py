@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
+from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, sentence
-from likely.core.fit_loop import Stop, fit
 from likely.core.fit_report import FitReport
 from likely.core.warnings import tell, unheard
 from likely.distributions.gaussian.gaussian import Gaussian

@@ -12,7 +12,7 @@ from likely.core.arrays import Array, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.distributions.distribution import lone
-from likely.distributions.least_width import grain
+from likely.distributions.scale_floor import grain
 from likely.distributions.statistics.extremes import Extremes
 from likely.distributions.univariate.uniform import Uniform, log_width
 from likely.distributions.univariate.uniform_predictive import UniformPredictive

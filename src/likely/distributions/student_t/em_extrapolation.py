@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.fit_loop import Step
+from likely.core.em_loop import Step
 from likely.distributions.student_t.student_t_m_step import LARGEST_DOF, LEAST_DOF
 from likely.numerics import spd
 

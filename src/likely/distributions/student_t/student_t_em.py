@@ -15,9 +15,9 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, checked_labels, n_rows, numbers, refuse_infinite, rows, weights
 from likely.core.blocks import ROWS, Blocks
+from likely.core.em_loop import Step, Stop, fit, iterate
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
-from likely.core.fit_loop import Step, Stop, fit, iterate
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once, tell, unheard
 from likely.distributions.distribution import Distribution

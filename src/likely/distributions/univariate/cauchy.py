@@ -12,7 +12,7 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ValueDistribution
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.symmetric import Centered
+from likely.distributions.symmetric_distribution import Centered
 from likely.distributions.univariate.cauchy_fit import best_cauchy
 from likely.numerics.special import LOG_2, LOG_PI
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.distributions.least_width import grain
+from likely.distributions.scale_floor import grain
 from likely.distributions.univariate.laplace import weighted_median
 
 STEPS = 200

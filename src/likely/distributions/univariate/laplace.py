@@ -11,8 +11,8 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ValueDistribution, unsigned_variance
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.least_width import grain
-from likely.distributions.symmetric import Centered
+from likely.distributions.scale_floor import grain
+from likely.distributions.symmetric_distribution import Centered
 from likely.numerics.special import LOG_2, deviance, log_ratio
 
 

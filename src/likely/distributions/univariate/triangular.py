@@ -11,7 +11,7 @@ from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ValueDistribution, refuse_options, unsigned_variance
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.least_width import grain
+from likely.distributions.scale_floor import grain
 from likely.distributions.statistics.weighted_values import WeightedValues
 from likely.distributions.univariate.triangular_fit import best_triangle
 from likely.distributions.univariate.triangular_integrals import mean_log_of_lines

@@ -12,7 +12,7 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution, refuse_few, unsigned_variance
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.least_width import grain
+from likely.distributions.scale_floor import grain
 from likely.distributions.statistics.extremes import Extremes, extremes
 from likely.numerics.special import LOG_2
 

@@ -13,7 +13,7 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.symmetric import Centered
+from likely.distributions.symmetric_distribution import Centered
 from likely.numerics.bessel import bessel_lack, bessel_ratio, concentration_of, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 

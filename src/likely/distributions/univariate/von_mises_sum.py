@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ColumnDistribution
-from likely.distributions.symmetric import Centered
+from likely.distributions.symmetric_distribution import Centered
 from likely.numerics.bessel import bessel_lack, bessel_ratio, log_i0_quotient, log_i0_scaled
 from likely.numerics.special import LOG_2PI
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows
+from likely.core.em_loop import gather, resolve_prior
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import DataError, LikelyError, sentence
-from likely.core.fit_loop import gather, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
-from likely.distributions.statistics_subtraction import Canceled, without
-from likely.estimation.novelty.copied_rows import ranks
+from likely.distributions.downdating import Canceled, without
+from likely.estimation.novelty.duplicate_rows import ranks
 from likely.estimation.novelty.novelty_score import missing_entries, surprise
 from likely.mixture.mixture import Mixture
 

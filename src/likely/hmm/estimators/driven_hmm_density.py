@@ -11,17 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.covariates import Driven, apart, features, with_covariates
+from likely.core.em_loop import Stop, fit
 from likely.core.errors import DomainError, sentence
-from likely.core.fit_loop import Stop, fit
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimation.density_estimator import EM, ADensity, DensityEstimator
+from likely.estimation.fit_blocks import evenly, keeper
+from likely.estimation.imputed_sequences import filled_sequences
 from likely.estimation.input_validation import row_weights
-from likely.estimation.restore_sequences import filled_sequences
 from likely.estimation.sequence_validation import tell_of_codes
-from likely.estimation.workload import evenly, keeper
 from likely.hmm.decoding import Forecast, is_one
 from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.driven.driven_prior import EFFECT, DrivenPrior

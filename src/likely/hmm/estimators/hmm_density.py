@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
+from likely.core.em_loop import Stop, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.fit_loop import Stop, best_of, fit
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
@@ -21,9 +21,10 @@ from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
-from likely.estimation.novelty.left_out_frames import enough, later_half_rate, left_out_frames, supported_share
+from likely.estimation.fit_blocks import evenly, keeper, seed_of
+from likely.estimation.imputed_sequences import filled_sequences
+from likely.estimation.novelty.held_out_frames import enough, later_half_rate, left_out_frames, supported_share
 from likely.estimation.partial_fit import one_step
-from likely.estimation.restore_sequences import filled_sequences
 from likely.estimation.sequence_validation import (
     cut,
     refuse_infinite_frames,
@@ -32,10 +33,9 @@ from likely.estimation.sequence_validation import (
     tell_of_codes,
     tell_of_empty,
 )
-from likely.estimation.workload import evenly, keeper, seed_of
 from likely.hmm.decoding import is_one
+from likely.hmm.estimators.hmm_default_prior import PriorOfHMM
 from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
-from likely.hmm.estimators.hmm_prior_rule import PriorOfHMM
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
 from likely.hmm.state_expansion import of_higher_order, on_transitions, with_durations

@@ -13,7 +13,7 @@ from likely.core.ragged import Ragged
 from likely.core.ragged_input import joined
 from likely.core.row_hashes import row_hashes
 from likely.distributions.stacks.tied import Tied, untied
-from likely.estimation.workload import own_streams, seed_of
+from likely.estimation.fit_blocks import own_streams, seed_of
 from likely.hmm.estimators.state_assignment import (
     arcs_by_path,
     by_clusters,

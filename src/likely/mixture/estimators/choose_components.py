@@ -12,8 +12,8 @@ from sklearn.base import clone
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
+from likely.core.em_loop import mean_log_prob
 from likely.core.errors import DomainError, LikelyError, sentence
-from likely.core.fit_loop import mean_log_prob
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import unheard
 from likely.mixture.mixture import Mixture

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
-from likely.core.fit_loop import Stop, fit, resolve_prior
+from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator

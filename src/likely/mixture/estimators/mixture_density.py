@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
+from likely.core.em_loop import Stop, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.fit_loop import Stop, best_of, fit
 from likely.core.fit_report import FitReport
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch, joined_rows
@@ -29,11 +29,11 @@ from likely.distributions.gaussian.estimator import BLENDS, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.fit_blocks import evenly, keeper, own_streams, seed_of
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import cut
-from likely.estimation.workload import evenly, keeper, own_streams, seed_of
 from likely.metrics.clusterings import adjusted_rand_index
-from likely.mixture.estimators.mixture_prior_rule import MixturePriorRule
+from likely.mixture.estimators.mixture_default_prior import MixturePriorRule
 from likely.mixture.initialization import from_responsibilities, grouped, grown, weights_from_counts
 from likely.mixture.mixture import Mixture
 from likely.mixture.reseeding import reseeded

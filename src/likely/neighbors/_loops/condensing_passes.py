@@ -1,6 +1,6 @@
 """Condensing of the nearest-neighbor rule: compiled passes of Hart's and Gates' algorithms.
 
-Distances are sums as in `neighbors._loops.box_tree`, of entries that both rows have; ties go to the smallest row
+Distances are sums as in `neighbors._loops.kd_tree`, of entries that both rows have; ties go to the smallest row
 number.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.neighbors._loops.box_tree import ABSOLUTE, LARGEST, SQUARED
+from likely.neighbors._loops.kd_tree import ABSOLUTE, LARGEST, SQUARED
 from likely.numerics.compile import compiled
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from likely.classify.bayes import BayesClassifier
-from likely.classify.front_end import Fronted
+from likely.classify.preprocessing import Fronted
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
@@ -22,8 +22,8 @@ from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
 from likely.language.word_network import WordNetwork
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.recognizers.speech.background import background
-from likely.recognizers.speech.heard_words import NOTHING, Heard, in_seconds
+from likely.recognizers.speech.background_noise import background
+from likely.recognizers.speech.recognized_words import NOTHING, Heard, in_seconds
 
 # Chosen on training recordings of spoken digits (docs/results-speech): silence trimmed at both ends, delta features
 # over seven frames, and level normalization but not the mean, which in half a second belongs to the word as much as to

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likely.report.axes import whole_percent
-from likely.report.class_marks import FEW, marks
+from likely.report.calibration_curves import Curve, det, reliability, risk_coverage, roc
+from likely.report.class_legend import FEW, marks
 from likely.report.markers import COLORS, legend
 from likely.report.markup import Markup, join, tag
 from likely.report.number_format import clipped, column, number, percent
@@ -15,7 +16,6 @@ from likely.report.page_blocks import absent, figure, pair, section, table, with
 from likely.report.sections.confusion_section import priced
 from likely.report.sections.verdict_section import may_refuse
 from likely.report.study import Study
-from likely.report.trust_curves import Curve, det, reliability, risk_coverage, roc
 
 if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation

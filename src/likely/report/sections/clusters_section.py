@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.report.class_marks import FEW, legend_items, marks
+from likely.report.class_legend import FEW, legend_items, marks
 from likely.report.cluster_curves import certainty_bars, number_curve, trace_curve
 from likely.report.cluster_study import ClusterStudy, Doubt, TraitRow
 from likely.report.decision_plane import plane_map

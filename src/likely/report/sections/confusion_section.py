@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.report.class_marks import FEW, marks
+from likely.report.class_legend import FEW, marks
 from likely.report.markers import OTHER, name
 from likely.report.markup import Markup, join, tag
 from likely.report.number_format import clipped, count, number, percent

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.report.bars import ridges
-from likely.report.class_marks import FEW, largest, legend_items, marks, sizes
+from likely.report.class_legend import FEW, largest, legend_items, marks, sizes
 from likely.report.markers import OTHER, legend
 from likely.report.markup import Markup, join, tag
 from likely.report.number_format import clipped, count, listed, percent, rows

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from likely.report.bars import bars
-from likely.report.class_marks import FEW, legend_items, marks
+from likely.report.class_legend import FEW, legend_items, marks
 from likely.report.decision_plane import plane_map, ring_legend
 from likely.report.markers import legend
 from likely.report.markup import Markup, join, tag

@@ -15,16 +15,17 @@ from likely.core.arrays import Array
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.fit_loop import Stop, fit, resolve_prior
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.density_estimator import EM, DensityEstimator
+from likely.estimation.fit_blocks import evenly, keeper
+from likely.estimation.imputed_rows import filled_in
+from likely.estimation.imputed_sequences import filled_sequences
 from likely.estimation.partial_fit import one_step
-from likely.estimation.restore_rows import filled_in
-from likely.estimation.restore_sequences import filled_sequences
 from likely.estimation.sequence_validation import (
     cut,
     refuse_infinite_frames,
@@ -32,7 +33,6 @@ from likely.estimation.sequence_validation import (
     table_of_frames,
     tell_of_empty,
 )
-from likely.estimation.workload import evenly, keeper
 from likely.hmm.decoding import is_one
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of

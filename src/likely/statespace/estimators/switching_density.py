@@ -14,12 +14,13 @@ from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, table, with_covariates
+from likely.core.em_loop import Stop
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.fit_loop import Stop
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.estimation.density_estimator import EM, DensityEstimator
+from likely.estimation.fit_blocks import seed_of
 from likely.estimation.input_validation import row_weights
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import (
@@ -29,7 +30,6 @@ from likely.estimation.sequence_validation import (
     table_of_frames,
     tell_of_empty,
 )
-from likely.estimation.workload import seed_of
 from likely.hmm.decoding import is_one
 from likely.hmm.estimators.hmm_density import _known_states
 from likely.hmm.hmm import masks

@@ -11,16 +11,16 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
+from likely.core.em_loop import FALLS, INTERRUPTED, Keeper, Stop, fit, gather, units
 from likely.core.engine import Threads
 from likely.core.fit_checkpoint import Progress
-from likely.core.fit_loop import FALLS, INTERRUPTED, Keeper, Stop, fit, gather, units
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import LinearLearner, e_step_of_means, objective
-from likely.statespace.linear.linear_score import Coordinates, score
 from likely.statespace.linear.linear_stats import LinearStats
-from likely.statespace.linear.small_variances import BoundaryCheck, CollectPair, check_boundary, with_raised
+from likely.statespace.linear.log_likelihood_gradient import Coordinates, score
+from likely.statespace.linear.variance_boundary import BoundaryCheck, CollectPair, check_boundary, with_raised
 
 EM_PASSES = 10  # passes of EM first: they gain most at the beginning
 TIGHTER = 0.01  # BFGS stops at this share of tol, so that the gain of EM afterwards is below tol

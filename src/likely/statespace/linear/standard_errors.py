@@ -13,9 +13,9 @@ from likely.core.warnings import tell
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import e_step
-from likely.statespace.linear.linear_score import Coordinates, VarianceScales, gradients
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.linear_structure import COVARIANCES, INITIAL, MATRICES, Structure
+from likely.statespace.linear.log_likelihood_gradient import Coordinates, VarianceScales, gradients
 from likely.statespace.linear.result_repr import matrix_words
 
 STEP = (

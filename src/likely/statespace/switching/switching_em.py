@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, weights
+from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.fit_loop import Stop, fit
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value

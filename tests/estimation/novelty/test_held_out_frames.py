@@ -9,8 +9,8 @@ from scipy.special import log_ndtr
 
 import likely as lk
 from likely.core.ragged import Ragged
-from likely.estimation.novelty.hmm_surprise import ChainTail
-from likely.estimation.novelty.left_out_frames import independent_frames, stretches, supported_share, supported_words
+from likely.estimation.novelty.held_out_frames import independent_frames, stretches, supported_share, supported_words
+from likely.estimation.novelty.hmm_novelty_score import ChainTail
 from likely.metrics.false_alarms import quantile
 
 

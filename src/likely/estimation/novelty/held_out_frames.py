@@ -11,12 +11,12 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
+from likely.core.em_loop import gather
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import LikelyError
-from likely.core.fit_loop import gather
 from likely.core.ragged import Ragged
 from likely.core.warnings import unheard
-from likely.estimation.novelty.hmm_surprise import ChainTail
+from likely.estimation.novelty.hmm_novelty_score import ChainTail
 from likely.estimation.novelty.novelty_threshold import MANY, PASSES
 from likely.hmm.hmm import HMM
 from likely.metrics.false_alarms import MOST, TAIL, correlation_time, quantile, rule_of_three, upper_limit

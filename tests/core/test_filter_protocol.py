@@ -8,7 +8,7 @@ import pytest
 import likely as lk
 from likely import HMM, Categorical, Gaussian
 from likely.core.errors import DataError, DomainError
-from likely.core.filter import follow
+from likely.core.filter_protocol import follow
 
 MOVES = [[0.8, 0.2, 0.0], [0.1, 0.7, 0.2], [0.3, 0.0, 0.7]]
 

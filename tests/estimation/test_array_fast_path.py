@@ -10,7 +10,7 @@ import pytest
 from sklearn.utils.validation import validate_data
 
 from likely import GaussianDensity
-from likely.estimation.plain_arrays import is_plain
+from likely.estimation.array_fast_path import is_plain
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 

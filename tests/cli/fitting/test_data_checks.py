@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from likely.automl.contest import Field
-from likely.cli.fitting.data_hazards import leaks, odd_costs, odd_zeros
+from likely.automl.model_comparison import Field
+from likely.cli.fitting.data_checks import leaks, odd_costs, odd_zeros
 from likely.decision.cost import Cost
 from tests.cli.tables import run, write
 

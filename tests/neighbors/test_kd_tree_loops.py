@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.neighbors._loops import box_tree as loops
+from likely.neighbors._loops import kd_tree as loops
 from likely.neighbors.nearest_neighbors import NeighborSearch, _Tree
 
 LOOPS = (loops.grow, loops.fill, loops.search, loops.settle, loops.search_with_gaps)

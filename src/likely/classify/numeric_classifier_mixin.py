@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from likely.classify.plain_rows import plain_rows
+from likely.classify.numeric_rows import plain_rows
 from likely.core.arrays import Array
 from likely.estimation.decision_mixin import Deciding
 

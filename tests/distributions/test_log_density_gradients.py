@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.distributions.score_functions import FORMULAS, formulas_of
+from likely.distributions.log_density_gradients import FORMULAS, formulas_of
 from likely.distributions.unconstrained_parameters import FreeParameters, declare_free
 
 FULL = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.7]])

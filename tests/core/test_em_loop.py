@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import likely as lk
 from likely import Blocks, DataError, DomainError, Gaussian, NotConverged, Stop, fit, iterate
-from likely.core.fit_loop import resolve_prior
+from likely.core.em_loop import resolve_prior
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from likely.core.arrays import Array
 from likely.numerics import spd
 from likely.statespace.linear.linear_e_step import mean_variance, pinv_logdet_rank
 from likely.statespace.linear.linear_em import about_model
-from likely.statespace.linear.linear_score import support_root
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.linear_structure import COVARIANCES, Structure, blocks_of, in_blocks, variance_labels
+from likely.statespace.linear.log_likelihood_gradient import support_root
 
 SMALL = 1e-5  # share of the noise that data determine, below which the gradient is evaluated at a larger variance
 PROBE = 1e-3  # share at which it is evaluated

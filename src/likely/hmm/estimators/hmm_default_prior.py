@@ -6,7 +6,7 @@ from copy import copy
 from numbers import Real
 from typing import Any
 
-from likely.core.fit_loop import resolve_prior
+from likely.core.em_loop import resolve_prior
 from likely.distributions.stacks.tied import untied
 from likely.hmm.priors import HMMPrior
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from likely.core.blocks import Block
+from likely.core.em_loop import gather, resolve_prior
 from likely.core.errors import DomainError, sentence
-from likely.core.fit_loop import gather, resolve_prior
 
 
 def online(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.ragged import Ragged
-from likely.estimation.restore_rows import filled_in
+from likely.estimation.imputed_rows import filled_in
 from likely.hmm.decoding import is_one
 from likely.imputation.impute_sequences import as_given
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from likely.core.em_loop import resolve_prior
 from likely.core.errors import DomainError, sentence
-from likely.core.fit_loop import resolve_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.stacks.tied import untied
 from likely.mixture.priors import MixturePrior

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.model_fingerprint import fingerprint, in_a_row
-from likely.core.online_learners import BayesianLearner, Learner
+from likely.core.online_filters import BayesianLearner, Learner
 from likely.core.stream_checkpoint import Following, Keeper, refuse_other_model
 
 B = TypeVar("B")

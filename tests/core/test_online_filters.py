@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import likely as lk
 from likely.core.errors import DataError, DomainError
-from likely.core.filter import follow, step
+from likely.core.filter_protocol import follow, step
 
 
 def rows(n: int = 40, seed: int = 0) -> np.ndarray:

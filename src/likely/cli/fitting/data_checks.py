@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 
 if TYPE_CHECKING:
-    from likely.automl.contest import Field
+    from likely.automl.model_comparison import Field
     from likely.decision.cost import Cost
 
 FEWEST = 50  # rows from which one column can be called suspicious

@@ -9,7 +9,7 @@ from likely import LinearGaussian, LinearLearner, LinearPrior, Ragged, Stop
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import e_step, e_step_of_means
 from likely.statespace.linear.quasi_newton import check_converged, fit_quasi_newton
-from likely.statespace.linear.small_variances import check_boundary, variance_directions, with_raised
+from likely.statespace.linear.variance_boundary import check_boundary, variance_directions, with_raised
 from tests.reference.make_linear_em import START
 
 LEVEL = LinearGaussian.local_level

@@ -8,7 +8,7 @@ import pytest
 import likely as lk
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
-from likely.estimation.novelty.copied_rows import ranks
+from likely.estimation.novelty.duplicate_rows import ranks
 from likely.estimation.novelty.novelty_threshold import _some, folds
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
