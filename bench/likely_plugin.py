@@ -688,7 +688,7 @@ def extended(d, **slopes):
 @ekf.peer("likely", note="ExtendedFilter.filter, slopes given")
 def _(d):
     return extended(
-        d, transition_slope=lambda x, t, u: move_slope(x[0], u), observation_slope=lambda x: ranges_slope(x[0])
+        d, transition_jacobian=lambda x, t, u: move_slope(x[0], u), observation_jacobian=lambda x: ranges_slope(x[0])
     )
 
 

@@ -153,7 +153,7 @@ ALL: list[tuple[str, Callable[[], Any]]] = [
     ("balls of 5 neighbors", lambda: bayes(lk.KNNDensity(5))),
     ("histograms of columns", lambda: bayes(lk.HistogramDensity())),
     ("independent bits", lambda: bayes(lk.BernoulliDensity())),
-    ("Chow's tree", lambda: bayes(lk.ChowTreeDensity())),
+    ("Chow's tree", lambda: bayes(lk.ChowLiuTreeDensity())),
     ("Walsh, order 2", lambda: bayes(lk.WalshDensity(order=2, log=True))),
     ("Bahadur, order 2", lambda: bayes(lk.BahadurDensity(order=2))),
 ]

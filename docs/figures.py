@@ -287,7 +287,7 @@ def symptoms(n: int = 600) -> tuple[np.ndarray, np.ndarray, list[str]]:
 def chow_trees() -> None:
     """One tree a class: which complaints go together in each illness."""
     x, y, names = symptoms()
-    clf = lk.BayesClassifier(lk.ChowTreeDensity()).fit(x, y)
+    clf = lk.BayesClassifier(lk.ChowLiuTreeDensity()).fit(x, y)
     with themed() as plt:
         figure, ax = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
         for k in (0, 1):
@@ -539,14 +539,14 @@ def divergence() -> None:
     mean = 0.35 * 5.0
     cover = lk.Gaussian([mean], 0.65 * (1 + mean**2) + 0.35 * (0.7 + (5 - mean) ** 2))
     tries = [lk.Gaussian([m], v) for m in np.linspace(-0.3, 0.3, 13) for v in np.linspace(0.7, 1.5, 17)]
-    settle = min(tries, key=lambda q: lk.kl(q, p).value)
+    settle = min(tries, key=lambda q: lk.kl_divergence(q, p).value)
     x = np.linspace(-7, 11, 600)[:, None]
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
         ax.fill_between(x[:, 0], np.exp(p.log_prob(x)), color="#dbe4e9", label="p, a mixture")
         distributions = ((cover, "least KL(p ‖ q)", PALETTE[0]), (settle, "least KL(q ‖ p)", PALETTE[1]))
         for q, name, color in distributions:
-            apart = f"{lk.kl(p, q).value:.2f} and {lk.kl(q, p).value:.2f} nats"
+            apart = f"{lk.kl_divergence(p, q).value:.2f} and {lk.kl_divergence(q, p).value:.2f} nats"
             ax.plot(x, np.exp(q.log_prob(x)), color=color, label=f"{name}: {apart}")
         ax.set(xlabel="x", ylabel="density", ylim=(0, None), title="Gaussians of least KL(p ‖ q) and KL(q ‖ p)")
         ax.legend()
@@ -598,7 +598,7 @@ def equalized() -> None:
     sky = 128 - 0.12 * down + 9 * np.exp(-((across - 190) ** 2 + (down - 35) ** 2) / 300)
     gray = np.where(down > near, 92 + 0.05 * across, np.where(down > ridge, 104 - 0.1 * (down - ridge), sky))
     dull = np.clip(np.rint(gray + rng.normal(0, 1.2, gray.shape)), 0, 255).astype(np.uint8)
-    bright = np.rint(255 * lk.equalize(dull))
+    bright = np.rint(255 * lk.equalize_histogram(dull))
     with themed() as plt:
         figure, axes = plt.subplots(2, 2, figsize=(8, 5), layout="constrained", height_ratios=[3, 1.3])
         for column, (image, title) in enumerate(((dull, "as it came"), (bright, "equalized"))):

@@ -70,7 +70,7 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "walsh": (lambda: lk.WalshDensity(), BINARY, CLOSED),
     "log-linear": (lambda: lk.WalshDensity(2, log=True), BINARY, ITERATED),
     "bahadur": (lambda: lk.BahadurDensity(), BINARY, CLOSED),
-    "chow-liu tree": (lambda: lk.ChowTreeDensity(), LEVELS, CLOSED),
+    "chow-liu tree": (lambda: lk.ChowLiuTreeDensity(), LEVELS, CLOSED),
     "product": (lambda: lk.ProductDensity(), REAL, CLOSED),
     "kernel density": (lambda: lk.KernelDensity(), REAL, ITERATED),
     "kernel density given": (lambda: lk.KernelDensity(kernel="epanechnikov", bandwidth="silverman"), REAL, CLOSED),

@@ -377,9 +377,9 @@ def decisions() -> Result:
 def divergences() -> Result:
     a, b = lk.Gaussian([0.0, 1.0], np.eye(2)), lk.Gaussian([1.0, 1.0], [[2.0, 0.3], [0.3, 1.0]])
     return {
-        "kl": lk.kl(a, b),
-        "bhattacharyya": lk.bhattacharyya(a, b),
-        "chernoff": lk.chernoff(a, b),
+        "kl": lk.kl_divergence(a, b),
+        "bhattacharyya": lk.bhattacharyya_bound(a, b),
+        "chernoff": lk.chernoff_bound(a, b),
         "entropy": lk.entropy(b),
     }
 

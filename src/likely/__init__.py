@@ -47,7 +47,7 @@ _HOMES = {
         "DataError", "DomainError", "FitWarning", "LikelyError", "ModelFileError", "NotConverged", "ShapeError",
     ],
     "likely.core.filter_protocol": ["step"],
-    "likely.core.em_loop": ["Step", "Stop", "fit", "iterate"],
+    "likely.core.em_loop": ["FitStep", "Stop", "fit", "iterate"],
     "likely.core.fit_report": ["FitReport"],
     "likely.core.online_em": ["online"],
     "likely.core.prior": ["Prior"],
@@ -55,7 +55,7 @@ _HOMES = {
     "likely.core.sketch": ["Sketch"],
     "likely.core.stats": ["Stats"],
     "likely.data.read_sequences": ["Sequences", "read_sequences"],
-    "likely.data.read_table": ["read"],
+    "likely.data.read_table": ["read_table"],
     "likely.data.table": ["Table"],
     "likely.data.wav": ["read_wav"],
     "likely.decision.boundary.boundary": ["Boundary", "decision_boundary"],
@@ -66,9 +66,9 @@ _HOMES = {
     "likely.decision.reject": ["NOVEL", "REJECT"],
     "likely.decision.sequential.cusum": ["Cusum"],
     "likely.decision.sequential.race": ["Race", "race"],
-    "likely.decision.sequential.sprt": ["SequentialTest"],
+    "likely.decision.sequential.sprt": ["SPRT"],
     "likely.decision.theory.bayes_error": ["bayes_error"],
-    "likely.decision.theory.density_bounds": ["bhattacharyya", "chernoff"],
+    "likely.decision.theory.density_bounds": ["bhattacharyya_bound", "chernoff_bound"],
     "likely.decision.theory.error_bounds": [
         "ErrorBounds", "bayes_error_from_neighbors", "cover_hart", "cross_entropy_bound", "error_bounds", "fano",
         "hellman_raviv", "squared_error_bound",
@@ -88,7 +88,7 @@ _HOMES = {
     "likely.distributions.binary.log_linear": ["LogLinear"],
     "likely.distributions.binary.walsh": ["Walsh"],
     "likely.distributions.categorical.categorical": ["Categorical"],
-    "likely.distributions.categorical.chow_liu": ["ChowTree"],
+    "likely.distributions.categorical.chow_liu": ["ChowLiuTree"],
     "likely.distributions.categorical.dirichlet": ["Dirichlet"],
     "likely.distributions.categorical.dirichlet_multinomial": ["DirichletMultinomial"],
     "likely.distributions.categorical.multinomial": ["Multinomial"],
@@ -104,7 +104,7 @@ _HOMES = {
     "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
     "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
     "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
-    "likely.distributions.estimators.chow_tree_density": ["ChowTreeDensity"],
+    "likely.distributions.estimators.chow_tree_density": ["ChowLiuTreeDensity"],
     "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
     "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
@@ -167,7 +167,7 @@ _HOMES = {
     "likely.distributions.univariate.von_mises": ["VonMises"],
     "likely.distributions.univariate.von_mises_sum": ["VonMisesSum"],
     "likely.estimation.estimate": ["estimate"],
-    "likely.features.histogram_equalization": ["equalize"],
+    "likely.features.histogram_equalization": ["equalize_histogram"],
     "likely.features.mfcc": ["MFCC"],
     "likely.hmm.driven.driven_hmm": ["DrivenHMM"],
     "likely.hmm.driven.driven_prior": ["DrivenPrior"],
@@ -182,7 +182,7 @@ _HOMES = {
     "likely.inference.laplace_approximation": ["LaplaceApproximation", "laplace_approximation"],
     "likely.inference.robbins_monro": ["RobbinsMonro", "RunningEstimate"],
     "likely.inference.smc_sampler": ["SMCResult", "smc_sampler"],
-    "likely.information.divergence": ["cross_entropy", "js_divergence", "kl"],
+    "likely.information.divergence": ["cross_entropy", "js_divergence", "kl_divergence"],
     "likely.information.mutual_information": ["conditional_entropy", "mutual_information"],
     "likely.io.follow_stream": ["follow"],
     "likely.io.model_files": ["Checkpoint", "load", "save"],
@@ -208,7 +208,7 @@ _HOMES = {
     "likely.mixture.estimators.contaminated_density": ["ContaminatedDensity"],
     "likely.mixture.estimators.mixture_clusterer": ["MixtureClusterer"],
     "likely.mixture.estimators.mixture_density": ["MixtureDensity"],
-    "likely.mixture.interpolation": ["FixedComponents", "interpolate"],
+    "likely.mixture.interpolation": ["FixedComponents", "interpolation_weights"],
     "likely.mixture.mixture": ["Mixture"],
     "likely.mixture.priors": ["MixturePrior"],
     "likely.mixture.scaled_copies": ["ScaledCopies"],
@@ -231,7 +231,7 @@ _HOMES = {
     "likely.statespace.linear.linear_stats": ["LinearStats"],
     "likely.statespace.linear.standard_errors": ["StandardErrors", "standard_errors"],
     "likely.statespace.linear.state_belief": ["StateBelief"],
-    "likely.statespace.linear.sums_of_models": ["components"],
+    "likely.statespace.linear.sums_of_models": ["structural_components"],
     "likely.statespace.nonlinear.extended_kalman_filter": ["ExtendedFilter"],
     "likely.statespace.nonlinear.state_space": ["StateSpace"],
     "likely.statespace.nonlinear.unscented_kalman_filter": ["CubatureFilter", "UnscentedFilter"],
@@ -278,7 +278,7 @@ if TYPE_CHECKING:
     from likely.core.columns import Columns
     from likely.core.covariates import with_covariates
     from likely.core.density import Density, Learnable
-    from likely.core.em_loop import Step, Stop, fit, iterate
+    from likely.core.em_loop import FitStep, Stop, fit, iterate
     from likely.core.engine import Engine, Serial, Threads
     from likely.core.errors import (
         DataError,
@@ -297,7 +297,7 @@ if TYPE_CHECKING:
     from likely.core.sketch import Sketch
     from likely.core.stats import Stats
     from likely.data.read_sequences import Sequences, read_sequences
-    from likely.data.read_table import read
+    from likely.data.read_table import read_table
     from likely.data.table import Table
     from likely.data.wav import read_wav
     from likely.decision.boundary.boundary import Boundary, decision_boundary
@@ -308,9 +308,9 @@ if TYPE_CHECKING:
     from likely.decision.reject import NOVEL, REJECT
     from likely.decision.sequential.cusum import Cusum
     from likely.decision.sequential.race import Race, race
-    from likely.decision.sequential.sprt import SequentialTest
+    from likely.decision.sequential.sprt import SPRT
     from likely.decision.theory.bayes_error import bayes_error
-    from likely.decision.theory.density_bounds import bhattacharyya, chernoff
+    from likely.decision.theory.density_bounds import bhattacharyya_bound, chernoff_bound
     from likely.decision.theory.error_bounds import (
         ErrorBounds,
         bayes_error_from_neighbors,
@@ -336,7 +336,7 @@ if TYPE_CHECKING:
     from likely.distributions.binary.log_linear import LogLinear
     from likely.distributions.binary.walsh import Walsh
     from likely.distributions.categorical.categorical import Categorical
-    from likely.distributions.categorical.chow_liu import ChowTree
+    from likely.distributions.categorical.chow_liu import ChowLiuTree
     from likely.distributions.categorical.dirichlet import Dirichlet
     from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
     from likely.distributions.categorical.multinomial import Multinomial
@@ -352,7 +352,7 @@ if TYPE_CHECKING:
     from likely.distributions.estimators.categorical_density import CategoricalDensity
     from likely.distributions.estimators.cauchy_density import CauchyDensity
     from likely.distributions.estimators.chi_square_density import ChiSquareDensity
-    from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
+    from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
     from likely.distributions.estimators.dirichlet_density import DirichletDensity
     from likely.distributions.estimators.dirichlet_multinomial_density import DirichletMultinomialDensity
     from likely.distributions.estimators.exponential_density import ExponentialDensity
@@ -415,7 +415,7 @@ if TYPE_CHECKING:
     from likely.distributions.univariate.von_mises import VonMises
     from likely.distributions.univariate.von_mises_sum import VonMisesSum
     from likely.estimation.estimate import estimate
-    from likely.features.histogram_equalization import equalize
+    from likely.features.histogram_equalization import equalize_histogram
     from likely.features.mfcc import MFCC
     from likely.hmm.driven.driven_hmm import DrivenHMM
     from likely.hmm.driven.driven_prior import DrivenPrior
@@ -430,7 +430,7 @@ if TYPE_CHECKING:
     from likely.inference.laplace_approximation import LaplaceApproximation, laplace_approximation
     from likely.inference.robbins_monro import RobbinsMonro, RunningEstimate
     from likely.inference.smc_sampler import SMCResult, smc_sampler
-    from likely.information.divergence import cross_entropy, js_divergence, kl
+    from likely.information.divergence import cross_entropy, js_divergence, kl_divergence
     from likely.information.mutual_information import conditional_entropy, mutual_information
     from likely.io.follow_stream import follow
     from likely.io.model_files import Checkpoint, load, save
@@ -468,7 +468,7 @@ if TYPE_CHECKING:
     from likely.mixture.estimators.contaminated_density import ContaminatedDensity
     from likely.mixture.estimators.mixture_clusterer import MixtureClusterer
     from likely.mixture.estimators.mixture_density import MixtureDensity
-    from likely.mixture.interpolation import FixedComponents, interpolate
+    from likely.mixture.interpolation import FixedComponents, interpolation_weights
     from likely.mixture.mixture import Mixture
     from likely.mixture.priors import MixturePrior
     from likely.mixture.scaled_copies import ScaledCopies
@@ -491,7 +491,7 @@ if TYPE_CHECKING:
     from likely.statespace.linear.linear_stats import LinearStats
     from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
     from likely.statespace.linear.state_belief import StateBelief
-    from likely.statespace.linear.sums_of_models import components
+    from likely.statespace.linear.sums_of_models import structural_components
     from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
     from likely.statespace.nonlinear.state_space import StateSpace
     from likely.statespace.nonlinear.unscented_kalman_filter import CubatureFilter, UnscentedFilter
@@ -511,13 +511,13 @@ __all__ = [
     "Bernoulli", "BernoulliDensity", "Beta", "BetaBinomial", "BetaBinomialDensity", "BetaDensity",
     "BetaNegativeBinomial", "Bigram", "Bijector", "BilateralPareto", "Binomial", "BinomialDensity", "Block", "Blocks",
     "Boundary", "CalibratedClassifier", "Categorical", "CategoricalDensity", "Cauchy", "CauchyDensity", "Centroids",
-    "Checkpoint", "ChiSquare", "ChiSquareDensity", "ChowTree", "ChowTreeDensity", "Classifier", "Columns",
+    "Checkpoint", "ChiSquare", "ChiSquareDensity", "ChowLiuTree", "ChowLiuTreeDensity", "Classifier", "Columns",
     "ComponentChoice", "ContaminatedDensity", "Cost", "CovarianceGivenMean", "CubatureFilter", "Cusum", "DTWClassifier",
     "DataError", "Decisions", "Dendrogram", "Density", "DirectionPrior", "Dirichlet", "DirichletDensity",
     "DirichletMultinomial", "DirichletMultinomialDensity", "DiscriminantSubspace", "DomainError", "DrivenHMM",
     "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierData", "EarlierRows", "Elliptical", "EllipticalDensity",
     "Engine", "ErrorBounds", "Evaluation", "Exponential", "ExponentialDensity", "ExtendedFilter", "Extremes",
-    "FactorAnalysis", "FactorGaussian", "FaultMonitor", "FisherDiscriminant", "FitReport", "FitWarning",
+    "FactorAnalysis", "FactorGaussian", "FaultMonitor", "FisherDiscriminant", "FitReport", "FitStep", "FitWarning",
     "FixedComponents", "Gamma", "GammaDensity", "Gaussian", "GaussianDensity", "GridDistribution", "HMM", "HMMDensity",
     "HMMPrior", "HMMStats", "HighDimensions", "Histogram", "HistogramDensity", "Hyperplane", "IMMFilter",
     "InverseWishart", "KDE", "KMeans", "KNNBalls", "KNNDensity", "KNeighborsClassifier", "KernelDensity", "Laplace",
@@ -529,27 +529,28 @@ __all__ = [
     "NormalInverseGamma", "NormalInverseWishart", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter",
     "ParticleRun", "Poisson", "PoissonDensity", "PrincipalSubspace", "Prior", "PriorClassifier", "ProbabilityTable",
     "Product", "ProductDensity", "ProductPrior", "REJECT", "Race", "Ragged", "RaoBlackwellizedFilter", "RobbinsMonro",
-    "RunningEstimate", "SMCResult", "ScaledCopies", "SequenceClassifier", "SequenceDensity", "Sequences",
-    "SequentialTest", "Serial", "ShapeError", "Sketch", "SmoothedPaths", "SparseWeights", "SpokenWords", "Stack",
-    "StandardErrors", "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "Step", "StepPattern",
-    "Stop", "StudentT", "StudentTDensity", "StudentTPrior", "SwitchingBelief", "SwitchingDensity", "SwitchingLearner",
+    "RunningEstimate", "SMCResult", "SPRT", "ScaledCopies", "SequenceClassifier", "SequenceDensity", "Sequences",
+    "Serial", "ShapeError", "Sketch", "SmoothedPaths", "SparseWeights", "SpokenWords", "Stack", "StandardErrors",
+    "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "StepPattern", "Stop", "StudentT",
+    "StudentTDensity", "StudentTPrior", "SwitchingBelief", "SwitchingDensity", "SwitchingLearner",
     "SwitchingLinearGaussian", "SwitchingPrior", "SwitchingStats", "Table", "TableClassifier", "TableClusterer",
     "Threads", "Tied", "TimedBelief", "Topology", "Track", "Tracker", "Transcript", "Transformed", "Triangular",
     "TriangularDensity", "Uniform", "UniformDensity", "UniformPredictive", "UnscentedFilter", "VonMises",
     "VonMisesDensity", "VonMisesSum", "Walsh", "WalshDensity", "Wishart", "WordErrors", "WordNetwork", "__version__",
     "adjusted_mutual_information", "adjusted_rand_index", "barycenter", "bayes_error", "bayes_error_from_neighbors",
-    "bell", "best_matching", "bhattacharyya", "calinski_harabasz", "change_prior", "check_squared_distances",
-    "check_unimodality", "chernoff", "choose_components", "choose_k", "choose_states", "combine", "components",
+    "bell", "best_matching", "bhattacharyya_bound", "calinski_harabasz", "change_prior", "check_squared_distances",
+    "check_unimodality", "chernoff_bound", "choose_components", "choose_k", "choose_states", "combine",
     "condensed_nearest_neighbor", "conditional_entropy", "contingency", "convolve", "coulomb_potential", "cover_hart",
     "cross_entropy", "cross_entropy_bound", "cut_curve", "davies_bouldin", "decide", "decision_boundary",
-    "declare_free", "dtw", "dtw_matrix", "edited_nearest_neighbors", "entropy", "equalize", "error_bounds", "estimate",
-    "evaluate", "fano", "fault_alarms", "fit", "follow", "fowlkes_mallows", "gaussian_shell", "hellman_raviv",
-    "high_dimensions", "hubness", "hughes_curve", "impute", "interpolate", "intrinsic_dimension", "iterate",
-    "js_divergence", "kl", "laplace_approximation", "learn_bigram", "learning_curve", "linkage", "load",
-    "log_stirling2", "maximum_entropy", "mutual_information", "normalized_mutual_information", "number_of_paths",
-    "online", "operating_threshold", "proportion_interval", "purity", "race", "rand_index", "read", "read_sequences",
-    "read_wav", "relative_contrast", "ring_ratio", "save", "shell_share", "silhouette_samples", "silhouette_score",
-    "smc_sampler", "squared_error_bound", "standard_errors", "step", "stirling2", "subsequence", "sum_of", "v_measure",
+    "declare_free", "dtw", "dtw_matrix", "edited_nearest_neighbors", "entropy", "equalize_histogram", "error_bounds",
+    "estimate", "evaluate", "fano", "fault_alarms", "fit", "follow", "fowlkes_mallows", "gaussian_shell",
+    "hellman_raviv", "high_dimensions", "hubness", "hughes_curve", "impute", "interpolation_weights",
+    "intrinsic_dimension", "iterate", "js_divergence", "kl_divergence", "laplace_approximation", "learn_bigram",
+    "learning_curve", "linkage", "load", "log_stirling2", "maximum_entropy", "mutual_information",
+    "normalized_mutual_information", "number_of_paths", "online", "operating_threshold", "proportion_interval",
+    "purity", "race", "rand_index", "read_sequences", "read_table", "read_wav", "relative_contrast", "ring_ratio",
+    "save", "shell_share", "silhouette_samples", "silhouette_score", "smc_sampler", "squared_error_bound",
+    "standard_errors", "step", "stirling2", "structural_components", "subsequence", "sum_of", "v_measure",
     "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 

@@ -221,5 +221,5 @@ def test_models_made_of_models_of_sequences_know_it_too():
     joint = np.stack([m.log_prob(x) for m in level], axis=1) + np.log(0.5)
     assert_allclose(both.log_prob(x), np.logaddexp.reduce(joint, axis=1))
     assert_allclose(next(lk.iterate(both, x)).objective, np.logaddexp.reduce(joint, axis=1).sum())
-    mixed = lk.interpolate(level, x)
+    mixed = lk.interpolation_weights(level, x)
     assert_allclose(mixed.log_prob(x), np.logaddexp.reduce(joint - np.log(0.5) + np.log(mixed.weights), axis=1))

@@ -20,7 +20,7 @@ import pytest
 from likely.core.errors import DataError, DomainError, FitWarning, LikelyError
 from likely.data.cells import MISSING
 from likely.data.csv_reader import looks_like_data, sniffed
-from likely.data.read_table import read, stem
+from likely.data.read_table import read_table, stem
 from likely.data.table import Table
 
 ROWS = [("1.5", "red"), ("2", None), (None, "blue, dark")]
@@ -64,28 +64,28 @@ def stdin(monkeypatch):
     ],
 )
 def test_spellings_of_one_table(write, name, text):
-    frame = read(write(name, text))
+    frame = read_table(write(name, text))
     assert frame.columns == ["size", "color"] and frame.rows() == ROWS
 
 
 def test_packed_files(write):
-    assert read(write("a.csv.gz", gzip.compress(CSV.encode()))).rows() == ROWS
+    assert read_table(write("a.csv.gz", gzip.compress(CSV.encode()))).rows() == ROWS
     lines = b'{"size": 1.5, "color": "red"}\n{"size": 2}\n'
-    assert read(write("a.jsonl.gz", gzip.compress(lines))).rows() == [(1.5, "red"), (2.0, None)]
+    assert read_table(write("a.jsonl.gz", gzip.compress(lines))).rows() == [(1.5, "red"), (2.0, None)]
     array = gzip.compress(b'[{"size": 1}]')
-    assert read(write("a.json.gz", array)).rows() == [(1,)]
+    assert read_table(write("a.json.gz", array)).rows() == [(1,)]
 
 
 @pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the zstd program")
 def test_zstandard(write, tmp_path):
     subprocess.run(["zstd", "-q", str(write("a.csv", CSV))], check=True)
-    assert read(tmp_path / "a.csv.zst").rows() == ROWS
+    assert read_table(tmp_path / "a.csv.zst").rows() == ROWS
 
 
 def test_parquet_keeps_its_types(tmp_path):
     frame = pl.DataFrame({"x": [1, 2], "f": [0.5, float("nan")], "c": ["a", " NA "], "b": [True, None]})
     frame.write_parquet(tmp_path / "t.parquet")
-    got = read(tmp_path / "t.parquet")
+    got = read_table(tmp_path / "t.parquet")
     assert got.schema["x"] == pl.Int64 and got.rows() == [(1, 0.5, "a", True), (2, None, None, None)]
 
 
@@ -93,16 +93,16 @@ def test_json_lines_and_arrays_agree(write):
     records = [{"a": 1, "b": "x"}, {"a": 2.5, "c": True}, {"b": "?"}]
     lines = "\n\n".join(json.dumps(record) for record in records)
     expected = [(1.0, "x", None), (2.5, None, True), (None, None, None)]
-    assert read(write("t.jsonl", lines)).rows() == expected
-    assert read(write("t.ndjson", lines)).rows() == expected
-    assert read(write("t.json", json.dumps(records))).rows() == expected
+    assert read_table(write("t.jsonl", lines)).rows() == expected
+    assert read_table(write("t.ndjson", lines)).rows() == expected
+    assert read_table(write("t.json", json.dumps(records))).rows() == expected
 
 
 def test_json_with_what_only_python_reads(write):
     with pytest.warns(
         FitWarning, match='column "b": it mixes nested values, numbers and texts: all are read as strings'
     ):
-        frame = read(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
+        frame = read_table(write("t.jsonl", '{"a": NaN, "b": 1}\n{"a": 2, "b": "x"}\n{"a": null, "b": [1]}\n'))
     assert frame["a"].to_list() == [None, 2.0, None] and frame["b"].to_list() == ["1", "x", "[1]"]
 
 
@@ -110,11 +110,11 @@ def test_json_with_what_only_python_reads(write):
 def test_one_odd_label_renames_no_other(write, odd):
     lines = f'{{"a": 1, "y": "p"}}\n{{"a": 2, "y": "q"}}\n{{"a": 3, "y": {odd}}}\n'
     with pytest.warns(FitWarning, match=r'column "y": it mixes .* and .*: all are read as strings'):
-        assert read(write("t.jsonl", lines))["y"].to_list() == ["p", "q", odd]
+        assert read_table(write("t.jsonl", lines))["y"].to_list() == ["p", "q", odd]
     plain = '{"a": 1, "y": "p"}\n{"a": 2, "y": "7"}\n'
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert read(write("t.jsonl", plain))["y"].to_list() == ["p", "7"]
+        assert read_table(write("t.jsonl", plain))["y"].to_list() == ["p", "7"]
 
 
 @pytest.mark.parametrize("digits", [400, 5000])
@@ -122,19 +122,19 @@ def test_json_numbers_of_any_length_keep_their_digits(write, digits):
     one, two = "9" * digits, "8" * digits
     records = [f'{{"a": {number}}}' for number in (one, two)]
     for name, text in (("t.jsonl", "\n".join(records)), ("t.json", f"[{','.join(records)}]")):
-        assert read(write(name, text))["a"].to_list() == [one, two]
+        assert read_table(write(name, text))["a"].to_list() == [one, two]
 
 
 def test_json_whole_numbers_beyond_64_bits(write):
     path = write("t.jsonl", f'{{"a": {2**63}, "b": {10**40}}}\n{{"a": 1, "b": 2}}\n{{"a": 3, "b": 5}}\n')
-    table = Table.of(read(path), kinds={"a": "real", "b": "real"})
+    table = Table.of(read_table(path), kinds={"a": "real", "b": "real"})
     assert table.frame["a"].to_list() == [2.0**63, 1, 3] and table.frame["b"].to_list() == [1e40, 2, 5]
 
 
 def test_a_first_column_without_a_name_is_an_index(write):
     rows = "".join(f"{7 * i % 100},{i / 8},{'ab'[i % 2]}\n" for i in range(20))
     for head in (",x,y\n", '"",x,y\n'):
-        frame = read(write("t.csv", head + rows))
+        frame = read_table(write("t.csv", head + rows))
         assert frame.columns == ["Unnamed: 0", "x", "y"] and frame.height == 20
         table = Table.of(frame, target="y")
         assert [c.name for c in table.used] == ["x"] and "has no name" in table.set_aside["Unnamed: 0"]
@@ -153,46 +153,46 @@ def test_a_first_column_without_a_name_is_an_index(write):
 )
 def test_standard_input_is_sniffed(stdin, content, expected):
     stdin(content)
-    assert read("-").rows() == expected
+    assert read_table("-").rows() == expected
 
 
 def test_own_words_for_missing(write):
     path = write("t.csv", "x,y\n-999,a\n1,unknown\n")
-    assert read(path, missing=["-999", "unknown"]).rows() == [(None, "a"), ("1", None)]
-    assert read(path, missing="unknown").rows() == [("-999", "a"), ("1", None)]
+    assert read_table(path, missing=["-999", "unknown"]).rows() == [(None, "a"), ("1", None)]
+    assert read_table(path, missing="unknown").rows() == [("-999", "a"), ("1", None)]
 
 
 def test_files_are_stacked_in_order_of_name(write, tmp_path):
     write("part-2.csv", "b,a\n4,3\n")
     write("part-1.csv", "a,b\n1,2\n")
-    assert read(tmp_path / "part-*.csv").rows() == [("1", "2"), ("3", "4")]
-    assert read([tmp_path / "part-2.csv", tmp_path / "part-1.csv"]).rows() == [("4", "3"), ("2", "1")]
+    assert read_table(tmp_path / "part-*.csv").rows() == [("1", "2"), ("3", "4")]
+    assert read_table([tmp_path / "part-2.csv", tmp_path / "part-1.csv"]).rows() == [("4", "3"), ("2", "1")]
 
 
 def test_stacking_unlike_types_gives_words(write, tmp_path):
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "t.parquet")
-    assert read([tmp_path / "t.parquet", write("t.csv", "a\nx\n")])["a"].to_list() == ["1", "x"]
+    assert read_table([tmp_path / "t.parquet", write("t.csv", "a\nx\n")])["a"].to_list() == ["1", "x"]
 
 
 def test_stacking_names_the_columns_that_differ(write):
     with pytest.raises(DataError, match=r'two.csv: columns must be those of .*one.csv, got "b", "c" in one of them'):
-        read([write("one.csv", "a,b\n1,2\n"), write("two.csv", "a,c\n1,2\n")])
+        read_table([write("one.csv", "a,b\n1,2\n"), write("two.csv", "a,c\n1,2\n")])
 
 
 def test_columns_are_chosen(write):
     path = write("t.csv", "*,^x,x\n1,2,3\n")
-    assert read(path, columns=["x", "*"]).rows() == [("3", "1")]
+    assert read_table(path, columns=["x", "*"]).rows() == [("3", "1")]
     with pytest.raises(DataError, match='there must be a column "Y": there are'):
-        read(path, columns=["Y"])
+        read_table(path, columns=["Y"])
 
 
 def test_sql_over_files(write, tmp_path):
     wine = write("wine.csv", "id,size\n1,0.5\n2,?\n3,2.5\n")
     pl.DataFrame({"id": [1, 3], "price": [10, 30]}).write_parquet(tmp_path / "prices.parquet")
     sql = "select size, price from wine join prices using (id) where size > 1"
-    assert read([wine, tmp_path / "prices.parquet"], sql=sql).rows() == [(2.5, 30)]
-    assert read(wine, sql="select count(*) as n from data where size is null").rows() == [(1,)]
-    assert read(wine, sql="select id from wine order by id desc")["id"].to_list() == [3, 2, 1]
+    assert read_table([wine, tmp_path / "prices.parquet"], sql=sql).rows() == [(2.5, 30)]
+    assert read_table(wine, sql="select count(*) as n from data where size is null").rows() == [(1,)]
+    assert read_table(wine, sql="select id from wine order by id desc")["id"].to_list() == [3, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,13 @@ def test_sql_over_files(write, tmp_path):
 )
 def test_sql_that_fails(write, sql, told):
     with pytest.raises(DataError, match=told):
-        read(write("t.csv", "a\n1\n"), sql=sql)
+        read_table(write("t.csv", "a\n1\n"), sql=sql)
 
 
 def test_sql_tables_of_one_name(write, tmp_path):
     (tmp_path / "other").mkdir()
     with pytest.raises(DataError, match='table names must be unique, got "t" twice'):
-        read([write("t.csv", "a\n1\n"), write("other/t.csv", "a\n1\n")], sql="select 1")
+        read_table([write("t.csv", "a\n1\n"), write("other/t.csv", "a\n1\n")], sql="select 1")
 
 
 TORN = gzip.compress(np.random.default_rng(0).bytes(9999).hex(",").encode())[:500]
@@ -261,7 +261,7 @@ BAD = {
 def test_bad_files(write, name):
     content, told = BAD[name]
     with pytest.raises(DataError, match=told) as caught:
-        read(write(name, content))
+        read_table(write(name, content))
     assert (
         (name in str(caught.value) or "table:" in str(caught.value))
         and str(caught.value).endswith(".")
@@ -273,24 +273,24 @@ def test_no_file_a_folder_and_an_unknown_format(write, tmp_path):
     path = write("wine.csv", "a\n1\n")
     for near in ("wines.csv", "wine.cvs", "Wine.csv"):
         with pytest.raises(DataError, match=r'there is no such file: did you mean ".*wine.csv"\?$'):
-            read(tmp_path / near)
+            read_table(tmp_path / near)
     write("bin.csv", "a\n1\n")
     with pytest.raises(DataError, match=r"there is no such file\.$"):  # the same ending is no likeness
-        read(tmp_path / "missing.csv")
+        read_table(tmp_path / "missing.csv")
     with pytest.raises(DataError, match="there is no such file"):
-        read(str(tmp_path / "*.tsv"))
+        read_table(str(tmp_path / "*.tsv"))
     with pytest.raises(DataError, match="a file is needed, got a folder"):
-        read(tmp_path)
+        read_table(tmp_path)
     with pytest.raises(DomainError, match="format must be one of csv, tsv"):
-        read(path, format="excel")
+        read_table(path, format="excel")
     with pytest.raises(LikelyError, match="a file is needed, got none"):
-        read([])
+        read_table([])
     with pytest.raises(DataError, match="a file is needed, got ndarray"):
-        read(np.zeros((2, 2)))
+        read_table(np.zeros((2, 2)))
 
 
 def test_format_stands_where_the_ending_says_nothing(write):
-    assert read(write("table", "a;b\n1;2\n"), format="csv").rows() == [("1", "2")]
+    assert read_table(write("table", "a;b\n1;2\n"), format="csv").rows() == [("1", "2")]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_format_stands_where_the_ending_says_nothing(write):
     ],
 )
 def test_cells_that_are_easily_misread(write, text, cells):
-    assert read(write("t.csv", text)).rows() == cells
+    assert read_table(write("t.csv", text)).rows() == cells
 
 
 POOL = ["a", "b c", "", 'q"q', '"', "x,y", "x;y", "two\nlines", " pad ", "NA", "1", "ü", "tab\tin", "|", 'end"', "\n"]
@@ -323,7 +323,7 @@ def test_whatever_the_standard_writer_writes_is_read(write, separator, quoting):
         csv.writer(text, delimiter=separator, quoting=quoting).writerows([["a", "b", "c"], *rows])
         trimmed = [[cell.strip() for cell in row] for row in rows]
         expected = [tuple(None if cell in MISSING else cell for cell in row) for row in trimmed]
-        assert read(write("t.csv", text.getvalue())).rows() == expected
+        assert read_table(write("t.csv", text.getvalue())).rows() == expected
 
 
 def test_headers_that_are_data_and_that_are_not():
@@ -340,7 +340,7 @@ def test_a_pipe_is_read_once(tmp_path):
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=[CSV])
     writer.start()
-    assert read(pipe).rows() == ROWS
+    assert read_table(pipe).rows() == ROWS
     writer.join()
 
 
@@ -351,7 +351,7 @@ def test_brackets_in_a_name_are_no_pattern(tmp_path, ending):
     with path.open("wb") as file:
         writers.get(ending, frame.write_parquet)(file)
     (tmp_path / f"t1.{ending}").write_text("another")
-    assert [str(row[0]) for row in read(str(path)).rows()] == ["1"]
+    assert [str(row[0]) for row in read_table(str(path)).rows()] == ["1"]
 
 
 def test_stem():
@@ -361,5 +361,5 @@ def test_stem():
 def test_a_million_cells_are_read_at_once(write):
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({f"x{i}": rng.normal(size=50_000).round(3) for i in range(20)})
-    got = read(write("big.csv", frame.write_csv()))
+    got = read_table(write("big.csv", frame.write_csv()))
     assert got.select(pl.all().cast(pl.Float64)).equals(frame)

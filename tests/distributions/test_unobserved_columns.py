@@ -14,7 +14,7 @@ DISTRIBUTIONS = {
     "Gaussian": {}, "StudentT": {}, "FactorGaussian": {"factors": 1}, "Poisson": {}, "Bernoulli": {}, "Gamma": {},
     "Beta": {}, "Laplace": {}, "Cauchy": {}, "Uniform": {}, "Triangular": {}, "Exponential": {}, "ChiSquare": {},
     "NegativeBinomial": {}, "VonMises": {}, "Multinomial": {}, "Binomial": {"trials": 9},
-    "BetaBinomial": {"trials": 9}, "LogLinear": {}, "ChowTree": {},
+    "BetaBinomial": {"trials": 9}, "LogLinear": {}, "ChowLiuTree": {},
 }  # fmt: skip
 WHOLE = {"Elliptical": {}, "DirichletMultinomial": {}}  # distributions that refuse any gap
 RESTS = {"Dirichlet": {}}  # distributions of rows whose gap is what the rest leaves
@@ -63,7 +63,7 @@ def test_a_share_that_is_never_observed_is_what_the_others_leave(rng):
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(DISTRIBUTIONS) - {"ChowTree"})
+    "name", sorted(set(DISTRIBUTIONS) - {"ChowLiuTree"})
 )  # its levels are those of the rows that count
 @pytest.mark.filterwarnings(NOISE)
 def test_a_row_without_weight_is_no_observation(name):

@@ -30,8 +30,8 @@ class Case(NamedTuple):
     other: Any
 
 
-def tree(weight: Any) -> lk.ChowTree:
-    blank = lk.ChowTree.blank(TREE)
+def tree(weight: Any) -> lk.ChowLiuTree:
+    blank = lk.ChowLiuTree.blank(TREE)
     return blank.refit(blank.collect(TREE, np.asarray(weight, dtype=float)))
 
 
@@ -91,7 +91,7 @@ CASES: dict[str, Callable[[], tuple[Case | None, Case | None]]] = {
     "Bahadur": lambda: (
         None, Case(lk.Bahadur([0.4, 0.6], [1.0, 0, 0, 0.2]), lk.Bahadur([0.5, 0.6], [1.0, 0, 0, 0.1])),
     ),
-    "ChowTree": lambda: (None, Case(tree([1, 2, 1, 2, 1, 1, 2]), tree([2, 1, 2, 1, 1, 2, 1]))),
+    "ChowLiuTree": lambda: (None, Case(tree([1, 2, 1, 2, 1, 1, 2]), tree([2, 1, 2, 1, 1, 2, 1]))),
     "Mixture": lambda: (
         Case(
             lk.Mixture([0.3, 0.7], lk.Gaussian([[0.0], [5.0]], 1.0)),
@@ -161,10 +161,10 @@ SUMMED = {  # methods of distributions that are sums or integrals, not closed fo
 
 
 def how(case: Case, what: str) -> str:
-    """By which way lk.entropy or lk.kl found its answer."""
+    """By which way lk.entropy or lk.kl_divergence found its answer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lk.FitWarning)
-        found = lk.entropy(case.distribution, n=512) if what == "entropy" else lk.kl(*case, n=512)
+        found = lk.entropy(case.distribution, n=512) if what == "entropy" else lk.kl_divergence(*case, n=512)
     if found.error > 0:
         return "draws"
     name = type(case.distribution).__name__

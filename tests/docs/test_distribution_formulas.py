@@ -36,7 +36,7 @@ ELSEWHERE = {
     "Walsh",
     "LogLinear",
     "Bahadur",
-    "ChowTree",
+    "ChowLiuTree",
     "Mixture",
 }  # distributions of binary columns, and mixtures of others
 

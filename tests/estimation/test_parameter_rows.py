@@ -64,7 +64,7 @@ def test_every_distribution_is_told_of(case, tmp_path):
 
 def test_a_tree_tells_what_leans_on_what():
     X = np.repeat([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [6, 2, 4], axis=0)
-    tree = lk.ChowTreeDensity(prior=None).fit(X)
+    tree = lk.ChowLiuTreeDensity(prior=None).fit(X)
     rows = {row.parameter: row for row in tree.summary().rows}
     child = int(np.argmax(tree.parents_))
     assert tree.parents_.tolist() == [-1, 0] and child == 1

@@ -70,7 +70,7 @@ ESTIMATORS = [
     lk.WalshDensity(),
     lk.WalshDensity(2, log=True),
     lk.BahadurDensity(),
-    lk.ChowTreeDensity(),
+    lk.ChowLiuTreeDensity(),
     lk.MixtureDensity(),
     lk.MixtureDensity(n_components=3, random_state=0),
     lk.MixtureDensity(lk.GaussianDensity("diagonal"), 3, random_state=0),
@@ -120,7 +120,7 @@ CLASSIFIERS = [
 SLOW_CLASSIFIERS = [  # whose densities are checked alone every time
     lk.BayesClassifier(lk.StudentTDensity()),
     lk.BayesClassifier(lk.WalshDensity(2, log=True)),
-    lk.BayesClassifier(lk.ChowTreeDensity()),
+    lk.BayesClassifier(lk.ChowLiuTreeDensity()),
 ]
 
 CHAINS = [

@@ -31,7 +31,7 @@ def test_several_constant_columns_are_said_of_in_the_plural():
 
 
 DENSITIES = [
-    lk.BernoulliDensity(), lk.BetaDensity(), lk.CauchyDensity(), lk.ChowTreeDensity(), lk.ContaminatedDensity(),
+    lk.BernoulliDensity(), lk.BetaDensity(), lk.CauchyDensity(), lk.ChowLiuTreeDensity(), lk.ContaminatedDensity(),
     lk.ExponentialDensity(), lk.GammaDensity(), lk.GaussianDensity(), lk.HistogramDensity(), lk.LaplaceDensity(),
     lk.MultinomialDensity(), lk.NegativeBinomialDensity(), lk.KNNDensity(), lk.KernelDensity(),
     lk.PoissonDensity(), lk.StudentTDensity(), lk.UniformDensity(), lk.VonMisesDensity(),

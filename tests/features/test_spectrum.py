@@ -332,7 +332,7 @@ def test_what_a_low_rate_never_caught_is_missed():
         ([np.array([1j])], "samples must be real numbers"),
         ([(8000.5, np.ones(9))], "a rate must be a whole number"),
         ([(8000, np.ones((2, 90)))], "transpose"),
-        (np.ones((900, 2)), "each row of a table is a sound"),
+        (np.ones((900, 2)), "one sound per row"),
         ([np.ones((2, 2, 2))], r"\(n, channels\), got shape"),
     ],
 )

@@ -27,7 +27,7 @@ def test_gaussians_are_found_exactly(d):
     assert found.converged
     assert np.abs((found.mode - distribution.mean) / deviation).max() < 1e-6
     assert found.log_evidence == pytest.approx(0.0, abs=1e-6)
-    assert float(lk.kl(distribution, found.distribution).value) < 1e-6
+    assert float(lk.kl_divergence(distribution, found.distribution).value) < 1e-6
     assert np.allclose(found.precision @ found.distribution.covariance_matrix, np.eye(d), atol=1e-5)
 
 

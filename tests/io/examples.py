@@ -15,7 +15,7 @@ from likely.core.stream_checkpoint import FollowedLines, Following
 from likely.core.value import Value
 from likely.decision.sequential.cusum import Cusum
 from likely.decision.sequential.race import Race
-from likely.decision.sequential.sprt import SequentialTest
+from likely.decision.sequential.sprt import SPRT
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.scatter_qr import root_of_rows
@@ -138,7 +138,7 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "log walsh": lambda: lk.LogLinear.normalized([0.0, 0.5, -0.2, 0.7], 2),
     "log walsh stack": lambda: lk.LogLinear.normalized([[0.0, 0.5, -0.2], [0.0, 0.1, 0.3]], 2, 1),
     "bahadur": lambda: lk.Bahadur([0.5, 0.3], [1.0, 0.0, 0.0, 0.2]),
-    "chow tree": lambda: lk.ChowTree.fit(ternary(), prior="weak"),
+    "chow tree": lambda: lk.ChowLiuTree.fit(ternary(), prior="weak"),
     "factors": lambda: lk.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 2.0]),
     "factors stack": lambda: lk.FactorGaussian(
         np.arange(6.0).reshape(3, 2), np.ones((3, 2, 1)), [1.0, 2.0, 3.0], "spherical"
@@ -294,8 +294,8 @@ STATS: dict[str, Callable[[], Any]] = {
     "level counts": lambda: categorical().collect([0, 1, 1, 2]),
     "word counts": lambda: lk.Multinomial([0.2, 0.8]).collect([[1, 2], [3, 4]]),
     "sign sums": lambda: lk.Walsh.of([0.4, 0.1, 0.2, 0.3]).collect([[0, 1], [1, np.nan]]),
-    "pair counts": lambda: lk.ChowTree.blank(ternary()).collect(ternary()),
-    "pair counts with gaps": lambda: lk.ChowTree.blank(np.eye(2)).collect([[0, np.nan], [1, 1]]),
+    "pair counts": lambda: lk.ChowLiuTree.blank(ternary()).collect(ternary()),
+    "pair counts with gaps": lambda: lk.ChowLiuTree.blank(np.eye(2)).collect([[0, np.nan], [1, 1]]),
     "trials": lambda: lk.Bernoulli([0.2, 0.8]).collect([[0, 1], [1, 1]]),
     "scatter root": lambda: root_of_rows(table(), None, np.zeros(2)),
     "center stats": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
@@ -328,7 +328,7 @@ COSTS: dict[str, Callable[[], Any]] = {
     "followed lines": lambda: FollowedLines(
         "a", "t,x", 7, "b", 120, ("", "pump"), (Following("c", None, 0, 0.0), Following("c", categorical(), 2, -1.5))
     ),
-    "sequential test": lambda: SequentialTest(0.05, 0.1).step(1.5),
+    "sequential test": lambda: SPRT(0.05, 0.1).step(1.5),
     "cusum": lambda: Cusum(5.0).step(2.0),
     "change": lambda: lk.Bijector.power(2.0),
     "transformed stats": lambda: DISTRIBUTIONS["log-normal"]().collect(np.exp(table())),
@@ -436,9 +436,9 @@ ESTIMATORS |= {
     "walsh": lambda: (lk.WalshDensity().fit(np.sign(table())), np.sign(table())),
     "log walsh": lambda: (lk.WalshDensity(2, log=True).fit(np.sign(table())), np.sign(table())),
     "bahadur": lambda: (lk.BahadurDensity(prior=2.0).fit(np.sign(table())), np.sign(table())),
-    "chow tree": lambda: (lk.ChowTreeDensity().fit(ternary()), ternary()),
-    "chow tree of words": lambda: (lk.ChowTreeDensity(words=[["a", "b"], ["u", "v"]]).fit(TEXTS), TEXTS),
-    "classifier of trees": lambda: classifier(lk.ChowTreeDensity(), ternary()),
+    "chow tree": lambda: (lk.ChowLiuTreeDensity().fit(ternary()), ternary()),
+    "chow tree of words": lambda: (lk.ChowLiuTreeDensity(words=[["a", "b"], ["u", "v"]]).fit(TEXTS), TEXTS),
+    "classifier of trees": lambda: classifier(lk.ChowLiuTreeDensity(), ternary()),
     "classifier of pairs": lambda: classifier(lk.WalshDensity(2, log=True), np.sign(table())),
     "fisher": lambda: (lk.FisherDiscriminant(1, criterion="determinant").fit(table(), LABELS), table()),
     "ppca": lambda: (lk.PPCA(1).fit(gaps()), gaps()),

@@ -593,7 +593,7 @@ def rows_like(distribution: Any) -> Any:
         return rows_like(distribution.components)
     if isinstance(distribution, lk.ProbabilityTable):
         return {name: levels[[0, 0]] for name, levels in zip(distribution.names, distribution.levels, strict=True)}
-    if isinstance(distribution, lk.ChowTree):
+    if isinstance(distribution, lk.ChowLiuTree):
         return np.array([[known[0] for known in distribution.levels]] * 2)
     if hasattr(distribution, "names"):  # a product
         return {name: rows_like(distribution[name]) for name in distribution.names}

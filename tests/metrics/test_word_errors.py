@@ -168,7 +168,7 @@ def test_a_weight_of_k_is_k_copies():
     ("reference", "hypothesis", "kind", "told"),
     [
         ([["a"]], [["a"], ["b"]], ShapeError, "1 and 2 utterances"),
-        (["a b", "c"], ["a b", "c"], DataError, r"a word must not contain blanks .*\[text.split\(\) for text"),
+        (["a b", "c"], ["a b", "c"], DataError, r"a word must not contain blanks.*\[text.split\(\) for text"),
         (["a", None], ["a"], DataError, "reference: .*NoneType at place 1"),
         ([["a"]], [[{}]], DataError, "hypothesis 0: .*dict at place 0"),
         (["a", ""], ["a"], DataError, "not contain blanks"),

@@ -98,7 +98,7 @@ def test_factors_must_be_sizes(bad):
 def test_weights_of_given_densities_are_the_one_maximum():
     rng = np.random.default_rng(0)
     x, w = rng.normal(0, np.where(rng.random(500) < 0.3, 3.0, 0.5)), rng.integers(0, 3, 500).astype(float)
-    m = lk.interpolate([lk.Gaussian([0.0], 9.0), lk.Gaussian([0.0], 0.25)], x[:, None], w)
+    m = lk.interpolation_weights([lk.Gaussian([0.0], 9.0), lk.Gaussian([0.0], 0.25)], x[:, None], w)
 
     def loss(a):
         return -(w * np.logaddexp(np.log(a) + norm(0, 3).logpdf(x), np.log1p(-a) + norm(0, 0.5).logpdf(x))).sum()
@@ -120,4 +120,4 @@ def test_fixed_parts_stay_as_they_are_also_beside_labels():
 def test_unlike_densities_of_one_kind_of_rows_interpolate():
     distributions = [lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]
     x = np.random.default_rng(0).standard_t(3, (3000, 1))
-    assert lk.interpolate(distributions, x).weights[1] > 0.7
+    assert lk.interpolation_weights(distributions, x).weights[1] > 0.7

@@ -130,7 +130,7 @@ def test_gaps_and_flat_columns_can_be_drawn(rng):
     [
         ({"columns": (0, 7)}, "columns 0 and 7"),
         ({"columns": (-1, 0)}, "columns -1 and 0"),
-        ({"columns": (1, 1)}, "unlike"),
+        ({"columns": (1, 1)}, "two different columns"),
         ({"at": "mean"}, "median"),
         ({"at": [1.0]}, "one row of 2"),
     ],

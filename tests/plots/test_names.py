@@ -57,7 +57,7 @@ def examples(rng):
         "trellis": lambda p: p(h, a), "warping_path": lambda p: p(a, b, lk.dtw(a, b)), "words": lambda p: p(heard),
         "bands": lambda p: p(walk, a), "track": lambda p: p(plane.smooth(X)), "regimes": lambda p: p(np.eye(2)),
         "cloud": lambda p: p(lk.ParticleFilter(walk.distributions, 20).run(a)),
-        "dependence_tree": lambda p: p(lk.ChowTree.fit(np.sign(X))),
+        "dependence_tree": lambda p: p(lk.ChowLiuTree.fit(np.sign(X))),
         "fisher_plane": lambda p: p(lk.FisherDiscriminant().fit(X, X[:, 0] > 0), X, X[:, 0] > 0),
         "distribution_curve": lambda p: p(lk.Poisson(3.0), p(lk.Laplace(0.0, 1.0))),
         "border": lambda p: p(lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([1.0, 0.0], 2.0))),

@@ -23,7 +23,7 @@ from likely import (
     Categorical,
     Cauchy,
     ChiSquare,
-    ChowTree,
+    ChowLiuTree,
     Columns,
     Dirichlet,
     Exponential,
@@ -218,15 +218,15 @@ TREE = np.array([[0, -1, 1], [1, 0, 1], [-1, 1, 0], [0, 0, -1], [1, -1, 0], [1, 
 TREES = [1 + np.arange(8.0), 9 - np.arange(8.0)]
 
 
-def tree_of(*each: Any) -> ChowTree:
+def tree_of(*each: Any) -> ChowLiuTree:
     """A tree a member, learned from rows of unlike weights."""
-    blank = ChowTree.blank(TREE, len(each) if len(each) > 1 else None)
+    blank = ChowLiuTree.blank(TREE, len(each) if len(each) > 1 else None)
     stats = blank.collect(TREE, np.stack(each, axis=1) if len(each) > 1 else each[0])
     return blank.refit(stats, blank.weak_prior(stats))
 
 
-register("ChowTree", lambda: tree_of(TREES[0]), 3, 3, 3, other=lambda: tree_of(TREES[1]))
-register("ChowTree-stack", lambda: tree_of(*TREES), 3, 3, 3, other=lambda: tree_of(*TREES[::-1]))
+register("ChowLiuTree", lambda: tree_of(TREES[0]), 3, 3, 3, other=lambda: tree_of(TREES[1]))
+register("ChowLiuTree-stack", lambda: tree_of(*TREES), 3, 3, 3, other=lambda: tree_of(*TREES[::-1]))
 register("NegativeBinomial-1d", lambda: NegativeBinomial(2.5, 0.3), "count", other=lambda: NegativeBinomial(4.0, 0.5))
 register(
     "NegativeBinomial-stack", lambda: NegativeBinomial([[2.0, 0.5], [1.0, 9.0]], 0.4), "count", "count",

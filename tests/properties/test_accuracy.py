@@ -30,7 +30,7 @@ ELSEWHERE = {
     "Walsh": "tests/distributions/binary/test_walsh.py: all rows enumerated",
     "LogLinear": "tests/distributions/binary/test_log_linear.py: all rows enumerated",
     "Bahadur": "tests/distributions/binary/test_walsh.py: all rows enumerated",
-    "ChowTree": "tests/distributions/categorical/test_chow_liu.py: all rows enumerated",
+    "ChowLiuTree": "tests/distributions/categorical/test_chow_liu.py: all rows enumerated",
 }
 
 

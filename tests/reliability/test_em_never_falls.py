@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from likely import DataError, LikelyError, Serial, Stop, fit
-from likely.core.em_loop import FALLS, Step, iterate
+from likely.core.em_loop import FALLS, FitStep, iterate
 from likely.core.warnings import _collecting, unheard
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from tests.properties.compare import arrays_of
@@ -29,7 +29,7 @@ LIFTED = re.compile("set to 1e-9 of|set to 1e-8 of|covariance is singular")
 NOTHING = re.compile("at least one row")
 
 
-def size(step: Step) -> float:
+def size(step: FitStep) -> float:
     """What a change of the objective is compared with."""
     return max(abs(step.objective), float(step.stats.total_weight))
 
@@ -56,7 +56,7 @@ def climbs(p: Problem, look: bool) -> int:
     return floors
 
 
-def is_sound(step: Step) -> None:
+def is_sound(step: FitStep) -> None:
     assert all(np.isfinite(a).all() for a in arrays_of(step.model))
     assert (step.model.weights >= 0).all() and abs(step.model.weights.sum() - 1) <= 1e-9
     assert all(np.linalg.eigvalsh(r).min() > 0 for r in correlations(step.model))
@@ -75,7 +75,7 @@ def correlations(distribution: Any) -> list[np.ndarray]:
     return [r for part in inside for r in correlations(part)]
 
 
-def fell(before: Step, step: Step) -> bool:
+def fell(before: FitStep, step: FitStep) -> bool:
     """True if the objective is lower by more than 1e-10, and more than rounding takes in the thinnest direction."""
     lost = (before.objective - step.objective) / size(before)
     return bool(lost > FALL and lost > FALL + EPS * max(condition(before.model), condition(step.model)))

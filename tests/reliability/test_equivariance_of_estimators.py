@@ -71,8 +71,8 @@ BINARY = {
     "Walsh": lk.WalshDensity(2),
     "log Walsh": lk.WalshDensity(2, log=True),
     "Bahadur": lk.BahadurDensity(),
-    "Chow": lk.ChowTreeDensity(),
-    "classes of Chow": lk.BayesClassifier(lk.ChowTreeDensity()),
+    "Chow": lk.ChowLiuTreeDensity(),
+    "classes of Chow": lk.BayesClassifier(lk.ChowLiuTreeDensity()),
 }
 COUNTS = {
     "binomial": lk.BinomialDensity(trials=9),
@@ -188,4 +188,4 @@ def test_names_of_classes_may_be_dealt_anew(name):
 def test_ranks_do_not_know_how_gray_was_measured():
     """Equalized images and entropies of levels stay under every rising map."""
     g = np.random.default_rng(6).integers(0, 256, (20, 20))
-    assert np.array_equal(lk.equalize(g, None), lk.equalize(np.exp(g / 50.0), None))
+    assert np.array_equal(lk.equalize_histogram(g, None), lk.equalize_histogram(np.exp(g / 50.0), None))

@@ -50,7 +50,7 @@ DISTRIBUTIONS = {
     "Walsh": (lk.WalshDensity(2), binary),
     "log Walsh": (lk.WalshDensity(2, log=True), binary),
     "Bahadur": (lk.BahadurDensity(), binary),
-    "Chow": (lk.ChowTreeDensity(), binary),
+    "Chow": (lk.ChowLiuTreeDensity(), binary),
     "elliptical": (lk.EllipticalDensity(), real),
 }
 ESTIMATORS = {

@@ -65,7 +65,7 @@ DENSITIES = {
     "Walsh": (lk.WalshDensity(2), binary, CLOSED, False),
     "log Walsh": (lk.WalshDensity(2, log=True), binary, ITERATED, False),
     "Bahadur": (lk.BahadurDensity(), binary, CLOSED, False),
-    "Chow": (lk.ChowTreeDensity(), binary, CLOSED, False),
+    "Chow": (lk.ChowLiuTreeDensity(), binary, CLOSED, False),
     "windows": (lk.KernelDensity(relative_bandwidth=0.55), real, CLOSED, True),
     "windows, scale found": (lk.KernelDensity(), real, ITERATED, True),
     "windows, maximum": (lk.KernelDensity(kernel="elliptical", bandwidth="maximum"), real, ITERATED, True),

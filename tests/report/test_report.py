@@ -604,7 +604,7 @@ def test_a_report_on_real_wines(tmp_path, data_dir):
     [
         ({"reject_cost": 0.0}, "It assigns no class"),
         ({"reject_cost": 5.0}, "It rejected no row"),
-        ({"cost": [[0, 9], [9, 0], [1, 1], [2, 0.1]]}, "and hands on"),
+        ({"cost": [[0, 9], [9, 0], [1, 1], [2, 0.1]]}, "always choosing “action 2” would cost"),
         ({"cost": [[0, 3], [8, 0]]}, "The cost has a standard error of"),
     ],
 )

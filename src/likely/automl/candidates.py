@@ -17,7 +17,7 @@ from likely.core.errors import DomainError, by_caller, sentence
 from likely.density.estimators.kernel_density import KernelDensity
 from likely.density.pairwise_distances import BY_COLUMNS
 from likely.distributions.estimators.categorical_density import CategoricalDensity
-from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
+from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
 from likely.distributions.estimators.laplace_density import LaplaceDensity
 from likely.distributions.estimators.poisson_density import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
@@ -427,7 +427,7 @@ def _tree(kinds: Kinds, levels: Mapping[str, Sequence[str]]) -> Iterator[tuple[s
     sizes = [len(levels.get(word, ())) for word in words]
     if len(words) < 2 or 0 in sizes or max(sizes) > MOST_LEVELS or sum(sizes) > ALL_LEVELS:
         return
-    tree = (_unused_name("words", list(kinds)), ChowTreeDensity(words=[list(levels[word]) for word in words]), words)
+    tree = (_unused_name("words", list(kinds)), ChowLiuTreeDensity(words=[list(levels[word]) for word in words]), words)
     what = "categories depend on each other along a tree" + ("; numbers independent" if real or counts else "")
     others = [*_other_parts(counts, [], predictive=False), tree]
     yield "chow-tree", "Chow–Liu tree", what, _product(real, GaussianDensity("diagonal"), others)

@@ -51,7 +51,7 @@ def counted_from(before: int) -> Iterator[None]:
 
 
 def _frames(path: Path | str, format: str | None) -> Iterator[pl.DataFrame]:
-    from likely.data.read_table import _format_by_ending, read
+    from likely.data.read_table import _format_by_ending, read_table
 
     if path == "-":
         yield from _of_stream(sys.stdin.buffer, format, STDIN)
@@ -60,7 +60,7 @@ def _frames(path: Path | str, format: str | None) -> Iterator[pl.DataFrame]:
     if kind == "parquet":
         yield from _of_parquet(Path(path))
     elif kind == "json" or packed == "zst":
-        yield read(path, format=format)
+        yield read_table(path, format=format)
     else:
         with _opened(Path(path), packed == "gz") as stream:
             yield from _of_stream(stream, kind, str(path))
@@ -80,15 +80,15 @@ def _opened(path: Path, packed: bool) -> Iterator[IO[bytes]]:
 def _of_parquet(path: Path) -> Iterator[pl.DataFrame]:
     import polars as pl
 
-    from likely.data.read_table import read
+    from likely.data.read_table import read_table
 
     try:
         scan, height = pl.scan_parquet(path, glob=False), pl.scan_parquet(path, glob=False).select(pl.len()).collect()
     except (OSError, pl.exceptions.PolarsError):
-        yield read(path, format="parquet")  # which says what is wrong
+        yield read_table(path, format="parquet")  # which says what is wrong
         return
     if not height.item():
-        yield read(path, format="parquet")
+        yield read_table(path, format="parquet")
     for start in range(0, height.item(), ROWS):
         yield scan.slice(start, ROWS).collect()
 
@@ -120,11 +120,11 @@ def _delimited(first: bytes, pieces: Iterator[bytes], format: str, whose: str) -
     yield from _others(pieces, lambda piece: read_delimited(header + piece, whose, separator))
 
 
-def _others(pieces: Iterator[bytes], read: Any) -> Iterator[pl.DataFrame]:
+def _others(pieces: Iterator[bytes], reader: Any) -> Iterator[pl.DataFrame]:
     """Frames of the later pieces; one of blank lines alone has no rows, and is left out."""
     for piece in pieces:
         if piece.strip():
-            yield read(piece)
+            yield reader(piece)
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:

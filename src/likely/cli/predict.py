@@ -96,9 +96,9 @@ def _parts(files: tuple[str, ...], sql: str | None, format: str | None, missing:
     if sql is None:
         yield from batches(files, format)
         return
-    from likely.data.read_table import read
+    from likely.data.read_table import read_table
 
-    yield 0, read(list(files), sql=sql, format=format, missing=missing)
+    yield 0, read_table(list(files), sql=sql, format=format, missing=missing)
 
 
 def _put(stream: IO[str], text: str) -> None:

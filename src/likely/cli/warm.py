@@ -298,7 +298,7 @@ def _signs() -> None:
     import likely as lk
 
     lk.LogLinear.normalized(np.full(466, 0.01), 30)
-    lk.ChowTree.blank(np.eye(2)).collect([[0.0, np.nan]])
+    lk.ChowLiuTree.blank(np.eye(2)).collect([[0.0, np.nan]])
 
 
 def _neighbors() -> None:

@@ -35,7 +35,7 @@ class Stop:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class FitStep:
     """One pass over the data: the model, its statistics, its objective and the prior."""
 
     model: Any
@@ -102,7 +102,7 @@ def _suits(model: Any, prior: Any) -> None:
 def iterate(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False,
     stop: Stop | None = None,
-) -> Iterator[Step]:  # fmt: skip
+) -> Iterator[FitStep]:  # fmt: skip
     """Unbounded EM iterations over re-iterable data: each pass yields the model with its statistics and objective.
 
     Progress bars, checkpoints and plots use this iterator; `fit` is a loop over it. `hard` assigns each row to its
@@ -114,7 +114,7 @@ def iterate(
 
 def _passes(
     model: Any, data: Any, prior: Any, engine: Engine | None, hard: bool, stop: Stop, prior_passes: int = 0
-) -> Iterator[Step]:
+) -> Iterator[FitStep]:
     """The same, with the passes in which the prior is still recomputed; `prior_passes` of them were made before."""
     if hard and not getattr(model, "hides_labels", False):
         expected = "hard=True is for models with latent labels, such as mixtures"
@@ -136,8 +136,8 @@ def _passes(
         step = _step(model, collected(model), step.prior)
 
 
-def _step(model: Any, stats: Any, prior: Any) -> Step:
-    return Step(model, stats, reached(model, stats, prior), prior)
+def _step(model: Any, stats: Any, prior: Any) -> FitStep:
+    return FitStep(model, stats, reached(model, stats, prior), prior)
 
 
 def _depends_on_model(rule: Any, stats: Any) -> bool:
@@ -149,8 +149,8 @@ def _depends_on_model(rule: Any, stats: Any) -> bool:
 
 
 def _converging_prior(
-    step: Step, collected: Callable[[Any], Any], rule: Any, stop: Stop, prior_passes: int
-) -> Generator[Step, None, Step]:
+    step: FitStep, collected: Callable[[Any], Any], rule: Any, stop: Stop, prior_passes: int
+) -> Generator[FitStep, None, FitStep]:
     """EM steps, with the rule applied again after each, until the new prior gives the same objective as the last.
 
     The last prior is held from then on. The first pass with it uses a model that it produced, because its
@@ -204,7 +204,7 @@ class _FitRun:
         self.held_out_blocks = None if held_out is None else Blocks.for_model(model, held_out)
         self.trace: list[float] = []
         self.held_out: list[float] = []
-        self.last: Step | None = None
+        self.last: FitStep | None = None
         self.best: Any = None  # the model with the best held-out log-likelihood
         self.requested_prior = prior
         self.prior_trace: list[float] = []  # objectives of the passes before the prior is held
@@ -213,7 +213,7 @@ class _FitRun:
             self._resume(self.kept)
 
     def run(self, data: Any, engine: Engine | None, hard: bool) -> FitReport:
-        def passes(model: Any, prior: Any) -> Iterator[Step]:
+        def passes(model: Any, prior: Any) -> Iterator[FitStep]:
             return _passes(model, data, prior, engine, hard, self.stop, len(self.prior_trace))
 
         try:
@@ -233,7 +233,7 @@ class _FitRun:
             return report
         raise DataError(sentence("fit", "data must give at least one pass", "none"))  # pragma: no cover
 
-    def _after(self, step: Step) -> FitReport | None:
+    def _after(self, step: FitStep) -> FitReport | None:
         """The report, if this pass was the last one."""
         if step.stats.complete:
             return _closed_form(step)
@@ -265,13 +265,13 @@ class _FitRun:
         self._save_progress(step.model, step)
         return None
 
-    def _record_prior_pass(self, step: Step) -> None:
+    def _record_prior_pass(self, step: FitStep) -> None:
         """Record a pass before the prior is held: it is the result if no pass follows."""
         self.prior_trace.append(step.objective)
         self.last, self.best = step, step.model
         self._save_progress(step.model, step, best=None)
 
-    def _final(self, step: Step, converged: bool, reason: str) -> FitReport:
+    def _final(self, step: FitStep, converged: bool, reason: str) -> FitReport:
         """The report of this pass, or of an earlier one with a better held-out log-likelihood."""
         if converged and not self._prior_has_converged(step):
             reason = f"{reason}; the prior was held after {self.stop.max_iter} passes, while it still moved"
@@ -279,7 +279,7 @@ class _FitRun:
             return self._report(step, converged, reason)
         return self._stopped_early(step, f"the held-out log-likelihood was best some passes before; then: {reason}")
 
-    def _prior_has_converged(self, step: Step) -> bool:
+    def _prior_has_converged(self, step: FitStep) -> bool:
         """False if a rule that depends on the model ran out of passes before its prior converged."""
         if not _depends_on_model(self.requested_prior, step.stats):
             return True
@@ -299,13 +299,13 @@ class _FitRun:
         gain = abs(float(kept.trace[-1] - kept.trace[-2])) if len(kept.trace) > 1 else 0.0
         return gain <= self.stop.tol * max(kept.weight, 1e-300)
 
-    def _has_converged(self, step: Step) -> bool:
+    def _has_converged(self, step: FitStep) -> bool:
         if len(self.trace) < 2 or np.isneginf(self.trace[-2]):
             return False
         gain = abs(self.trace[-1] - self.trace[-2])
         return bool(gain <= self.stop.tol * max(units(step.stats), 1e-300))
 
-    def _has_decreased(self, step: Step) -> bool:
+    def _has_decreased(self, step: FitStep) -> bool:
         """True if the objective decreased by more than rounding, as where a covariance reached its floor."""
         if np.isnan(step.objective):
             got = "NaN"
@@ -328,11 +328,11 @@ class _FitRun:
     def _best_at(self) -> int:
         return len(self.held_out) - 1 - int(np.argmax(self.held_out[::-1]))
 
-    def _stopped_early(self, step: Step, reason: str) -> FitReport:
+    def _stopped_early(self, step: FitStep, reason: str) -> FitReport:
         self.trace = self.trace[: self._best_at + 1]
         return replace(self._report(step, False, reason), model=self.best, stopped_early=True)
 
-    def _report(self, step: Step, converged: bool, reason: str, again: bool = False) -> FitReport:
+    def _report(self, step: FitStep, converged: bool, reason: str, again: bool = False) -> FitReport:
         if again or not step.standing:
             self.trace.append(step.objective)
         return FitReport(step.model, step.stats, step.prior, converged, reason, self.trace, self.held_out)
@@ -349,7 +349,7 @@ class _FitRun:
         self.prior, self.trace = kept.prior, kept.objectives[:-1]
         self.held_out = kept.held_out.tolist() if kept.early else kept.held_out.tolist()[:-1]
 
-    def _save_progress(self, model: Any, step: Step, **more: Any) -> None:
+    def _save_progress(self, model: Any, step: FitStep, **more: Any) -> None:
         if self.checkpoint:
             best = None if self.best is model else self.best
             weight = step.stats.total_weight
@@ -360,7 +360,7 @@ class _FitRun:
     def _saved(self, report: FitReport) -> FitReport:
         """The report, saved as the end of this run."""
         if self.checkpoint and not report.stats.complete:
-            step = Step(report.model, report.stats, report.objective, report.prior)
+            step = FitStep(report.model, report.stats, report.objective, report.prior)
             end = {"reason": report.reason, "converged": report.converged, "early": report.stopped_early}
             self._save_progress(report.model, step, **end, best=None)
         return report
@@ -390,7 +390,7 @@ def _kind(model: Any) -> str:
     return f"{type(model).__name__} of {model.n_parameters} parameters in {model.dim} columns"
 
 
-def _same_data(step: Step, kept: Progress) -> None:
+def _same_data(step: FitStep, kept: Progress) -> None:
     weight, objective = float(step.stats.total_weight), kept.objectives[-1]
     slack = 1e-9 * max(abs(objective), 1.0)
     same = step.objective == objective or abs(step.objective - objective) <= slack
@@ -430,7 +430,7 @@ def mean_log_prob(model: Any, data: Any) -> float:
     return total / weight
 
 
-def _closed_form(step: Step) -> FitReport:
+def _closed_form(step: FitStep) -> FitReport:
     model = step.model.refit(step.stats, step.prior)
     objective = reached(model, step.stats, step.prior)
     return FitReport(model, step.stats, step.prior, True, "closed form: nothing was hidden", [objective])

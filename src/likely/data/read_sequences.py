@@ -20,7 +20,18 @@ from likely.core.ragged import Ragged
 from likely.data.cells import tidy
 from likely.data.column_roles import refuse_gaps
 from likely.data.csv_reader import SNIFFED_LINES, lines_of, looks_like_data, read_delimited, refuse_names, sniffed
-from likely.data.read_table import ENDINGS, PACKED, READERS, Named, chosen, matching, read, reader_of, stacked, taken
+from likely.data.read_table import (
+    ENDINGS,
+    PACKED,
+    READERS,
+    Named,
+    chosen,
+    matching,
+    read_table,
+    reader_of,
+    stacked,
+    taken,
+)
 from likely.data.symbol_files import Found, as_cells, read_array, read_fasta, read_symbols
 from likely.data.table_to_sequences import FrameRoles, cut
 from likely.data.target_labels import Labels, labels
@@ -113,7 +124,7 @@ def _long_table(path: Any, roles: FrameRoles, columns: Any, missing: Any, format
     assert roles.id is not None
     files, home = ([path], None) if str(path) == "-" else _files(path)
     needed = None if columns is None else _with_roles(columns, roles)
-    parts = [(str(file), _narrowed(read(file, missing=missing, format=format), needed)) for file in files]
+    parts = [(str(file), _narrowed(read_table(file, missing=missing, format=format), needed)) for file in files]
     frame, heights = stacked(parts), [part.height for _, part in parts]
     measured = roles.measured(frame, columns)
     refuse_gaps(frame[roles.id], "every row needs an id")
@@ -317,7 +328,7 @@ def columns_of(file: Path, format: str | None = None, is_table: bool = True) -> 
     if kind == "parquet":
         return list(pl.read_parquet_schema(file))
     if kind not in ("csv", "tsv", "symbols"):
-        return read(file, format=format).columns
+        return read_table(file, format=format).columns
     head = [line for line in lines_of(file, str(file), SNIFFED_LINES) if line.strip()]
     if not head:
         return None

@@ -49,7 +49,7 @@ ENDINGS = {"txt": "csv", "tab": "tsv", "pq": "parquet", "ndjson": "jsonl"} | {na
 PACKED = ("gz", "zst")
 
 
-def read(
+def read_table(
     source: Named | Sequence[Named],
     *,
     sql: str | None = None,
@@ -71,7 +71,7 @@ def read(
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
     >>> with open(path, "w") as file: _ = file.write("size;color\\n1.5;red\\nNA;blue\\n")
-    >>> read(path).rows()
+    >>> read_table(path).rows()
     [('1.5', 'red'), (None, 'blue')]
     """
     sources = _listed(source)
@@ -100,7 +100,7 @@ def _listed(source: Any) -> list[Named]:
     odd = [one for one in sources if not isinstance(one, str | Path)]
     if odd or not sources:
         got = type(odd[0]).__name__ if odd else "none"
-        raise DataError(sentence("read", "a file is needed", got, "pass its path, or a data frame to Table.of"))
+        raise DataError(sentence("read_table", "a file is needed", got, "pass its path, or a data frame to Table.of"))
     return sources
 
 

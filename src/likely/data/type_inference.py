@@ -16,7 +16,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, by_caller, se
 from likely.data.cells import as_kind, as_numbers, as_words, at_row, bad_cell, tidy, tokens
 from likely.data.column_types import WISHES, are_answers
 from likely.data.csv_reader import refuse_names
-from likely.data.read_table import read, require
+from likely.data.read_table import read_table, require
 
 
 def typed(
@@ -93,7 +93,7 @@ def as_frame(
         remedy = "pass a data frame, a dict of columns, or the path of a file"
         raise DataError(sentence(whose, "a table is needed", type(source).__name__, remedy))
     if not isinstance(source, pl.DataFrame):
-        return read(source, sql=sql, format=format, missing=missing)
+        return read_table(source, sql=sql, format=format, missing=missing)
     refuse_names(source.columns, whose)
     if not source.height or not source.width:
         raise DataError(sentence(whose, "rows are needed", f"{source.height} rows of {source.width} columns"))

@@ -494,7 +494,7 @@ def same_columns(distribution: Any, other: Any) -> None:
     """Raise unless both are of the same class, with the same numbers of columns and members."""
     me = type(distribution).__name__
     if not isinstance(other, type(distribution)):
-        raise DomainError(sentence(f"{me}.kl", f"a {me} is needed", type(other).__name__, "use lk.kl"))
+        raise DomainError(sentence(f"{me}.kl", f"a {me} is needed", type(other).__name__, "use lk.kl_divergence"))
     if distribution.dim != other.dim or len({distribution.members, other.members} - {None}) > 1:
         got = [
             f"{one.dim} columns" + (f" and {one.members} members" if one.members else "")

@@ -40,7 +40,7 @@ REMEDIES = {  # what to do where a distribution has no closed form of its own
     "covariance": "average samples, see expect", "mode": "maximize log_prob, as lk.laplace_approximation does",
     "median": "estimate it from samples: sample(n, rng)", "cdf": "estimate it from samples: sample(n, rng)",
     "quantile": "estimate it from samples: sample(n, rng)", "entropy": "use lk.entropy(distribution)",
-    "kl": "use lk.kl(p, q)",
+    "kl": "use lk.kl_divergence(p, q)",
 }  # fmt: skip
 
 

@@ -19,14 +19,14 @@ from likely.core.warnings import tell
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.categorical.categorical import Categorical
-from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.distribution import Estimate, in_units
 from likely.distributions.product import Product
 from likely.distributions.statistics.expected_counts import urn_entropy
 from likely.distributions.support import Atoms, Line, generator, integral, look
 from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
 
-CELLS = (SignDistribution, Bernoulli, ChowTree, Categorical)  # distributions with finite support
+CELLS = (SignDistribution, Bernoulli, ChowLiuTree, Categorical)  # distributions with finite support
 EXACT = 1e-9  # a relative error below this is reported as 0
 HEAVY = 0.6  # Hill's 1/α from which a standard error is unreliable: ½, and twice its own error
 ALONE = 0.05  # share of the sum of squares that one term must have before the tail index is estimated

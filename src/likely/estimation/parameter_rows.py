@@ -13,7 +13,7 @@ from likely.distributions.binary.bahadur import Bahadur
 from likely.distributions.binary.log_linear import LogLinear
 from likely.distributions.binary.sign_products import sets_of
 from likely.distributions.binary.walsh import Walsh
-from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.pair_counts import offsets_of
@@ -132,7 +132,7 @@ def _sets(model: Any, names: list[str], each: Array, word: str, smallest: int) -
             at += 1
 
 
-def _tree(model: ChowTree, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+def _tree(model: ChowLiuTree, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """p of each level given each level of the parent column, with Clopper–Pearson intervals."""
     start = offsets_of(model.levels)
     for j, (name, own) in enumerate(zip(names, model.levels, strict=True)):
@@ -157,5 +157,5 @@ for _distribution in (Beta, BetaBinomial, Cauchy, ChiSquare, Gamma, Laplace, Tri
 PARAMETER_ROWS.update({
     Exponential: _exponential, Binomial: _binomial, NegativeBinomial: _negative_binomial, StudentT: _robust,
     Elliptical: _elliptical, Dirichlet: _proportions, DirichletMultinomial: _proportions, Walsh: _signs,
-    LogLinear: _signs, Bahadur: _bahadur, ChowTree: _tree,
+    LogLinear: _signs, Bahadur: _bahadur, ChowLiuTree: _tree,
 })  # fmt: skip

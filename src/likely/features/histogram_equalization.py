@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
-ME = "equalize"
+ME = "equalize_histogram"
 
 
-def equalize(image: Any, levels: int | None = 256, to: Any = None, weight: Any = None) -> Array:
+def equalize_histogram(image: Any, levels: int | None = 256, to: Any = None, weight: Any = None) -> Array:
     """Histogram equalization: ranks in (0, 1], x_k = Σ_{r ≤ k} n_r / n for gray level k (Herbst 1.2.2, example 3).
 
     `image` has any shape, with whole gray levels 0 … levels − 1; other numbers, or levels=None, are ranked as they are.
     The cumulative distribution function of a variable, applied to it, is uniform; a quantile function maps uniform to
     any distribution: `to` is a distribution with `quantile` (or another image), evaluated at mid-ranks.
-    Pixels of weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalize(image)).
+    Pixels of weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalize_histogram(image)).
 
-    >>> equalize([0, 0, 0, 0, 1, 1, 2, 3], levels=4).tolist()
+    >>> equalize_histogram([0, 0, 0, 0, 1, 1, 2, 3], levels=4).tolist()
     [0.5, 0.5, 0.5, 0.5, 0.75, 0.75, 0.875, 1.0]
     >>> import likely as lk
-    >>> equalize([[5, 5], [7, 9]], to=lk.Gaussian([0.0], 1.0)).round(3).tolist()
+    >>> equalize_histogram([[5, 5], [7, 9]], to=lk.Gaussian([0.0], 1.0)).round(3).tolist()
     [[-0.674, -0.674], [0.319, 1.15]]
     """
     grays = _grays(image)

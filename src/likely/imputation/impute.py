@@ -17,7 +17,7 @@ from likely.core.ragged import Ragged
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.categorical.categorical import MISSING, Categorical, is_missing, one_column_of
-from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.multinomial import SMALLEST, Multinomial
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.column_distribution import ColumnDistribution
@@ -341,7 +341,7 @@ def _column_by_column(distribution: Any, x: Any, resp: Array | None, rng: Genera
 
 
 @_fill.register(SignDistribution)
-@_fill.register(ChowTree)
+@_fill.register(ChowLiuTree)
 def _conditional_on_observed(distribution: Any, x: Any, resp: Array | None, rng: Generator | None) -> Array:
     """Dependent columns: E[xⱼ | observed] of each missing entry, or draws, one column after another."""
     z = _numbers(distribution, x)
@@ -387,7 +387,7 @@ def _drawn_missing(distribution: Any, z: Array, rng: Generator) -> Array:
 
 def _level_probabilities(distribution: Any, z: Array, j: int) -> tuple[Array, Array]:
     """Levels of a column, and p(level | other observed entries) of each row (n, L); uniform where none is possible."""
-    levels = distribution.levels[j] if isinstance(distribution, ChowTree) else np.array([0.0, 1.0])
+    levels = distribution.levels[j] if isinstance(distribution, ChowLiuTree) else np.array([0.0, 1.0])
     logs = np.empty((len(z), len(levels)))
     for a, level in enumerate(levels):
         z = z.copy()

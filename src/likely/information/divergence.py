@@ -39,16 +39,16 @@ from likely.distributions.univariate.beta_negative_binomial import BetaNegativeB
 from likely.numerics.special import LOG_2
 
 
-def kl(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
+def kl_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
     """KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q = 0 < p.
 
     Monte Carlo estimates draw half of the samples from each distribution, with weights of at most 2 and nonnegative
     terms. Stacks are compared member by member; a single distribution is compared with each member of a stack.
 
     >>> import likely as lk
-    >>> lk.kl(lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0)).value
+    >>> lk.kl_divergence(lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0)).value
     0.5
-    >>> lk.kl(lk.Categorical([0.5, 0.5]), lk.Categorical([1.0, 0.0])).value
+    >>> lk.kl_divergence(lk.Categorical([0.5, 0.5]), lk.Categorical([1.0, 0.0])).value
     inf
     """
     rng = generator(rng)
@@ -204,7 +204,11 @@ def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
 
 
 def _has_closed_form(p: Any, q: Any) -> bool:
-    return type(p) is type(q) and hasattr(p, "entropy") and (hasattr(p, "kl") or isinstance(p, BetaNegativeBinomial))
+    return (
+        type(p) is type(q)
+        and hasattr(p, "entropy")
+        and (hasattr(p, "kl") or isinstance(p, BetaNegativeBinomial))
+    )
 
 
 def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:

@@ -488,8 +488,8 @@ TABLE: dict[str, Entry] = {
         probs=numbers("* d", 0), correlations=numbers("* M"),
         dim=count, order=count,
     ),
-    "ChowTree": entry(
-        lambda: import_module("likely.distributions.categorical.chow_liu").ChowTree,
+    "ChowLiuTree": entry(
+        lambda: import_module("likely.distributions.categorical.chow_liu").ChowLiuTree,
         parent=numbers("* d", dtype=np.int64),
         tables=numbers("* d L L", 0), levels=items(numbers()),
     ),
@@ -885,8 +885,8 @@ TABLE: dict[str, Entry] = {
         lines=count, digest=text(), written=count, names=texts, streams=streams, output=text(),
         more=numbers("?", dtype=np.int64),
     ),
-    "SequentialTest": entry(
-        lambda: import_module("likely.decision.sequential.sprt").SequentialTest, alpha=number(0), beta=number(0),
+    "SPRT": entry(
+        lambda: import_module("likely.decision.sequential.sprt").SPRT, alpha=number(0), beta=number(0),
         total=Kind("a number", lambda x, sizes: type(x) is float and x == x), taken=count,
     ),
     "Cusum": entry(

@@ -127,7 +127,9 @@ class FixedStats(Addable, Value):
         return FixedStats.trusted(weight=np.asarray(self.weight[k]), total=np.asarray(self.total[k]))
 
 
-def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None, stop: Stop | None = None) -> Mixture:
+def interpolation_weights(
+    densities: Any, x: Any, weight: Any = None, *, prior: Any = None, stop: Stop | None = None
+) -> Mixture:
     """Mixture of given densities with maximum-likelihood weights: fit them on held-out rows.
 
     `densities` is a list, or a stack; `prior` a `MixturePrior` for the weights. The likelihood is concave in the
@@ -136,7 +138,7 @@ def interpolate(densities: Any, x: Any, weight: Any = None, *, prior: Any = None
     >>> import likely as lk
     >>> near, far = lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0], 25.0)
     >>> x = np.random.default_rng(0).normal(0.0, 1.0, (1000, 1))
-    >>> interpolate([near, far], x).weights.round(2)
+    >>> interpolation_weights([near, far], x).weights.round(2)
     array([1., 0.])
     """
     parts = Stack(tuple(densities)) if isinstance(densities, Sequence) else densities

@@ -8,26 +8,28 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.plots.theme import INK, PALETTE, axes, themed
 
 
 def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
-    """Plot a `ChowTree`, or the tree of a fitted estimator, rooted at its center; returns the axes.
+    """Plot a `ChowLiuTree`, or the tree of a fitted estimator, rooted at its center; returns the axes.
 
     Numbers on the lines are mutual information in bits. The direction of a line has no meaning: any column
     could be the root.
 
     >>> x = [[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
-    >>> dependence_tree(ChowTree.fit(x), names=["a", "b", "c"]).get_title(loc="left")
+    >>> dependence_tree(ChowLiuTree.fit(x), names=["a", "b", "c"]).get_title(loc="left")
     '3 columns, 1.00 bits of mutual information'
     """
     distribution = getattr(tree, "model_", tree)
-    if not isinstance(distribution, ChowTree) or distribution.members is not None:
+    if not isinstance(distribution, ChowLiuTree) or distribution.members is not None:
         got = (
-            f"a stack of {distribution.members}" if isinstance(distribution, ChowTree) else type(distribution).__name__
+            f"a stack of {distribution.members}"
+            if isinstance(distribution, ChowLiuTree)
+            else type(distribution).__name__
         )
-        raise DomainError(sentence("dependence_tree", "one ChowTree is needed", got, "take member(k) of a stack"))
+        raise DomainError(sentence("dependence_tree", "one ChowLiuTree is needed", got, "take member(k) of a stack"))
     called = _names(names, tree, distribution.dim)
     shared = {edge: bits for edge, bits in zip(distribution.edges, _bits(distribution), strict=True)}
     x, y = _places(distribution.edges, distribution.dim)
@@ -60,7 +62,7 @@ def _names(names: Any, tree: Any, d: int) -> list[str]:
     return called
 
 
-def _bits(distribution: ChowTree) -> list[float]:
+def _bits(distribution: ChowLiuTree) -> list[float]:
     """Mutual information along each edge."""
     one, found = distribution.marginals(), []
     for p, j in distribution.edges:

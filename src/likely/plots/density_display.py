@@ -12,13 +12,13 @@ from likely.core.errors import DomainError, sentence
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.categorical.categorical import Categorical
-from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 CONTENTS = (0.99, 0.9, 0.5)  # probability inside each contour, outermost first
-FEW_LEVELS = (Bernoulli, ChowTree, SignDistribution)  # distributions of columns that hold few values
+FEW_LEVELS = (Bernoulli, ChowLiuTree, SignDistribution)  # distributions of columns that hold few values
 FAR = 8.0  # spreads between the quartiles beyond which tails are not followed
 
 
@@ -187,7 +187,7 @@ def _refuse_levels(model: Any, width: int) -> None:
 
 
 def _few(ax: Any, model: Any, X: Any, name: str, color: str, label: str | None) -> None:
-    levels = np.asarray(model.levels[0]) if isinstance(model, ChowTree) else np.array([0.0, 1.0])
+    levels = np.asarray(model.levels[0]) if isinstance(model, ChowLiuTree) else np.array([0.0, 1.0])
     probs = np.exp(model.log_prob(levels[:, None]))
     _bars(ax, [f"{v:g}" for v in levels], probs, _of_levels(levels, X), name, color, label)
 

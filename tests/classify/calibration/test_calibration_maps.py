@@ -266,7 +266,7 @@ def test_one_against_rest_is_the_log_odds(rng):
     [
         (lambda: calibrate([[0.0, 1.0]], [0], method="beta"), lk.DomainError, "isotonic"),
         (lambda: calibrate([[0.0, np.nan]], [0]), lk.DataError, "row 0, class 1"),
-        (lambda: calibrate([[0.0, -np.inf]], [0]), lk.DataError, "floor"),
+        (lambda: calibrate([[0.0, -np.inf]], [0]), lk.DataError, "clip"),
         (lambda: calibrate([0.0, 1.0], [0, 1]), lk.ShapeError, "one column per class"),
         (lambda: calibrate([[0.0, 1.0]], [2]), lk.DataError, "0 … 1"),
         (lambda: calibrate([[0.0, 1.0]], [0, 1]), lk.ShapeError, "one per row"),
@@ -275,7 +275,7 @@ def test_one_against_rest_is_the_log_odds(rng):
         (lambda: Temperature(0.0, 2), lk.DomainError, "positive"),
         (lambda: Temperature(1.0, 3).log_posterior([[1.0, 2.0]]), lk.ShapeError, "(n, 3)"),
         (lambda: LogisticMap(np.eye(3), [0.0, 0.0]), lk.ShapeError, "slope"),
-        (lambda: IsotonicMap([0.0, 1.0], [0.9, 0.1], [0, 2]), lk.DomainError, "rise"),
+        (lambda: IsotonicMap([0.0, 1.0], [0.9, 0.1], [0, 2]), lk.DomainError, "increase"),
         (lambda: IsotonicMap([0.0, 1.0], [0.1, 0.9], [0, 1]), lk.ShapeError, "knots"),
     ],
 )

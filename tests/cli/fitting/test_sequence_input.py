@@ -278,7 +278,7 @@ def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
         (("--id", "who", "--columns", "mark", "--n-states", 2, "--n-components", 3), 1, "one column of words"),
         (("--id", "who", "--columns", "x", "--as", "x=count", "--n-states", 1), 3, "counts"),
         (("--id", "who", "--columns", "x", "--novelty", 0.1, "--n-states", 1), 2, "--novelty needs --target"),
-        (("--id", "who", "--topology", "star"), 2, "none of ergodic"),
+        (("--id", "who", "--topology", "star"), 2, "neither one of ergodic"),
         (("--target", "gait", "--id", "who", "--states-column", "phase"), 2, "exclude each other"),
         (("--target", "gait", "--id", "who", "--models", "full"), 2, "--models is for tables"),
         (("--id", "who", "--report", "r.html"), 2, "--report is for tables"),

@@ -284,7 +284,7 @@ def test_a_border_is_a_value_that_is_saved_and_found_again(tmp_path):
     [
         ((lk.Gaussian([0.0], 1.0), lk.Gaussian([0.0, 1.0], 1.0), 0.0), "same number of columns"),
         ((lk.Gaussian([[0.0], [1.0]], 1.0), lk.Gaussian([0.0], 1.0), 0.0), "single Gaussians"),
-        ((lk.Gaussian([0.0], 1.0), lk.Laplace(0.0, 1.0), 0.0), "Gaussians, got Laplace"),
+        ((lk.Gaussian([0.0], 1.0), lk.Laplace(0.0, 1.0), 0.0), "Gaussians only, got Laplace"),
         ((lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0), np.nan), "offset"),
         ((lk.Gaussian([0.0], 0.0), lk.Gaussian([1.0], 1.0), 0.0), "positive definite"),
     ],

@@ -9,7 +9,7 @@ import likely as lk
 from likely.core.errors import DomainError, ShapeError
 from likely.core.filter_protocol import follow
 from likely.decision.sequential.race import Race, race
-from likely.decision.sequential.sprt import SequentialTest, log_ratios
+from likely.decision.sequential.sprt import SPRT, log_ratios
 
 
 def at(mean: float) -> lk.HMM:
@@ -68,7 +68,7 @@ def test_errors_of_the_price_rule_are_below_the_price():
 
 
 def test_walds_limits_may_say_when_to_stop():
-    x, test = np.random.default_rng(4).normal(1.0, 1.0, 300), SequentialTest(0.01, 0.01)
+    x, test = np.random.default_rng(4).normal(1.0, 1.0, 300), SPRT(0.01, 0.01)
     done = race([at(0.0), at(1.0)], x, test=test, prior=[0.7, 0.3])  # the prior is no evidence
     expected = test.run(log_ratios(x, 1.0))
     assert (done.choice, done.taken) == (expected.verdict[0], expected.taken[0]) and done.stopped
@@ -76,7 +76,7 @@ def test_walds_limits_may_say_when_to_stop():
 
 def test_nonsense_is_refused():
     with pytest.raises(DomainError, match="between two models"):
-        race([at(0.0)], [0.0], test=SequentialTest())
+        race([at(0.0)], [0.0], test=SPRT())
     with pytest.raises(DomainError, match="add to 1"):
         Race([at(0.0), at(1.0)], [0.5, 0.6])
     with pytest.raises(ShapeError, match="at least one"):

@@ -7,10 +7,10 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.decision.sequential.sprt import SequentialTest, log_ratios
+from likely.decision.sequential.sprt import SPRT, log_ratios
 
 
-def simulated(test: SequentialTest, shift: float, truth: float, runs: int = 10_000, length: int = 400):
+def simulated(test: SPRT, shift: float, truth: float, runs: int = 10_000, length: int = 400):
     x = np.random.default_rng(5).normal(truth * shift, 1.0, (runs, length))
     done = test.run(log_ratios(x, shift))
     assert (done.verdict >= 0).all()
@@ -20,7 +20,7 @@ def simulated(test: SequentialTest, shift: float, truth: float, runs: int = 10_0
 @pytest.mark.slow
 @pytest.mark.parametrize(("alpha", "beta"), [(0.05, 0.05), (0.01, 0.1)])
 def test_errors_stay_below_walds_bounds(alpha, beta):
-    test = SequentialTest(alpha, beta)
+    test = SPRT(alpha, beta)
     wrong0 = (simulated(test, 0.5, 0.0).verdict == 1).mean()
     wrong1 = (simulated(test, 0.5, 1.0).verdict == 0).mean()
     slack = 3 * np.sqrt(0.1 * 0.9 / 10_000)
@@ -33,7 +33,7 @@ def test_errors_stay_below_walds_bounds(alpha, beta):
 @pytest.mark.parametrize("shift", [0.3, 0.5, 1.0])
 @pytest.mark.parametrize("truth", [0.0, 0.5, 1.0])
 def test_sizes_and_power_are_those_of_theory(shift, truth):
-    test = SequentialTest(0.05, 0.05)
+    test = SPRT(0.05, 0.05)
     done, expected = simulated(test, shift, truth, length=1000), test.operating(shift, truth)
     assert done.taken.mean() == pytest.approx(expected.size, rel=0.02)
     assert (done.verdict == 1).mean() == pytest.approx(expected.power, abs=0.015)
@@ -41,17 +41,17 @@ def test_sizes_and_power_are_those_of_theory(shift, truth):
 
 def test_it_takes_half_of_what_a_fixed_sample_does():
     fixed = (2 * 1.6449 / 0.5) ** 2  # both errors 5 % at a shift of half a standard deviation
-    assert SequentialTest(0.05, 0.05).operating(0.5, 0.0).size < 0.6 * fixed
+    assert SPRT(0.05, 0.05).operating(0.5, 0.0).size < 0.6 * fixed
 
 
 def test_thresholds_are_the_textbooks():
-    assert SequentialTest(0.05, 0.1).thresholds == pytest.approx((np.log(0.1 / 0.95), np.log(18)))
-    assert SequentialTest().thresholds == pytest.approx((-4.595, 4.595), abs=1e-3)
+    assert SPRT(0.05, 0.1).thresholds == pytest.approx((np.log(0.1 / 0.95), np.log(18)))
+    assert SPRT().thresholds == pytest.approx((-4.595, 4.595), abs=1e-3)
 
 
 def test_steps_are_pure_and_agree_with_runs():
     z = log_ratios(np.random.default_rng(1).normal(0.5, 1.0, 300), 1.0)
-    test = SequentialTest(0.01, 0.01)
+    test = SPRT(0.01, 0.01)
     now = test
     for increment in z:
         now = now.step(increment)
@@ -65,7 +65,7 @@ def test_steps_are_pure_and_agree_with_runs():
 @pytest.mark.parametrize("total", [0.0, 10.0, -10.0, np.inf])
 @pytest.mark.parametrize("z", [[], [0.0], [-20.0], [20.0, -50.0], [np.inf, -np.inf], [1e308, 1e308], [0.1] * 50])
 def test_runs_begin_where_the_test_stands(total, z):
-    begun = SequentialTest(0.05, 0.05, total=total, taken=3)
+    begun = SPRT(0.05, 0.05, total=total, taken=3)
     now = begun
     for increment in z:
         now = now.step(increment)
@@ -76,7 +76,7 @@ def test_runs_begin_where_the_test_stands(total, z):
 
 def test_runs_add_up_as_steps_do():
     z = np.random.default_rng(9).normal(0.01, 0.3, (200, 60))
-    test = SequentialTest(0.1, 0.1, total=0.1)
+    test = SPRT(0.1, 0.1, total=0.1)
     for row, verdict, taken in zip(z, *test.run(z), strict=True):
         now = test
         for increment in row:
@@ -89,22 +89,22 @@ def test_runs_add_up_as_steps_do():
 
 
 def test_certainty_decides_and_nonsense_is_refused():
-    assert SequentialTest().step(np.inf).verdict == 1 and SequentialTest().step(-np.inf).verdict == 0
+    assert SPRT().step(np.inf).verdict == 1 and SPRT().step(-np.inf).verdict == 0
     with pytest.raises(DataError, match="pass 0"):
-        SequentialTest().step(np.nan)
+        SPRT().step(np.nan)
     with pytest.raises(DataError, match="NaN"):
-        SequentialTest().run([0.1, np.nan])
+        SPRT().run([0.1, np.nan])
     with pytest.raises(DomainError, match="alpha and beta"):
-        SequentialTest(0.6, 0.5)
+        SPRT(0.6, 0.5)
     with pytest.raises(DomainError, match="shift"):
-        SequentialTest().operating(-1.0)
+        SPRT().operating(-1.0)
 
 
 def test_running_evidence_of_two_models_is_its_increment():
     calm, wild = (lk.HMM([1.0], [[1.0]], lk.Gaussian([[m]], 1.0)) for m in (0.0, 1.0))
     x = np.random.default_rng(2).normal(1.0, 1.0, 60)
-    test = SequentialTest()
+    test = SPRT()
     for (_, p0), (_, p1) in zip(lk.follow(calm, x), lk.follow(wild, x), strict=True):
         test = test.step(p1 - p0)
-    expected = SequentialTest().run(log_ratios(x, 1.0))
+    expected = SPRT().run(log_ratios(x, 1.0))
     assert (test.verdict, test.taken) == (1, expected.taken[0])

@@ -322,7 +322,7 @@ def test_points_and_flats_are_never_mistaken():
     for distributions in ((G([0.0], 0.0), G([1.0], 1.0)), (flat, G([1.0, 0.0], 1.0)), (G([0.0], 0.0), G([1.0], 0.0))):
         found = lk.bayes_error(*distributions)
         assert found.value == 0 and found.error < 1e-4
-        assert lk.bhattacharyya(*distributions).value == 0
+        assert lk.bhattacharyya_bound(*distributions).value == 0
     assert lk.bayes_error(G([0.0], 0.0), G([0.0], 0.0)).value == 0.5
     other = G([2.0, 2.0], [[1.0, 1.0], [1.0, 1.0]])  # on the same flat, √8 apart at a deviation of √2
     found = lk.bayes_error(flat, other)

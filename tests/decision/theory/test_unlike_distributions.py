@@ -8,7 +8,7 @@ import pytest
 import likely as lk
 
 
-@pytest.mark.parametrize("ask", [lk.bayes_error, lk.error_bounds, lk.bhattacharyya, lk.chernoff])
+@pytest.mark.parametrize("ask", [lk.bayes_error, lk.error_bounds, lk.bhattacharyya_bound, lk.chernoff_bound])
 def test_counts_beside_densities_are_refused(ask):
     with pytest.raises(lk.DomainError, match="Poisson and Gaussian"):
         ask(lk.Poisson([3.0]), lk.Gaussian([3.0], 1.0))

@@ -299,7 +299,7 @@ def test_information_of_many_columns_comes_by_draws():
     js = 0.5 * float(np.exp(logs) @ (logs - middle) + np.exp(other) @ (other - middle))
     rng = np.random.default_rng(0)
     for found, exact in (
-        (lk.kl(p, q, n=4000, rng=rng), want), (lk.js_divergence(p, q, n=4000, rng=rng), js),
+        (lk.kl_divergence(p, q, n=4000, rng=rng), want), (lk.js_divergence(p, q, n=4000, rng=rng), js),
         (lk.cross_entropy(p, q, n=4000, rng=rng), -float(np.exp(logs) @ other)),
         (lk.entropy(p, n=4000, rng=rng), -float(np.exp(logs) @ logs)),
     ):  # fmt: skip

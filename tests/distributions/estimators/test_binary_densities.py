@@ -18,7 +18,7 @@ from tests.reliability.test_hazards_of_estimators import ANSWERED, GAPS, REFUSED
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
 DENSITIES = {
     "walsh": lk.WalshDensity(), "log walsh": lk.WalshDensity(2, log=True), "bahadur": lk.BahadurDensity(),
-    "tree": lk.ChowTreeDensity(),
+    "tree": lk.ChowLiuTreeDensity(),
 }  # fmt: skip
 POSITIVE = {name: density for name, density in DENSITIES.items() if name in ("log walsh", "tree")}
 
@@ -84,11 +84,13 @@ def test_quietly_binary_and_loudly_not():
 
 
 def test_trees_grow_levels_and_meet_strangers():
-    t = lk.ChowTreeDensity().partial_fit([[0, 1], [1, 1], [0, 0]]).partial_fit([[-1, 1], [-1, 0]])
-    whole = lk.ChowTreeDensity().fit([[0, 1], [1, 1], [0, 0], [-1, 1], [-1, 0]])
+    t = lk.ChowLiuTreeDensity().partial_fit([[0, 1], [1, 1], [0, 0]]).partial_fit([[-1, 1], [-1, 0]])
+    whole = lk.ChowLiuTreeDensity().fit([[0, 1], [1, 1], [0, 0], [-1, 1], [-1, 0]])
     assert np.allclose(t.score_samples([[-1, 1], [1, 0]]), whole.score_samples([[-1, 1], [1, 0]]))
     assert t.score_samples([[7, 1]])[0] == -np.inf
-    clf = lk.BayesClassifier(lk.ChowTreeDensity()).fit([[0, 1], [1, 1], [0, 0], [1, 0]] * 5, ["a", "b", "a", "b"] * 5)
+    clf = lk.BayesClassifier(lk.ChowLiuTreeDensity()).fit(
+        [[0, 1], [1, 1], [0, 0], [1, 0]] * 5, ["a", "b", "a", "b"] * 5
+    )
     assert np.allclose(clf.predict_proba([[9, 1]]), clf.predict_proba([[np.nan, 1]]))
     assert clf.decide([[9, 1]], novelty=0.1)[0] is lk.NOVEL
 
@@ -176,19 +178,21 @@ def test_gaps_are_filled_by_what_was_seen(name):
 def test_columns_that_look_like_numbers_are_told():
     rng = np.random.default_rng(0)
     with pytest.warns(lk.FitWarning, match="2 columns look like real numbers.*probability 0.*bin them"):
-        lk.ChowTreeDensity().fit(rng.normal(size=(100, 2)))
+        lk.ChowLiuTreeDensity().fit(rng.normal(size=(100, 2)))
     with pytest.warns(lk.FitWarning, match=r"1 column looks like real numbers .*\(x1: 30 values\)"):
-        lk.ChowTreeDensity().fit(np.column_stack([np.arange(30) % 3, rng.normal(size=30)]))  # few rows, no value twice
+        lk.ChowLiuTreeDensity().fit(
+            np.column_stack([np.arange(30) % 3, rng.normal(size=30)])
+        )  # few rows, no value twice
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lk.ChowTreeDensity().fit(np.column_stack([np.arange(30) % 3, 0.5 * (np.arange(30) % 7)]))
+        lk.ChowLiuTreeDensity().fit(np.column_stack([np.arange(30) % 3, 0.5 * (np.arange(30) % 7)]))
 
 
 def test_a_tree_with_gaps_learns_by_em():
     rng = np.random.default_rng(1)
     x = np.cumsum(rng.random((500, 4)) < 0.2, axis=1) % 2.0
     x[rng.random(x.shape) < 0.25] = np.nan
-    tree = lk.ChowTreeDensity(prior=None, tol=1e-9).fit(x)
+    tree = lk.ChowLiuTreeDensity(prior=None, tol=1e-9).fit(x)
     assert tree.report_.converged and tree.n_iter_ > 2
     assert tree.report_.trace[-1] == pytest.approx(tree.score_samples(x).sum(), rel=1e-6)
     assert tree.model_.edges == [(0, 1), (1, 2), (2, 3)]
@@ -210,18 +214,18 @@ def test_rows_to_decide_that_are_not_binary_are_told_of_once(density, ask):
 
 def test_notes_keep_the_names_of_what_to_use_instead():
     X, y = np.random.default_rng(0).normal(size=(100, 2)), np.arange(100) % 2
-    for estimator in (lk.ChowTreeDensity(), lk.BayesClassifier(lk.ChowTreeDensity())):
-        with pytest.warns(lk.FitWarning, match="^ChowTreeDensity: .* use GaussianDensity or KernelDensity"):
+    for estimator in (lk.ChowLiuTreeDensity(), lk.BayesClassifier(lk.ChowLiuTreeDensity())):
+        with pytest.warns(lk.FitWarning, match="^ChowLiuTreeDensity: .* use GaussianDensity or KernelDensity"):
             estimator.fit(X, y)
 
 
 def test_words_are_refused_with_a_way_to_give_them():
     X = [["y", "n"], ["n", "y"], ["y", "y"]]
-    with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowTreeDensity\(words="):
-        lk.ChowTreeDensity().fit(X)
-    with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowTreeDensity\(words="):
+    with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowLiuTreeDensity\(words="):
+        lk.ChowLiuTreeDensity().fit(X)
+    with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowLiuTreeDensity\(words="):
         lk.WalshDensity().fit(X)
-    assert lk.ChowTreeDensity(words=[["n", "y"]] * 2).fit(X).score_samples([["y", "q"]])[0] == -np.inf
+    assert lk.ChowLiuTreeDensity(words=[["n", "y"]] * 2).fit(X).score_samples([["y", "q"]])[0] == -np.inf
 
 
 def test_alarms_of_a_climb_are_those_of_learning_anew():

@@ -168,9 +168,9 @@ def test_known_states_are_kept(fitted: DrivenHMMDensity) -> None:
     half = clone(fitted).fit(X, covariates=U, states=swapped, sample_weight=w)
     same = clone(fitted).fit(X[:30], covariates=U[:30], states=swapped[:30])
     assert_allclose(half.coefficients_, same.coefficients_, rtol=1e-6, atol=1e-8)
-    with pytest.raises(lk.LikelyError, match="one entry for each frame"):
+    with pytest.raises(lk.LikelyError, match="one entry per frame"):
         clone(fitted).fit(X, covariates=U, states=swapped[:3])
-    with pytest.raises(lk.LikelyError, match="states 0 … 1"):
+    with pytest.raises(lk.LikelyError, match="known states must be 0 … 1"):
         clone(fitted).fit(X, covariates=U, states=[s + 2 for s in path])
 
 

@@ -234,7 +234,7 @@ def test_a_table_says_where_the_search_stopped(by: str) -> None:
     frame = pl.DataFrame({"a": THREE[:, 0], "b": THREE[:, 1]})
     found = discover(frame, {"a": "real", "b": "real"}, by=by, n_init=1)
     assert found.choice.best == {"bic": 3, "held-out": 3, "prior": 3}
-    told = {"bic": "1 … 6 (of 10: the search stops three beyond the lowest BIC)", "prior": "left of 10"}
+    told = {"bic": "1 … 6 (of 10: the search stops three beyond the lowest BIC)", "prior": "weights of 10"}
     assert found.why.startswith("3 clusters: ") and told[by] in found.why
 
 

@@ -10,7 +10,7 @@ from likely import LinearGaussian, LinearSDE, follow, step
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.statespace.continuous.timed_belief import TimedBelief
-from likely.statespace.linear.sums_of_models import components
+from likely.statespace.linear.sums_of_models import structural_components
 from tests.statespace.dense import smoothed
 
 RNG = np.random.default_rng(7)
@@ -75,7 +75,7 @@ def test_a_sum_of_processes_has_the_sum_of_kernels():
 
     mean, variance, log_prob = gp(kernel, 0.09, TIMES, Y, AT)
     found = (slow + wave).smooth(Y, TIMES, at=AT)
-    parts = components(found, slow, wave)
+    parts = structural_components(found, slow, wave)
     np.testing.assert_allclose(parts[0].mean + parts[1].mean, mean[:, None], atol=1e-9)
     C = (slow + wave).observation
     np.testing.assert_allclose((C @ found.covariance @ C.T)[:, 0, 0], variance, atol=1e-9)

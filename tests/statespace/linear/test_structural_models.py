@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal
 from likely import LinearGaussian
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.statespace.linear.sums_of_models import components, initial_of
+from likely.statespace.linear.sums_of_models import initial_of, structural_components
 from tests.statespace.dense import smoothed
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data") / "timeseries"
@@ -120,7 +120,7 @@ def test_a_fixed_season_is_the_same_in_both_forms():
     found = []
     for form in ("dummy", "trigonometric"):
         season = LinearGaussian.seasonal(4, form=form)
-        found.append(components((level + season).smooth(y), level, season)[1])
+        found.append(structural_components((level + season).smooth(y), level, season)[1])
     np.testing.assert_allclose(found[0].mean, found[1].mean, atol=1e-8)
     np.testing.assert_allclose(found[0].covariance, found[1].covariance, atol=1e-8)
 
@@ -215,7 +215,7 @@ def test_sum_of_three():
     y = walk(20)
     assert_smooths(model, y, tol=1e-7)
     found = model.smooth(y)
-    signals = components(found, *parts)
+    signals = structural_components(found, *parts)
     total = sum(signal.mean for signal in signals)
     np.testing.assert_allclose(total, found.mean @ model.observation.T, atol=1e-12)
     np.testing.assert_allclose(signals[0].covariance[:, 0, 0], found.covariance[:, 0, 0])
@@ -224,17 +224,17 @@ def test_sum_of_three():
 def test_components_of_many_series():
     level, season = LinearGaussian.local_level(1.0, 1.0), LinearGaussian.seasonal(3, 0.1)
     many = [walk(9), walk(14, seed=1)]
-    found = components((level + season).smooth(many), level, season)
+    found = structural_components((level + season).smooth(many), level, season)
     assert isinstance(found[0].mean, Ragged)
-    alone = components((level + season).smooth(many[1]), level, season)
+    alone = structural_components((level + season).smooth(many[1]), level, season)
     np.testing.assert_allclose(found[1].mean[1], alone[1].mean, atol=1e-12)
     with pytest.raises(ShapeError, match="3 states"):
-        components((level + season).smooth(many[0]), level)
+        structural_components((level + season).smooth(many[0]), level)
 
 
 def test_filtered_components_before_the_start_is_known():
     level, season = LinearGaussian.local_level(1.0, 1.0), LinearGaussian.seasonal(3, 0.1)
-    first = components((level + season).filter(walk(9)), level, season)[0]
+    first = structural_components((level + season).filter(walk(9)), level, season)[0]
     assert np.isinf(first.covariance[0]).all()
     assert np.isfinite(first.covariance[-1]).all()
 
@@ -350,7 +350,7 @@ def test_co2_through_its_gaps():
     seen = some.mean @ (trend + season).observation.T
     both = gone & ~np.isnan(y)
     assert np.sqrt(np.mean((seen[both, 0] - y[both]) ** 2)) < 0.5  # ppm, where the season swings by 6
-    up, _ = components(whole, trend, season)
+    up, _ = structural_components(whole, trend, season)
     assert 0.5 < (up.mean[-1, 0] - up.mean[0, 0]) / (300 * 7 / 365.25) < 2.0  # ppm a year
 
 

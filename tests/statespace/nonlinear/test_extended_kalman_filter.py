@@ -40,7 +40,9 @@ def test_slopes_given_and_found_agree():
     y = np.random.default_rng(0).standard_normal((20, 2)) * 0.1 + [1.0, 0.5]
     found = ExtendedFilter(model([0.5, 0.01]))
     given = ExtendedFilter(
-        model([0.5, 0.01]), observation_slope=polar_slope, transition_slope=lambda x: np.cos(x)[:, :, None] * np.eye(2)
+        model([0.5, 0.01]),
+        observation_jacobian=polar_slope,
+        transition_jacobian=lambda x: np.cos(x)[:, :, None] * np.eye(2),
     )
     np.testing.assert_allclose(found.smooth(y).mean, given.smooth(y).mean, atol=1e-7)
     np.testing.assert_allclose(found.filter(y).covariance, given.filter(y).covariance, atol=1e-7)
@@ -78,7 +80,7 @@ def test_covariances_of_any_kind_are_those_of_matrices(V, stacked, iterations):
 
     m = StateSpace(lk.Gaussian(M, P), lambda x: lk.Gaussian(np.sin(x), Q), seen)
     f = ExtendedFilter(
-        m, observation_slope=polar_slope, transition_slope=lambda x: np.cos(x)[:, :, None] * np.eye(2),
+        m, observation_jacobian=polar_slope, transition_jacobian=lambda x: np.cos(x)[:, :, None] * np.eye(2),
         iterations=iterations,
     )  # fmt: skip
     found, live = f.filter(y), list(lk.follow(f, y))
@@ -103,7 +105,7 @@ def test_frames_without_entries_are_refused():
 def test_slopes_may_take_time_and_inputs():
     m = StateSpace(lk.Gaussian([0.0], 1.0), lambda x, t, u: lk.Gaussian(t * x + u, 1.0), lambda x: lk.Gaussian(x, 1.0))
     y, u = np.array([1.0, -2.0, 0.5]), np.array([[0.1], [0.2], [0.3]])
-    given = ExtendedFilter(m, transition_slope=lambda x, t, u: [[t]], observation_slope=lambda x: [[1.0]])
+    given = ExtendedFilter(m, transition_jacobian=lambda x, t, u: [[t]], observation_jacobian=lambda x: [[1.0]])
     np.testing.assert_allclose(given.filter(y, u).mean, ExtendedFilter(m).filter(y, u).mean, atol=1e-9)
 
 
@@ -171,11 +173,11 @@ def test_the_iterated_update_skips_what_is_missing():
 
 def test_slopes_that_cannot_be_used():
     with pytest.raises(DomainError, match="must be a function"):
-        ExtendedFilter(model(1.0), observation_slope=np.eye(2))
-    with pytest.raises(ShapeError, match="observation_slope at frame 0"):
-        ExtendedFilter(model(1.0), observation_slope=lambda x: np.eye(3)).filter(np.zeros((1, 2)))
+        ExtendedFilter(model(1.0), observation_jacobian=np.eye(2))
+    with pytest.raises(ShapeError, match="observation_jacobian at frame 0"):
+        ExtendedFilter(model(1.0), observation_jacobian=lambda x: np.eye(3)).filter(np.zeros((1, 2)))
     with pytest.raises(DomainError, match="finite"):
-        ExtendedFilter(model(1.0), observation_slope=lambda x: np.nan * np.eye(2)).filter(np.zeros((1, 2)))
+        ExtendedFilter(model(1.0), observation_jacobian=lambda x: np.nan * np.eye(2)).filter(np.zeros((1, 2)))
 
 
 @pytest.mark.slow
@@ -199,7 +201,7 @@ def test_a_distribution_cannot_change_the_belief_that_it_is_asked_about():
         return lk.Gaussian(x, 1.0)
 
     distributions = lk.StateSpace(lk.Gaussian([0.0], 1.0), moved, lambda x: lk.Gaussian(x, 1.0))
-    f = ExtendedFilter(distributions, wrap_state=[0], transition_slope=lambda x: np.eye(1))
+    f = ExtendedFilter(distributions, wrap_state=[0], transition_jacobian=lambda x: np.eye(1))
     for first in (np.nan, 0.1):
         with pytest.raises(ValueError, match="read-only"):
             f.filter([first, 0.0])

@@ -13,7 +13,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.filter_protocol import follow, playing
 from likely.core.value import Value
 from likely.decision.cost import Cost
-from likely.decision.sequential.sprt import SequentialTest
+from likely.decision.sequential.sprt import SPRT
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Finish(NamedTuple):
 
 def race(
     models: Iterable[Any], observations: Iterable[Any], *, prior: Any = None, cost: Any = None, price: float = 0.01,
-    test: SequentialTest | None = None,
+    test: SPRT | None = None,
 ) -> Finish:  # fmt: skip
     """Sequential decision between models of a stream, with as few observations as costs allow.
 
@@ -118,13 +118,13 @@ def race(
     return _finish(belief, table, test, contest, taken, evidence, False)
 
 
-def _over(belief: RaceBelief, cost: Cost, price: float, test: SequentialTest | None, contest: Race) -> bool:
+def _over(belief: RaceBelief, cost: Cost, price: float, test: SPRT | None, contest: Race) -> bool:
     if test is not None:
         return _tested(belief, test, contest).verdict is not None
     return bool(cost.expected_of(belief.probs).min() <= price)
 
 
-def _tested(belief: RaceBelief, test: SequentialTest, contest: Race) -> SequentialTest:
+def _tested(belief: RaceBelief, test: SPRT, contest: Race) -> SPRT:
     """The test at the likelihood ratio so far: posterior odds over prior odds."""
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = np.diff(belief.log_probs)[0] - np.diff(np.log(contest.prior))[0]
@@ -132,7 +132,7 @@ def _tested(belief: RaceBelief, test: SequentialTest, contest: Race) -> Sequenti
 
 
 def _finish(
-    belief: RaceBelief, cost: Cost, test: SequentialTest | None, contest: Race, taken: int, evidence: float, over: bool
+    belief: RaceBelief, cost: Cost, test: SPRT | None, contest: Race, taken: int, evidence: float, over: bool
 ) -> Finish:
     risks = cost.expected_of(belief.probs)
     verdict = None if test is None else _tested(belief, test, contest).verdict

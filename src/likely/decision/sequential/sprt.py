@@ -29,7 +29,7 @@ class Operating(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SequentialTest(Value):
+class SPRT(Value):
     """Sequential probability ratio test of two hypotheses   (Wald 1945).
 
     The log-likelihood ratio S_t = Σ log p₁(y_t | all before) / p₀(y_t | all before) decides for 1 above
@@ -38,7 +38,7 @@ class SequentialTest(Value):
     errors takes fewer observations on average. `step` returns the test after one more increment; a decision is
     final.
 
-    >>> test = SequentialTest(alpha=0.05, beta=0.1)
+    >>> test = SPRT(alpha=0.05, beta=0.1)
     >>> [round(limit, 3) for limit in test.thresholds]
     [-2.251, 2.89]
     >>> test.step(1.5).verdict, test.step(1.5).step(1.5).verdict
@@ -53,9 +53,9 @@ class SequentialTest(Value):
     def __post_init__(self) -> None:
         if not (0 < self.alpha and 0 < self.beta and self.alpha + self.beta < 1):
             expected = "alpha and beta must be positive and sum to less than 1"
-            raise DomainError(sentence("SequentialTest", expected, f"{self.alpha} and {self.beta}"))
+            raise DomainError(sentence("SPRT", expected, f"{self.alpha} and {self.beta}"))
         if np.isnan(self.total) or self.taken < 0:
-            raise DomainError(sentence("SequentialTest", "total and taken must be numbers", f"{self.total}"))
+            raise DomainError(sentence("SPRT", "total and taken must be numbers", f"{self.total}"))
         self._set(alpha=float(self.alpha), beta=float(self.beta), total=float(self.total), taken=int(self.taken))
 
     @property
@@ -69,11 +69,11 @@ class SequentialTest(Value):
         low, high = self.thresholds
         return 1 if self.total >= high else 0 if self.total <= low else None
 
-    def step(self, increment: float) -> SequentialTest:
+    def step(self, increment: float) -> SPRT:
         """The test after log p₁(y)/p₀(y) of one more observation; a missing observation adds 0."""
         if np.isnan(increment):
             expected = "an increment must be a number"
-            raise DataError(sentence("SequentialTest", expected, increment, "pass 0 for what was not observed"))
+            raise DataError(sentence("SPRT", expected, increment, "pass 0 for what was not observed"))
         if self.verdict is not None:
             return self
         return self.replace(total=self.total + float(increment), taken=self.taken + 1)
@@ -97,14 +97,12 @@ class SequentialTest(Value):
         it stops, the walk is (0.583 + drift/4)·shift beyond its limits, and E[n] = (P(1) b + P(0) a)/E[increment]
         (Wald 1945; Siegmund 1985).
 
-        >>> test = SequentialTest(0.05, 0.05)
+        >>> test = SPRT(0.05, 0.05)
         >>> [round(float(x), 3) for x in test.operating(0.5, truth=0.0)]
         [0.038, 24.158]
         """
         if not shift > 0:
-            raise DomainError(
-                sentence("SequentialTest", "shift must be positive", shift, "change the sign of the data")
-            )
+            raise DomainError(sentence("SPRT", "shift must be positive", shift, "change the sign of the data"))
         low, high = self.thresholds
         a, b = low - OVERSHOOT * shift, high + OVERSHOOT * shift
         h = 1 - 2 * truth
@@ -122,12 +120,12 @@ def _series(increments: Any) -> Array:
         z = np.asarray(increments, dtype=np.float64)
     except (TypeError, ValueError) as error:
         expected = "increments must be numbers, as many in each series"
-        raise ShapeError(sentence("SequentialTest", expected, type(increments).__name__)) from error
+        raise ShapeError(sentence("SPRT", expected, type(increments).__name__)) from error
     if z.ndim not in (1, 2):
-        raise ShapeError(sentence("SequentialTest", "increments must have shape (T,) or (n, T)", z.shape))
+        raise ShapeError(sentence("SPRT", "increments must have shape (T,) or (n, T)", z.shape))
     if np.isnan(z).any():
         expected = "increments must be numbers"
-        raise DataError(sentence("SequentialTest", expected, "NaN", "pass 0 for what was not observed"))
+        raise DataError(sentence("SPRT", expected, "NaN", "pass 0 for what was not observed"))
     return np.atleast_2d(z)
 
 

@@ -22,21 +22,23 @@ from likely.numerics.golden_section import least
 DRAWS = 100_000
 
 
-def bhattacharyya(p: Any, q: Any, class_prior: Any = None, *, n: int = DRAWS, rng: Generator | None = None) -> Estimate:
+def bhattacharyya_bound(
+    p: Any, q: Any, class_prior: Any = None, *, n: int = DRAWS, rng: Generator | None = None
+) -> Estimate:
     """Bhattacharyya bound p_B ≤ √(p(0) p(1)) ∫ √(p q) dx: an upper bound of the Bayes error of two classes.
 
     Independent Bernoulli columns, mirrored: ½ (4λ(1 − λ))^{D/2}, half of the bound in Ney 2.6.3. Exact (`error` 0) for
     two distributions of one kind: `Gaussian`, `Bernoulli`, `Poisson`, `Categorical`; by sampling elsewhere.
 
     >>> import likely as lk
-    >>> round(float(bhattacharyya(lk.Bernoulli([0.8] * 3), lk.Bernoulli([0.2] * 3))), 6)
+    >>> round(float(bhattacharyya_bound(lk.Bernoulli([0.8] * 3), lk.Bernoulli([0.2] * 3))), 6)
     0.256
     """
-    n = checked_draws(n, "bhattacharyya")
-    return _bound(problem((p, q), class_prior, None, "bhattacharyya"), 0.5, n, rng)
+    n = checked_draws(n, "bhattacharyya_bound")
+    return _bound(problem((p, q), class_prior, None, "bhattacharyya_bound"), 0.5, n, rng)
 
 
-def chernoff(
+def chernoff_bound(
     p: Any, q: Any, class_prior: Any = None, *, exponent: float | None = None, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> tuple[Estimate, float]:  # fmt: skip
@@ -45,15 +47,15 @@ def chernoff(
     The logarithm is convex in s, so the minimum is found by a line search; s = ½ is the Bhattacharyya bound.
 
     >>> import likely as lk
-    >>> bound, s = chernoff(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0))
+    >>> bound, s = chernoff_bound(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0))
     >>> round(float(bound), 6), round(s, 3)
     (0.303265, 0.5)
     """
-    n = checked_draws(n, "chernoff")
-    asked = problem((p, q), class_prior, None, "chernoff")
+    n = checked_draws(n, "chernoff_bound")
+    asked = problem((p, q), class_prior, None, "chernoff_bound")
     if exponent is not None:
         if not 0 <= exponent <= 1:
-            raise DomainError(sentence("chernoff", "exponent must lie in 0 … 1", exponent))
+            raise DomainError(sentence("chernoff_bound", "exponent must lie in 0 … 1", exponent))
         return _bound(asked, float(exponent), n, rng), float(exponent)
     log_overlap = _closed(asked) or _drawn(asked, n, rng)[0]
     s = _least(lambda s: _log_bound(asked, log_overlap, s))

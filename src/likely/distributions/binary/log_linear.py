@@ -141,7 +141,7 @@ class LogLinear(SignDistribution):
         if self.dim > EXACT:
             j = int(np.argwhere(~observed)[0, 1])
             expected = f"missing values are integrated out in at most {EXACT} columns"
-            remedy = "impute them first, or use ChowTreeDensity or BernoulliDensity"
+            remedy = "impute them first, or use ChowLiuTreeDensity or BernoulliDensity"
             raise DataError(sentence("LogLinear", expected, f"NaN in column {j} of {self.dim}", remedy))
 
     @cached_property
@@ -218,7 +218,7 @@ class LogLinear(SignDistribution):
         if self.order == other.order == 1:
             return in_units(lone(self._kl_of_coins(other)), bits)
         if self.dim > EXACT:
-            remedy = "lk.kl(distribution, other) estimates it by Monte Carlo, with its error"
+            remedy = "lk.kl_divergence(distribution, other) estimates it by Monte Carlo, with its error"
             raise DomainError(
                 sentence("LogLinear.kl", f"cells are summed for at most {EXACT} columns", self.dim, remedy)
             )

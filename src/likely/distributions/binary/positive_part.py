@@ -104,7 +104,7 @@ class TruncatedExpansion(SignDistribution):
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all cells; refused where the normalization is unknown."""
         if self.dim > EXACT and not self._surely_positive():
-            whose, remedy = type(self).__name__, "use WalshDensity(log=True), ChowTreeDensity or fewer columns"
+            whose, remedy = type(self).__name__, "use WalshDensity(log=True), ChowLiuTreeDensity or fewer columns"
             expected = f"beyond {EXACT} columns a truncated expansion that may be negative has no expectations"
             raise DomainError(sentence(whose, expected, f"order {self.order} of {self.dim} columns", remedy))
         return super().expect(g, n, rng)

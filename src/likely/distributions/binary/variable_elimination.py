@@ -17,7 +17,7 @@ from likely.distributions.binary.sign_products import pair_matrix, split_sizes
 CELLS = 1 << 22  # numbers in all tables together
 
 
-class Step(NamedTuple):
+class FitStep(NamedTuple):
     """An eliminated column: its remaining neighbors (k,), and its log odds given their values (2, …, 2)."""
 
     column: int
@@ -29,7 +29,7 @@ class Eliminated(NamedTuple):
     """log Z, and the conditional of each column given those eliminated after it."""
 
     log_z: float
-    steps: list[Step]
+    steps: list[FitStep]
 
 
 def order_of(J: Array) -> list[tuple[int, tuple[int, ...]]] | None:
@@ -68,7 +68,7 @@ def eliminated(weights: Array, d: int) -> Eliminated | None:
         tables = [one for one in tables if v not in one[0]]
         low, high = (_joined(mine, v, side, adjacent) + sign * h[v] for side, sign in ((0, -1.0), (1, 1.0)))
         summed = np.logaddexp(low, high)
-        steps.append(Step(v, adjacent, high - low))
+        steps.append(FitStep(v, adjacent, high - low))
         if adjacent:
             tables.append((adjacent, summed))
         else:

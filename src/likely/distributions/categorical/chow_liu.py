@@ -47,7 +47,7 @@ EFFORT = 1 << 20  # columns² levels³ up to which missing values are summed out
 
 
 @dataclass(frozen=True, eq=False)
-class ChowTree(Leveled, Distribution):
+class ChowLiuTree(Leveled, Distribution):
     """p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
 
     Levels are numbers: 0 and 1, −1, 0 and 1, or any other, each column with its own. The tree is the maximum spanning
@@ -57,7 +57,7 @@ class ChowTree(Leveled, Distribution):
     A leading axis makes a stack: each member has a tree of its own.
 
     >>> x = [[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
-    >>> tree = ChowTree.fit(x, prior="weak")
+    >>> tree = ChowLiuTree.fit(x, prior="weak")
     >>> tree.parent.tolist(), np.exp(tree.log_prob([[1, 1, np.nan], [1, 0, np.nan]])).round(3)
     ([-1, 0, 0], array([0.45, 0.05]))
     """
@@ -67,16 +67,16 @@ class ChowTree(Leveled, Distribution):
     levels: tuple[Array, ...]  # one array per column, the longest of length L
 
     def __post_init__(self) -> None:
-        levels = checked_levels(self.levels, "ChowTree")
-        tables, parent = parameter(self.tables, "ChowTree", "tables"), np.array(self.parent)
+        levels = checked_levels(self.levels, "ChowLiuTree")
+        tables, parent = parameter(self.tables, "ChowLiuTree", "tables"), np.array(self.parent)
         d, L = len(levels), max(map(len, levels))
         lead = tables.shape[:-3]
         if tables.ndim not in (3, 4) or tables.shape[-3:] != (d, L, L) or parent.shape != (*lead, d):
             got = (tables.shape, parent.shape)
-            raise ShapeError(sentence("ChowTree", f"tables must be (..., {d}, {L}, {L}) and parent (..., {d})", got))
+            raise ShapeError(sentence("ChowLiuTree", f"tables must be (..., {d}, {L}, {L}) and parent (..., {d})", got))
         if parent.dtype.kind != "i" or any(len(visiting_order(one)) < d for one in np.atleast_2d(_inside(parent, d))):
             raise DomainError(
-                sentence("ChowTree", "parents must form trees: −1 at the root, no cycles", parent.tolist())
+                sentence("ChowLiuTree", "parents must form trees: −1 at the root, no cycles", parent.tolist())
             )
         parent = parent.astype(np.int64)
         for one, table in zip(np.atleast_2d(parent), tables.reshape(-1, d, L, L), strict=True):
@@ -84,13 +84,13 @@ class ChowTree(Leveled, Distribution):
         self._set(parent=parent, tables=tables, levels=levels)
 
     @classmethod
-    def over(cls, levels: tuple[Array, ...], members: int | None = None) -> ChowTree:
+    def over(cls, levels: tuple[Array, ...], members: int | None = None) -> ChowLiuTree:
         """Independent uniform columns with these levels (all roots)."""
-        levels = checked_levels(levels, "ChowTree")
+        levels = checked_levels(levels, "ChowLiuTree")
         if offsets_of(levels)[-1] > WIDE:
             remedy = "leave columns out, or join rare levels"
             expected = f"at most {WIDE:,} levels of all columns together"
-            raise DataError(sentence("ChowTree", expected, f"{offsets_of(levels)[-1]:,}", remedy))
+            raise DataError(sentence("ChowLiuTree", expected, f"{offsets_of(levels)[-1]:,}", remedy))
         L = max(map(len, levels))
         tables = np.zeros((len(levels), L, L))
         for j, known in enumerate(levels):
@@ -102,11 +102,11 @@ class ChowTree(Leveled, Distribution):
         )
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> ChowTree:
+    def blank(cls, x: Any, members: int | None = None) -> ChowLiuTree:
         """Initial model with the levels found in the rows."""
-        levels = levels_of(x, "ChowTree")
+        levels = levels_of(x, "ChowLiuTree")
         if not levels:
-            raise ShapeError(sentence("ChowTree", "at least one column is needed", n_rows(x)))
+            raise ShapeError(sentence("ChowLiuTree", "at least one column is needed", n_rows(x)))
         return cls.over(levels, members)
 
     # ------------------------------------------------------------------ shape
@@ -121,11 +121,11 @@ class ChowTree(Leveled, Distribution):
         """Number of members K of a stack; None for one value."""
         return len(self.parent) if self.parent.ndim == 2 else None
 
-    def member(self, k: int) -> ChowTree:
+    def member(self, k: int) -> ChowLiuTree:
         """One member of a stack."""
         return self.replace(parent=self.parent[k].copy(), tables=self.tables[k].copy())
 
-    def some(self, index: Any) -> ChowTree:
+    def some(self, index: Any) -> ChowLiuTree:
         """Stack of the selected members."""
         at = np.asarray(index)
         return self.replace(parent=self.parent[at], tables=self.tables[at])
@@ -145,7 +145,7 @@ class ChowTree(Leveled, Distribution):
     def edges(self) -> list[tuple[int, int]]:
         """Pairs (parent, column) of one tree, in the order of the columns."""
         if self.members is not None:
-            raise DomainError(sentence("ChowTree", "edges are those of one tree", "a stack", "take member(k)"))
+            raise DomainError(sentence("ChowLiuTree", "edges are those of one tree", "a stack", "take member(k)"))
         return [(int(p), j) for j, p in enumerate(self.parent) if p >= 0]
 
     # ---------------------------------------------------------------- density
@@ -154,7 +154,7 @@ class ChowTree(Leveled, Distribution):
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
 
         def evaluate(block: Any) -> Array:
-            codes = codes_of(block, self.levels, "ChowTree")
+            codes = codes_of(block, self.levels, "ChowLiuTree")
             out = np.stack([self._scored(codes, *tree) for tree in self._trees], axis=1)
             return out if self.members else out[:, 0]
 
@@ -162,7 +162,7 @@ class ChowTree(Leveled, Distribution):
 
     def _rows_of(self, x: Any) -> Any:
         if is_sparse(x):
-            return SparseRows.of(x, self.dim, "ChowTree")
+            return SparseRows.of(x, self.dim, "ChowLiuTree")
         return x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
     @staticmethod
@@ -196,7 +196,7 @@ class ChowTree(Leveled, Distribution):
         parent, tables, _ = self._lone()
         if x is None:
             return np.asarray(marginals_given(np.full((1, self.dim), -1, dtype=np.intp), parent, tables)[0])
-        codes = codes_of(self._rows_of(x), self.levels, "ChowTree")
+        codes = codes_of(self._rows_of(x), self.levels, "ChowLiuTree")
         return marginals_given(np.maximum(codes, -1), parent, tables)
 
     @property
@@ -230,7 +230,7 @@ class ChowTree(Leveled, Distribution):
 
     def _lone(self) -> tuple[Index, Array, Array]:
         if self.members is not None:
-            raise DomainError(sentence("ChowTree", "this is defined for one tree", "a stack", "take member(k)"))
+            raise DomainError(sentence("ChowLiuTree", "this is defined for one tree", "a stack", "take member(k)"))
         return self._trees[0]
 
     def entropy(self, bits: bool = False) -> Any:
@@ -238,10 +238,10 @@ class ChowTree(Leveled, Distribution):
         each = [self._expected(*self._pairs_under(tree), tree[2]) for tree in self._trees]
         return in_units(lone(-np.array(each if self.members else each[0])), bits)
 
-    def kl(self, other: ChowTree, bits: bool = False) -> Any:
+    def kl(self, other: ChowLiuTree, bits: bool = False) -> Any:
         """KL(self ‖ other) of trees over the same levels; member by member for stacks."""
         if not same_levels(self.levels, other.levels) or self.members != other.members:
-            raise ShapeError(sentence("ChowTree.kl", "both must have the same levels and members"))
+            raise ShapeError(sentence("ChowLiuTree.kl", "both must have the same levels and members"))
         each = []
         for mine, yours in zip(self._trees, other._trees, strict=True):
             own = self._expected(*self._pairs_under(mine), mine[2])
@@ -288,12 +288,12 @@ class ChowTree(Leveled, Distribution):
         none).
         """
         n = n_rows(x)
-        w, x = weights(weight, n, "ChowTree"), self._rows_of(x)
+        w, x = weights(weight, n, "ChowLiuTree"), self._rows_of(x)
         if n > ROWS * BLOCKS:
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
-        codes = codes_of(x, self.levels, "ChowTree")
-        refuse_unknown(codes, x, self.levels, "ChowTree")
-        shares = shares_of(w, labels, n, self.members, "ChowTree")
+        codes = codes_of(x, self.levels, "ChowLiuTree")
+        refuse_unknown(codes, x, self.levels, "ChowLiuTree")
+        shares = shares_of(w, labels, n, self.members, "ChowLiuTree")
         incomplete: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
         if not len(incomplete):
             return count_pairs(codes, shares, self.levels, self.members)
@@ -325,13 +325,15 @@ class ChowTree(Leveled, Distribution):
         parts = {name: per_member(part, self.members) for name, part in parts.items()}
         return PairCounts.trusted(**parts, levels=self.levels, complete=False)
 
-    def refit(self, stats: PairCounts, prior: Any = None) -> ChowTree:
+    def refit(self, stats: PairCounts, prior: Any = None) -> ChowLiuTree:
         """Maximum-likelihood tree and tables; with missing values one EM step for both."""
         self._check(stats)
         if prior is not None:
             return self.refit(prior.update(stats).stats)
         if not stats.total_weight > 0:
-            raise DataError(sentence("ChowTree", "at least one row with weight is needed", "none", "or give a prior"))
+            raise DataError(
+                sentence("ChowLiuTree", "at least one row with weight is needed", "none", "or give a prior")
+            )
         _tell_of_gaps(stats)
         pairs = stats.pairs.reshape(-1, *stats.pairs.shape[-2:])
         found = [
@@ -366,7 +368,7 @@ class ChowTree(Leveled, Distribution):
     def _check(self, stats: PairCounts) -> None:
         if not same_levels(stats.levels, self.levels) or stats.rows.shape != self.parent.shape[:-1]:
             expected = f"statistics must be of {self.dim} columns with the same levels"
-            raise ShapeError(sentence("ChowTree", expected, stats.pairs.shape))
+            raise ShapeError(sentence("ChowLiuTree", expected, stats.pairs.shape))
 
 
 def _inside(parent: Index, d: int) -> Index:
@@ -381,7 +383,9 @@ def _refuse_unlike(parent: Index, table: Array, levels: tuple[Array, ...]) -> No
         part = table[j, :above]
         sound = (part >= 0).all() and np.abs(part.sum(axis=1) - 1).max() <= 1e-9 and not part[:, len(known) :].any()
         if not sound or (parent[j] < 0 and np.abs(part - part[0]).max() > 1e-12):
-            raise DomainError(sentence("ChowTree", f"table {j} must hold probabilities of {len(known)} levels in rows"))
+            raise DomainError(
+                sentence("ChowLiuTree", f"table {j} must hold probabilities of {len(known)} levels in rows")
+            )
 
 
 def _each_of(shares: Any, members: int | None) -> list[Array]:
@@ -395,7 +399,7 @@ def _tell_of_gaps(stats: PairCounts) -> None:
     observed = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
     if (observed < stats.rows[..., None] * (1 - 1e-9)).any():
         text = "missing values, and too many columns or levels for EM: available pairs are counted"
-        tell(f"ChowTree: {text}, unbiased if values are missing completely at random")
+        tell(f"ChowLiuTree: {text}, unbiased if values are missing completely at random")
 
 
 # ----------------------------------------------------------------------- structure

@@ -32,7 +32,7 @@ ROUNDING = 1e-13  # relative rounding error of counts obtained by subtraction
 def levels_of(x: Any, whose: str) -> tuple[Array, ...]:
     """The distinct values of each column, in order; an unobserved column has the single level 0.
 
-    >>> levels_of([[1, 5], [0, np.nan], [1, 7]], "ChowTree")
+    >>> levels_of([[1, 5], [0, np.nan], [1, 7]], "ChowLiuTree")
     (array([0., 1.]), array([5., 7.]))
     """
     if isinstance(x, SparseRows) or scipy.sparse.issparse(x):

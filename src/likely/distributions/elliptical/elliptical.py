@@ -23,7 +23,7 @@ from likely.core.arrays import (
     weights,
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
-from likely.core.em_loop import Step
+from likely.core.em_loop import FitStep
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import tell, unheard
@@ -324,8 +324,8 @@ class Elliptical(Centered, Distribution):
     def _accelerated(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> tuple[Elliptical, bool]:
         """Steps with Anderson acceleration, and whether they have converged."""
 
-        def evaluate(model: Elliptical) -> Step:
-            return Step(model, stats, model._log_posterior(z, w, prior), prior)
+        def evaluate(model: Elliptical) -> FitStep:
+            return FitStep(model, stats, model._log_posterior(z, w, prior), prior)
 
         em = AcceleratedEM(evaluate, lambda step: step.model._step(z, w, prior, stats), ROUNDS // 10, STILL)
         last, has_converged = em.run(evaluate(self))

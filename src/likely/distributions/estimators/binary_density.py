@@ -30,7 +30,7 @@ class BinaryDensity(DensityEstimator):
     prior: Any
     _parameter_constraints: ClassVar[dict[str, Any]] = BINARY_SETTINGS
 
-    _for_text = "write 1 for one word and 0 for the other, or use ChowTreeDensity(words=…), which takes strings"
+    _for_text = "write 1 for one word and 0 for the other, or use ChowLiuTreeDensity(words=…), which takes strings"
 
     def _prior_rule(self) -> Any:
         from likely.distributions.priors.pseudo_data import EarlierData

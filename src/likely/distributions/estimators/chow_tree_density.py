@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from likely.core.warnings import tell
-from likely.distributions.categorical.chow_liu import ChowTree
+from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, joined_levels, levels_of, pseudo_pair_counts
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.vocabulary_codes import coded, refuse_unlike_words, worded
@@ -22,8 +22,8 @@ from likely.estimation.sparse_validation import checked_sparse
 MANY, FEW = 64, 8  # levels beyond which a column looks continuous; for mostly unique fractions, beyond the second
 
 
-class ChowTreeDensity(DensityEstimator):
-    """Chow–Liu tree of discrete columns: `model_` is a `ChowTree`   (Chow and Liu 1968; named in Ney 2.6.2).
+class ChowLiuTreeDensity(DensityEstimator):
+    """Chow–Liu tree of discrete columns: `model_` is a `ChowLiuTree`   (Chow and Liu 1968; named in Ney 2.6.2).
 
     Columns hold numbers of few levels, binary, ternary (−1, 0, 1) or more; levels are found in the data, at most
     512 per column and 8,192 in all, and `partial_fit` may add new ones. Pair counts are additive statistics, and the
@@ -36,8 +36,8 @@ class ChowTreeDensity(DensityEstimator):
     - **prior**: "weak" (one pseudo-row of independent columns with the pooled level frequencies), None for maximum
       likelihood, a number of such rows, or a `Prior`.
 
-    >>> from likely.distributions.estimators.chow_tree_density import ChowTreeDensity
-    >>> t = ChowTreeDensity().fit([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
+    >>> from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
+    >>> t = ChowLiuTreeDensity().fit([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
     >>> t.parents_.tolist(), t.levels_[0].tolist()
     ([-1, 0, 0], [0.0, 1.0])
     """
@@ -52,29 +52,29 @@ class ChowTreeDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (ChowTree,)
+    _model_types = (ChowLiuTree,)
     _tells_of_gaps = False
-    _for_text = "say which words each column may hold: ChowTreeDensity(words=[['n', 'y'], …])"
+    _for_text = "say which words each column may hold: ChowLiuTreeDensity(words=[['n', 'y'], …])"
     _looks_once = False  # levels must be found in all rows
 
-    def _blank(self, X: Any, members: int | None = None) -> ChowTree:
-        distribution = ChowTree.blank(X, members)
+    def _blank(self, X: Any, members: int | None = None) -> ChowLiuTree:
+        distribution = ChowLiuTree.blank(X, members)
         self._tell_of_measurements(
             [j for j, known in enumerate(distribution.levels) if _measured(known, X.shape[0])], distribution
         )
         return distribution
 
-    def _tell_of_measurements(self, continuous: list[int], distribution: ChowTree) -> None:
+    def _tell_of_measurements(self, continuous: list[int], distribution: ChowLiuTree) -> None:
         if not continuous:
             return
         names = ", ".join(str(self._column_names()[j]) for j in continuous[:3]) + (", …" if len(continuous) > 3 else "")
         values = len(distribution.levels[continuous[0]])
         what = f"{_columns(len(continuous))} real numbers rather than few levels ({names}: {values} values)"
         text = "each value becomes a level of its own, and any other value has probability 0"
-        tell(f"ChowTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
+        tell(f"ChowLiuTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
 
     def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
-        levels = joined_levels(model.levels, levels_of(X, "ChowTreeDensity"))
+        levels = joined_levels(model.levels, levels_of(X, "ChowLiuTreeDensity"))
         return model.grown(levels), stats.grown(levels)
 
     def _prior_rule(self) -> Any:
@@ -94,11 +94,11 @@ class ChowTreeDensity(DensityEstimator):
 
     def _coded(self, X: Any, reset: bool) -> Any:
         """Words as their codes in the vocabulary."""
-        refuse_unlike_words(self.words, "ChowTreeDensity")
+        refuse_unlike_words(self.words, "ChowLiuTreeDensity")
         X = foreign(X)
-        refuse_dates(X, "ChowTreeDensity")
+        refuse_dates(X, "ChowLiuTreeDensity")
         cells = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
-        return coded(cells, self.words, "ChowTreeDensity")
+        return coded(cells, self.words, "ChowLiuTreeDensity")
 
     def _told(self, rows: Any) -> Any:
         return rows if self.words is None else worded(rows, self.words)
@@ -107,7 +107,7 @@ class ChowTreeDensity(DensityEstimator):
         return super()._outward(self._told(rows), like)
 
     def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        unseen = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowTreeDensity") == UNKNOWN
+        unseen = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowLiuTreeDensity") == UNKNOWN
         if not unseen.any():
             return X, {}
         X = X.toarray() if scipy.sparse.issparse(X) else X

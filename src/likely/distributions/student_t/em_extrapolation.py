@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.em_loop import Step
+from likely.core.em_loop import FitStep
 from likely.distributions.student_t.student_t_m_step import LARGEST_DOF, LEAST_DOF
 from likely.numerics import spd
 
@@ -33,13 +33,13 @@ class AcceleratedEM:
     """
 
     def __init__(
-        self, evaluate: Callable[[Any], Step], m_step: Callable[[Step], Any] | None = None, passes: int = PASSES,
+        self, evaluate: Callable[[Any], FitStep], m_step: Callable[[FitStep], Any] | None = None, passes: int = PASSES,
         tolerance: float = STILL,
     ) -> None:  # fmt: skip
         self.evaluate, self.m_step, self.passes, self.tolerance = evaluate, m_step or refitted, passes, tolerance
         self.steps: list[tuple[Any, Any]] = []  # of EM: a model and the next one
 
-    def run(self, first: Step) -> tuple[Step, bool]:
+    def run(self, first: FitStep) -> tuple[FitStep, bool]:
         """The iteration with the highest objective, and whether it has converged."""
         here = best = first
         for _ in range(self.passes):
@@ -55,7 +55,7 @@ class AcceleratedEM:
             best = here if here.objective >= best.objective else best
         return best, False
 
-    def _decreased(self, here: Step, best: Step) -> bool:
+    def _decreased(self, here: FitStep, best: FitStep) -> bool:
         slack = SLACK * max(abs(best.objective), float(best.stats.total_weight))
         return not here.objective >= best.objective - slack
 
@@ -78,7 +78,7 @@ class AcceleratedEM:
         return from_vector(limit, model), bool(np.abs(limit - vectors[-1][0]).max() <= self.tolerance)
 
 
-def refitted(step: Step) -> Any:
+def refitted(step: FitStep) -> Any:
     """The M-step of plain EM."""
     return step.model.refit(step.stats, step.prior)
 

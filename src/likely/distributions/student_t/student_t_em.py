@@ -15,7 +15,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, checked_labels, n_rows, numbers, refuse_infinite, rows, weights
 from likely.core.blocks import ROWS, Blocks
-from likely.core.em_loop import Step, Stop, fit, iterate
+from likely.core.em_loop import FitStep, Stop, fit, iterate
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
 from likely.core.fit_report import FitReport
@@ -100,14 +100,14 @@ class StudentTEM(Distribution):
         begin = self._from_subsample(blocks, prior, engine)
         many = FIRST_PASSES if begin is self else 1
         start = fit(begin, blocks, prior=prior, engine=engine, stop=Stop(many, 1e-8))
-        first = Step(start.model, start.stats, start.objective, start.prior)
+        first = FitStep(start.model, start.stats, start.objective, start.prior)
         if start.stats.filled and start.prior is not prior:  # a data-dependent prior may not have converged yet
             with said_once():
                 first = next(iterate(start.model, blocks, prior=prior, engine=engine))
         elif start.iterations < many and not start.converged:
             return start
 
-        def evaluate(model: Any) -> Step:
+        def evaluate(model: Any) -> FitStep:
             return next(iterate(model, blocks, prior=first.prior, engine=engine))
 
         with said_once():

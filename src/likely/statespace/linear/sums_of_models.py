@@ -18,13 +18,13 @@ class Signal(NamedTuple):
     covariance: Any  # (T, p, p)
 
 
-def components(result: Any, *parts: Any) -> list[Signal]:
+def structural_components(result: Any, *parts: Any) -> list[Signal]:
     """Signals C_i x_i of the components of a sum of models, from its filtered or smoothed states, in their order.
 
     >>> import likely as lk, numpy as np
     >>> trend, season = lk.LinearGaussian.local_trend(0.1, 0.0, 1.0), lk.LinearGaussian.seasonal(4, 0.1)
     >>> y = np.arange(20) + np.tile([1.0, 0.0, -1.0, 0.0], 5)
-    >>> up, wave = components((trend + season).smooth(y), trend, season)
+    >>> up, wave = structural_components((trend + season).smooth(y), trend, season)
     >>> wave.mean[:5, 0].round(2) + 0.0
     array([ 1.,  0., -1.,  0.,  1.])
     """
@@ -33,7 +33,7 @@ def components(result: Any, *parts: Any) -> list[Signal]:
     d = (mean.values if isinstance(mean, Ragged) else mean).shape[-1]
     if sum(sizes) != d:
         expected = f"the components of a sum of {d} states are needed, in its order"
-        raise ShapeError(sentence("components", expected, f"components of {sizes} states"))
+        raise ShapeError(sentence("structural_components", expected, f"components of {sizes} states"))
     ends = np.cumsum(sizes)
     return [_signal(part, mean, covariance, slice(e - n, e)) for part, n, e in zip(parts, sizes, ends, strict=True)]
 

@@ -24,7 +24,7 @@ from likely.statespace.nonlinear.joint_gaussian import Conditioned, Linear, Size
 CONVERGED = 1e-8  # length of a step, in standard deviations of the prior belief, below which iterations stop
 ROUNDING = 1e-12  # relative decrease of a log-density that counts as rounding
 HALVINGS = 20
-SLOPES = {"transition": "_transition_slope", "observation": "_observation_slope"}  # with all arguments: `wrapped`
+SLOPES = {"transition": "_transition_jacobian", "observation": "_observation_jacobian"}  # with all arguments: `wrapped`
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class ExtendedFilter(GaussianFilter):
     """Extended Kalman filter: z ≈ h(m) + H (x − m), H = ∂h/∂x at m, covariance H P Hᵀ + V(m) (Jazwinski 1970, 8.3).
 
     `model` is a `StateSpace`; h is the mean of its distributions, V their covariance. Jacobians are central
-    differences, or given by `transition_slope` and `observation_slope`: functions of the same arguments as the
+    differences, or given by `transition_jacobian` and `observation_jacobian`: functions of the same arguments as the
     distributions, which return (1, p, d) for a stack of one state. Differences evaluate the distributions at 2d + 1
     states per frame instead of one: with 7 states a filter took 1.5 times as long as with given Jacobians. `iterations`
     > 1 is the iterated filter: Gauss–Newton steps, shortened so that the posterior density never decreases; the mean is
@@ -46,14 +46,14 @@ class ExtendedFilter(GaussianFilter):
 
     _: KW_ONLY
     iterations: int = 1
-    transition_slope: Callable[..., Any] | None = None
-    observation_slope: Callable[..., Any] | None = None
+    transition_jacobian: Callable[..., Any] | None = None
+    observation_jacobian: Callable[..., Any] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         whole(self.iterations, 1, "ExtendedFilter", "iterations")
         for what, kept in SLOPES.items():
-            name = f"{what}_slope"
+            name = f"{what}_jacobian"
             given = getattr(self, name)
             if given is not None and not callable(given):
                 raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(given)))

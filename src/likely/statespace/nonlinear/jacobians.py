@@ -50,7 +50,7 @@ def given_slope(found: object, shape: tuple[int, int], whose: str, what: str, t:
     a = a[0] if a.ndim == 3 and len(a) == 1 else a
     if a.shape != shape:
         expected = f"a Jacobian must have shape {(1, *shape)} or {shape}"
-        raise ShapeError(sentence(named(whose, f"{what}_slope", t), expected, a.shape))
+        raise ShapeError(sentence(named(whose, f"{what}_jacobian", t), expected, a.shape))
     if not all_finite(a):
-        raise DomainError(sentence(named(whose, f"{what}_slope", t), "a Jacobian must be finite", "NaN or infinity"))
+        raise DomainError(sentence(named(whose, f"{what}_jacobian", t), "a Jacobian must be finite", "NaN or infinity"))
     return a
