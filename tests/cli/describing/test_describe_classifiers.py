@@ -29,7 +29,8 @@ def shown(path, made) -> str:
 
 @pytest.mark.parametrize(("made", "words"), [
     (lk.KNeighborsClassifier(7, "manhattan"), ("nearest of 60 rows: k = 7\n", "l1 (sum", "count alike")),
-    (lk.KNeighborsClassifier("leave-one-out", "lp", p=4.0, criterion="log"), ("leave-one-out cross-validation: largest", "p = 4")),
+    (lk.KNeighborsClassifier("leave-one-out", "lp", p=4.0, criterion="log"),
+     ("leave-one-out cross-validation: largest", "p = 4")),
     (lk.KNeighborsClassifier(3, keep="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
     (
         lk.NearestCentroidClassifier("scaled", "median"),
