@@ -306,5 +306,5 @@ def test_information_of_many_columns_comes_by_draws():
         assert found.error > 0 and abs(found.value - exact) <= 4 * found.error + 0.05
     with pytest.raises(lk.DomainError, match=r"lk\.entropy\(distribution\)"):
         p.entropy()
-    with pytest.raises(lk.DomainError, match=r"lk\.kl\(distribution, other\)"):
+    with pytest.raises(lk.DomainError, match=r"lk\.kl_divergence\(distribution, other\)"):
         p.kl(q)
