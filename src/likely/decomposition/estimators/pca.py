@@ -44,8 +44,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     - **route**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
       which costs more and resolves singular values below 3e-7 of the largest. "auto" begins with the scatter (with
       fewer rows than columns: with their Gram matrix) and changes to "qr", with a warning, where
-        a requested axis lies below that. Constant columns, copies and sums of other columns are detected and do
-        not trigger it. `route_` is the route taken.
+      a requested axis lies below that. Constant columns, copies and sums of other columns are detected and do
+      not trigger it. `route_` is the route taken.
 
     Variances are scatter over weight, divided by n (scikit-learn's are n / (n − 1) times as large; its
     `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the route of the first

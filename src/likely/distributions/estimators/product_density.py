@@ -33,7 +33,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     - **components**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
       column separately. Rows are `lk.Columns` (or a dict) with the components' names, a data frame with columns
-        of these names, or an array with one column per component; `columns` names or numbers others.
+      of these names, or an array with one column per component; `columns` names or numbers others.
     - **prior**: what a component's own "weak" means here: "weak", or None for maximum likelihood. A component's own
       number or `Prior` takes precedence. Or a `ProductPrior` for the whole.
 
