@@ -159,7 +159,7 @@ def gaussian_stack(scale):
 gaussian_stack.quality(stack_quality)
 
 
-@gaussian_stack.peer("scipy", note="frozen multivariate_normal, one a member")
+@gaussian_stack.peer("scipy", note="frozen multivariate_normal, one per member")
 def _(d):
     from scipy.stats import multivariate_normal
 
@@ -179,7 +179,7 @@ def _(d):
     return lambda: {"log_prob": model._estimate_log_prob(d["X"])}
 
 
-@gaussian_stack.peer("numpy_chol", note="plain triangular solve, one a member")
+@gaussian_stack.peer("numpy_chol", note="plain triangular solve, one per member")
 def _(d):
     roots = np.linalg.cholesky(d["cov"])
     constant = -0.5 * COLUMNS * LOG_2PI - np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
@@ -194,7 +194,7 @@ def _(d):
     return run
 
 
-@gaussian_stack.peer("torch", note="distributions.MultivariateNormal, one a member")
+@gaussian_stack.peer("torch", note="distributions.MultivariateNormal, one per member")
 def _(d):
     torch = torch_()
     X = torch.from_numpy(d["X"])
@@ -203,7 +203,7 @@ def _(d):
     return lambda: {"log_prob": torch.stack([distribution.log_prob(X) for distribution in distributions], dim=1)}
 
 
-@gaussian_stack.peer("pomegranate", note="Normal.log_probability, one a member, float64")
+@gaussian_stack.peer("pomegranate", note="Normal.log_probability, one per member, float64")
 def _(d):
     torch = torch_()
     torch.set_default_dtype(torch.float64)

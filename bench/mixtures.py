@@ -152,11 +152,12 @@ def oil_flow(slow: bool) -> str:
     plane = error(lk.BayesClassifier().fit(scores.transform(data.X), data.y).predict(scores.transform(data.T)), data.u)
     text += f"\n\nThe plane of two PPCA scores alone separates the regimes with an error of {_cell(plane)} % "
     text += "(a Gaussian a class).\n\n**Clusters**, regimes unknown, best of three initializations:\n\n"
-    head = ["mixture", "train, nats a row", "test", "adjusted Rand", "purity", "seconds"]
+    head = ["mixture", "train, nats per row", "test", "adjusted Rand", "purity", "seconds"]
     text += table(head, _oil_clusters(data, slow))
     text += "\n\n**Classes**, a mixture each: test error %, and nats a test row.\n\n"
     return text + table(
-        ["component", "components a class", "error %", "nats a row", "converged", "seconds"], _oil_classes(data, slow)
+        ["component", "components per class", "error %", "nats per row", "converged", "seconds"],
+        _oil_classes(data, slow),
     )
 
 

@@ -42,7 +42,7 @@ class Robot(NamedTuple):
 
 
 def load() -> Robot:
-    """A frame a line of odometry; a range belongs to the first frame that is not before it."""
+    """One frame per line of odometry; a range belongs to the first frame that is not before it."""
     z = np.load(DATA / "tracking" / "plaza1.npz")
     truth, odometry, beacons, reckoned = (z[k] for k in ("ground_truth", "odometry", "beacons", "dead_reckoned_path"))
     total, count = np.zeros((2, len(truth), len(beacons)))

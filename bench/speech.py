@@ -109,7 +109,7 @@ def single_words(slow: bool) -> str:
     one = min(timed(lambda: model.predict([test.sounds[0]]))[1] for _ in range(20))
     rows = [("SpokenWords()", wrong(guess, test.words), learning, 1e3 * deciding / len(test.words), 1e3 * one)]
     rows += list(peer_rows(train, test))
-    text = table(["official split, 300 words", "error %", "learning, s", "ms a word, in a batch", "alone"], rows)
+    text = table(["official split, 300 words", "error %", "learning, s", "ms per word, in a batch", "alone"], rows)
     text += f"\n\nLog-loss {-np.log(P[np.arange(len(P)), _places(model, test.words)]).mean():.4f} nats. "
     text += f"Confused: {_confused(test.words, guess)}."
     text += PEER if len(rows) > 1 else ""

@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Tens of thousands of collected tests stay as they are: whoever collects garbage need not look at them again."""
+    """Exclude the collected tests from garbage collection: tens of thousands of objects that stay."""
     gc.collect()
     gc.freeze()
 

@@ -1018,7 +1018,7 @@ SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "a width that is a model": (OTHERS[0], {"n_features_in_": lk.PCA()}, "n_features_in_ .* must be a whole number"),
     "a width below zero": (OTHERS[0], {"n_features_in_": -3}, "n_features_in_ .* must be a whole number from 1"),
     "a width without end": (OTHERS[0], {"n_features_in_": -1e308}, "n_features_in_ .* must be a whole number"),
-    "names that are numbers": (OTHERS[0], {"feature_names_in_": np.zeros(2)}, "must be texts in a row"),
+    "names that are numbers": (OTHERS[0], {"feature_names_in_": np.zeros(2)}, "must be a 1-D array of strings"),
 }
 
 

@@ -259,7 +259,7 @@ class _FitRun:
         if self.held_out_blocks is not None and self._is_overfitting(step.model, self.held_out_blocks):
             return self._stopped_early(step, f"the held-out log-likelihood did not improve in {PATIENCE} passes")
         if converged:
-            return self._final(step, True, f"gain below {self.stop.tol:g} a {getattr(step.stats, 'unit', 'row')}")
+            return self._final(step, True, f"gain below {self.stop.tol:g} per {getattr(step.stats, 'unit', 'row')}")
         if len(self.trace) > self.stop.max_iter:
             return self._final(step, False, self._not_converged_reason())
         self._save_progress(step.model, step)

@@ -204,11 +204,7 @@ def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
 
 
 def _has_closed_form(p: Any, q: Any) -> bool:
-    return (
-        type(p) is type(q)
-        and hasattr(p, "entropy")
-        and (hasattr(p, "kl") or isinstance(p, BetaNegativeBinomial))
-    )
+    return type(p) is type(q) and hasattr(p, "entropy") and (hasattr(p, "kl") or isinstance(p, BetaNegativeBinomial))
 
 
 def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:

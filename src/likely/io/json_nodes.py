@@ -125,7 +125,10 @@ class Writer(Walk):
     def _labels(self, x: NDArray[Any]) -> dict[str, Any]:
         found = [label.item() if isinstance(label, np.generic) else label for label in x.reshape(-1)]
         if x.ndim != 1 or not all(type(label) in LABELS for label in found):
-            raise Refusal(f"{self.where} must be numbers, or texts and numbers in a row", f"objects of shape {x.shape}")
+            raise Refusal(
+                f"{self.where} must be an array of numbers, or a 1-D array of strings and numbers",
+                f"objects of shape {x.shape}",
+            )
         return {"labels": [self.node(label) for label in found], "dtype": "object" if x.dtype.kind == "O" else "str"}
 
     def _whole(self, x: int) -> int:

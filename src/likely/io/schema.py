@@ -148,8 +148,10 @@ def _all(x: Any) -> bool:
 
 flag = Kind("true or false", lambda x, sizes: type(x) is bool)
 whole = Kind("a whole number", lambda x, sizes: type(x) is int)
-labels = Kind("labels in a row, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1))
-levels = Kind("labels in a row", lambda x, sizes: isinstance(x, np.ndarray) and x.ndim == 1)
+labels = Kind(
+    "a 1-D array of labels, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1)
+)
+levels = Kind("a 1-D array of labels", lambda x, sizes: isinstance(x, np.ndarray) and x.ndim == 1)
 texts = Kind("texts", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, str) for y in x))
 density = value("a density", "log_prob", "sample", "members", "dim")
 SEQUENCES = ("viterbi", "smooth", "structure")  # methods that only densities of sequences have
@@ -175,9 +177,12 @@ one_or_each = Kind(
 rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str) or number(0).fits(x, sizes))
 count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
 positive = Kind("a whole number from 1", lambda x, sizes: type(x) is int and x >= 1)
-distinct = Kind("different labels in a row", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x))
+distinct = Kind(
+    "a 1-D array of distinct labels", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x)
+)
 names = Kind(
-    "texts in a row", lambda x, sizes: levels.fits(x, sizes) and all(isinstance(name, str) for name in x.tolist())
+    "a 1-D array of strings",
+    lambda x, sizes: levels.fits(x, sizes) and all(isinstance(name, str) for name in x.tolist()),
 )
 rows = Kind(
     "float64 rows of numbers or NaN",

@@ -38,7 +38,7 @@ class Choice:
 
     numbers: tuple[int, ...]
     bic: Any  # (m,)
-    held_out: Any  # (m,) nats a row; NaN where not measured
+    held_out: Any  # (m,) nats per row; NaN where not measured
     held_out_error: Any  # (m,)
     left_by_prior: int | None
     best: Mapping[str, int]
@@ -73,7 +73,7 @@ class ClusterStudy:
     unsure: float = 0.0  # share of rows below 0.8
     doubts: tuple[Doubt, ...] = ()
     choice: Choice | None = None
-    trace: tuple[float, ...] = ()  # the objective after each step, nats a row
+    trace: tuple[float, ...] = ()  # the objective after each step, nats per row
     reason: str = ""  # why learning stopped
     starts: tuple[Start, ...] = ()
     agreement: float | None = None

@@ -31,7 +31,7 @@ class Contender:
 
     name: str
     what: str = ""  # one sentence
-    cost: float | None = None  # expected cost a row
+    cost: float | None = None  # expected cost per row
     cost_se: float | None = None
     error: float | None = None
     error_low: float | None = None
@@ -50,7 +50,7 @@ class Driver:
     """Permutation importance of a column: increase of the mean cost."""
 
     column: str
-    increase: float  # of expected cost a row
+    increase: float  # of expected cost per row
     se: float | None = None
 
 

@@ -137,7 +137,7 @@ def test_gaps_are_filled_by_what_drives(fitted: DrivenHMMDensity) -> None:
 def test_settings_are_those_of_a_plain_chain(fitted: DrivenHMMDensity) -> None:
     own, plain = DrivenHMMDensity().get_params(), lk.HMMDensity().get_params()
     assert {name for name in own if own[name] != plain[name]} == {"max_iter"}
-    assert "gain below 1e-05 a frame" in fitted.report_.reason
+    assert "gain below 1e-05 per frame" in fitted.report_.reason
     assert fitted.stats_.unit == "frame"
     assert_allclose([fitted.stats_.units, fitted.stats_.sequences], [sum(map(len, X)), len(X)])
 

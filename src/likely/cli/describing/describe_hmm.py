@@ -45,7 +45,7 @@ def table_account(thing: Any) -> Iterator[str]:
         yield from density_account(thing.density_, thing.state_names, list(thing.columns))
         return
     if card:
-        yield card["verdict"].replace(" a row", " a sequence")
+        yield card["verdict"].replace(" per row", " per sequence")
     yield from classifier_account(thing.classifier_, list(thing.columns))
     if card.get("calibrated"):
         yield f"with probabilities that were {card['calibrated']} on held-out sequences"

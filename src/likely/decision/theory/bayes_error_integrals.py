@@ -120,8 +120,9 @@ def _breaks(distribution: Any) -> Array:
     """Points where a distribution of one column is not smooth or has a mode: edges, ends, points, bandwidths."""
     parts = getattr(distribution, "components", distribution)
     found = [np.ravel(np.asarray(getattr(parts, name), dtype=np.float64)) for name in ENDS if _is_numbers(parts, name)]
-    if type(parts).__name__ == "KDE":  # of a package above this one
-        points, width = np.ravel(parts.points), np.ravel(parts._widths)[:1]
+    if hasattr(parts, "kernel_covariance"):  # a kernel density: the edges of the kernels
+        squared = parts.kernel_covariance if parts.bandwidth is None else np.square(parts.bandwidth)
+        points, width = np.ravel(parts.points), np.sqrt(np.ravel(squared)[:1])
         found = [(points[:, None] + width * WINDOW).ravel()]
     every = np.concatenate(found) if found else np.empty(0)
     return np.asarray(every[np.isfinite(every)])
