@@ -361,7 +361,7 @@ def _(d):
     def run(X=d["X"], n_iter=d["iters"]):
         h = learned(lk, lk.GaussianDensity("diagonal"), start, X, n_iter)
         g = h.emission
-        return {"pi": h.starts, "A": h.transition, "means": g.mean, "vars": g.covariance}
+        return {"pi": h.initial, "A": h.transition, "means": g.mean, "vars": g.covariance}
 
     run(d["X"][:4], 2)
     return run
@@ -379,7 +379,7 @@ def _(d):
         g = h.emission.components
         v = g.covariance.reshape(K, M, D)
         return {
-            "pi": h.starts,
+            "pi": h.initial,
             "A": h.transition,
             "weights": h.emission.weights,
             "means": g.mean.reshape(K, M, D),

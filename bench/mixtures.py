@@ -435,7 +435,7 @@ def _topics(prior: Any) -> Any:
 
 
 def _named(model: Any, data: Split, vocabulary: Any) -> Iterable[Sequence[Any]]:
-    best, found = telling(model.model_.parts.probs, data.X), model.labels_
+    best, found = telling(model.model_.components.probs, data.X), model.labels_
     sizes = np.bincount(found, minlength=len(best))
     for k in np.argsort(-sizes):
         words = vocabulary[best[k]].tolist()
