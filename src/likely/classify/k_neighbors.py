@@ -79,7 +79,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "rows_", "labels_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
         "distribution_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -312,7 +312,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             self._calm[self.k_] = np.stack([reach, self._voters.weight[at]])
         return self._calm[self.k_]
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent; then the search is built."""
         asked, smoothing = self.n_neighbors, self.smoothing
         sound = (

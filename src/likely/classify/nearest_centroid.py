@@ -70,7 +70,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "centers_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
         "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -284,7 +284,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         labels = self.sample_[some, -1].astype(np.intp)
         return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], labels)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent."""
         if not (sound_rules(self) and self.centroid in ("mean", "median")):
             raise DataError(sentence(type(self).__name__, "parameters must be valid"))

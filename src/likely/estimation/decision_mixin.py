@@ -117,7 +117,7 @@ class Deciding(ClassifierMixin):
 
     # ------------------------------------------------------------------- inside
 
-    def _settings_for_file(self) -> dict[str, Any]:
+    def file_settings(self) -> dict[str, Any]:
         """Parameters as stored in a file: costs as a `Cost`, class probabilities in the order of the classes."""
         settings: dict[str, Any] = self.get_params(deep=False)
         classes = getattr(self, "classes_", None)

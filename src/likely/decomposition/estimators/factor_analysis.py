@@ -36,7 +36,7 @@ PATIENCE = 3  # numbers of factors tried after the best so far
 class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
     """Base of PPCA and FactorAnalysis: `model_` is a `FactorGaussian`, `transform` gives posterior means of factors."""
 
-    _model_types = (FactorGaussian,)
+    model_types = (FactorGaussian,)
     _kind: str
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -54,7 +54,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def transform(self, X: Any) -> Any:
         """Posterior means of the factors (n, q); missing entries are integrated out."""
         check_is_fitted(self)
-        return self.model_.scores(self._rows(X, reset=False))
+        return self.model_.scores(self.validate_rows(X, reset=False))
 
     def inverse_transform(self, X: Any) -> Any:
         """Rows reconstructed from factors (n, q), without noise: μ + W z."""
@@ -92,11 +92,13 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _blank(self, X: Any, members: int | None = None) -> FactorGaussian:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> FactorGaussian:
         return FactorGaussian.blank(X[:LOOK], factors=self._factors(X, None), kind=self._kind, members=members)
 
-    def _first(self, X: Any, weight: Any) -> FactorGaussian:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
         """Mean and variance of each column; with missing values from all rows, so that order does not matter."""
+        if labels is not None:
+            return super().initialize(blank, X, labels, weight, rng, run)
         initial = self._initial_gaussian(X, weight, self._kind)
         loadings = np.zeros((X.shape[1], self._factors(X, weight)))
         return FactorGaussian.trusted(
@@ -121,7 +123,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
         return initial_gaussian(X, weight, kind)
 
-    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         """Without missing values the search starts again, so that chunks give the same result as the batch."""
         if self._kind == "diagonal" and stats.complete and np.isfinite(np.sum(X)):
             model = model.replace(loadings=np.zeros_like(model.loadings))
@@ -202,8 +204,8 @@ class PPCA(FactorDensity):
 
     def _by_em(self, X: Any, weight: Any) -> FitReport:
         """EM with latent factors and missing values."""
-        blocks, model = Blocks.of(X, weight), self._first(X, weight)
-        first = next(iterate(model, blocks, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)))
+        blocks, model = Blocks.of(X, weight), self.initialize(None, X, None, weight, None)
+        first = next(iterate(model, blocks, prior=self.prior_rule(), stop=Stop(self.max_iter, self.tol)))
         stats, prior = first.stats, first.prior
         model = self._start(model, stats)
         stats = _statistics_under(model, stats, blocks)
