@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from copy import copy, deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -21,11 +20,11 @@ from likely.core.blocks import Block, Blocks
 from likely.core.columns import Columns
 from likely.core.em_loop import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads, map_rows
-from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import Note, said_once, tell, unheard
 from likely.decision.combine import change_log_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
@@ -41,7 +40,7 @@ from likely.estimation.class_labels import (
     tell_of_labels,
 )
 from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimation.density_estimator import ADensity, DefaultParts, tell_of_strangers
+from likely.estimation.density_estimator import ADensity, DefaultParts, named_note, tell_of_strangers
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimation.input_validation import foreign, row_weights
@@ -607,14 +606,12 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _in_words(self) -> Any:
         """Context manager: messages use names of classes and columns instead of numbers, and of this estimator."""
-        return said_once(reworded=self._reworded)
 
-    def _reworded(self, text: str) -> str:
-        classes = self.classes_.tolist()
-        text = by_name(text, "member", lambda k: repr(classes[k]), called="class")
-        return re.sub(
-            r"^Gaussian\b", type(self).__name__, self.density_._in_names(text)
-        )  # only the name at the beginning
+        def named(note: Note) -> Note:
+            note = named_note(self.density_, note).with_members("class", self.classes_.tolist())
+            return note.called(type(self).__name__, "Gaussian")
+
+        return said_once(named)
 
     def check_state(self) -> None:
         """After loading a file: rules must be numbers, and the fitted attributes consistent."""

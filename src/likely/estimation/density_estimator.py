@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
@@ -17,11 +16,11 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.blocks import Block, Blocks
 from likely.core.em_loop import Stop, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads
-from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import Note, said_once, tell, unheard
 from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
@@ -289,6 +288,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     model_types: Any = (Distribution,)
 
     column_titles: list[str] | None = None  # names of its columns, if it is a part of another estimator
+    member_noun = "member"  # what a member of the stack of its component is
     strict_support = False  # True if it was chosen for certain columns: values outside its support then raise an error
 
     def column_names(self) -> list[str]:
@@ -305,18 +305,9 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         return DataError(sentence(type(self).__name__, expected, f"{X[i, j]:g} at row {i}, column {column}", remedy))
 
     def _named_columns(self) -> AbstractContextManager[None]:
-        """Context manager: messages name columns instead of numbers, and this estimator instead of the distribution."""
-        distributions = "|".join({"Gaussian", *(distribution.__name__ for distribution in self.model_types)})
-        mine = re.compile(
-            rf"({distributions})\b"
-        )  # only at the beginning of a message: later it may name an alternative
-        return said_once(reworded=lambda text: _renamed(mine, type(self).__name__, self._in_names(text)))
-
-    def _in_names(self, text: str) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return text
-        return by_name(text, "column", lambda j: repr(str(names[j])))
+        """Context manager: notes name columns instead of numbers, and this estimator instead of the distribution."""
+        own = {"Gaussian", *(distribution.__name__ for distribution in self.model_types)}
+        return said_once(lambda note: named_note(self, note).called(type(self).__name__, *own))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -340,7 +331,13 @@ def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
     return prior.update(stats).predictive()
 
 
-def _renamed(whose: re.Pattern[str], name: str, text: str) -> str:
-    """A message under another name."""
-    found = whose.match(text)
-    return text if found is None else name + text[found.end() :]
+def named_note(estimator: Any, note: Note) -> Note:
+    """A note with the column names of this estimator, and its noun for the members of its component."""
+    component = vars(estimator).get("component_", vars(estimator).get("plain_"))
+    if component is not None:
+        return named_note(component, note).with_members(estimator.member_noun)
+    parts = {name: part for name, part, _ in vars(estimator).get("parts_", ())}
+    if note.parts and note.parts[0] in parts:
+        return note.with_columns(parts[note.parts[0]].column_titles or ())
+    names = None if parts else getattr(estimator, "feature_names_in_", None)
+    return note if names is None else note.with_columns(names)

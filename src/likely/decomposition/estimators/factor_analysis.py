@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -20,7 +19,7 @@ from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import tell, unheard
 from likely.distributions.gaussian.factor_fits import em_start
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -142,15 +141,6 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
         with unheard():
             return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
-
-    def _named_columns(self) -> AbstractContextManager[None]:
-        name = type(self).__name__
-
-        def reworded(text: str) -> str:
-            return self._in_names(text).replace("FactorGaussian", name, 1).replace("Gaussian", name, 1)
-
-        return said_once(reworded=reworded)
-
 
 class PPCA(FactorDensity):
     """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with isotropic noise.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -17,7 +16,7 @@ from sklearn.utils.validation import validate_data
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.em_loop import resolve_prior
-from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.priors.product_prior import ProductPrior
 from likely.distributions.product import Product, ProductStats, told_of_part
@@ -222,13 +221,6 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         """A component's own "weak" follows the setting of the whole; its own number or prior takes precedence."""
         own = part.prior_rule()
         return self.prior if isinstance(own, str) else own
-
-    def _in_names(self, text: str) -> str:
-        """Replace column numbers within a component by the table's column names, in a message."""
-        part = re.match(r"part '(.*?)': ", text)
-        own = next((self._called(own) for name, _, own in self.parts_ if part and name == part[1]), [])
-
-        return by_name(text, "column", lambda j: repr(own[j]) if j < len(own) else str(j))
 
     def decode_rows(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model in the format of the training rows, or of the rows `like`."""

@@ -228,9 +228,6 @@ class DrivenHMMDensity(DensityEstimator):
     def column_names(self) -> list[str]:
         return self.plain_.column_names()
 
-    def _in_names(self, text: str) -> str:
-        return self.plain_._in_names(text)
-
     def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         plain: Any = getattr(self, "plain_", None)
         sound = isinstance(model, DrivenHMM) and isinstance(plain, HMMDensity) and members is None

@@ -136,6 +136,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "later_half_rate_",
     )
     model_types = (HMM,)
+    member_noun = "state"
 
     # ----------------------------------------------------------------- learning
 
@@ -403,9 +404,6 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def column_names(self) -> list[str]:
         return self.component_.column_names()
-
-    def _in_names(self, text: str) -> str:
-        return self.component_._in_names(text).replace("(member", "(state").replace("(component", "(state")
 
     def decode_rows(self, rows: Any, like: Any = None) -> Any:
         if not isinstance(rows, Ragged):

@@ -114,6 +114,7 @@ class MixtureDensity(DensityEstimator):
 
     saved_attributes = (*DensityEstimator.saved_attributes, "component_", "is_online_")
     model_types = (Mixture,)
+    member_noun = "component"
 
     @property
     def _size(self) -> int:
@@ -406,9 +407,6 @@ class MixtureDensity(DensityEstimator):
 
     def column_names(self) -> list[str]:
         return self.component_.column_names()
-
-    def _in_names(self, text: str) -> str:
-        return self.component_._in_names(text).replace("(member", "(component")
 
     def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Mixture:
         """Initial mixtures of a stack, one per label: the rows of each label are clustered."""
