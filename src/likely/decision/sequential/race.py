@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.filter_protocol import follow, playing
@@ -20,8 +21,8 @@ from likely.decision.sequential.sprt import SPRT
 class RaceBelief(Value):
     """Posterior probabilities of the models, and the belief of each."""
 
-    log_probs: Array  # (K,)
-    beliefs: tuple[Any, ...]
+    log_probs: Annotated[Array, declared.log_probabilities]  # (K,)
+    beliefs: Annotated[tuple[Any, ...], declared.items(declared.belief)]
 
     @property
     def probs(self) -> Array:

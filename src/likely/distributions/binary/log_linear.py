@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import logsumexp
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.binary.annealed_importance_sampling import (
@@ -59,10 +60,11 @@ class LogLinear(SignDistribution):
     array([0.3655, 0.1345, 0.5   ])
     """
 
-    weights: Array  # (M,) or (K, M): −log Z, then fields of single columns, couplings of pairs, …
-    dim: int = 1
-    order: int = 2
-    error: Any = 0.0  # (...): standard error of log Z; 0 where it is exact
+    # (M,) or (K, M): −log Z, then fields of single columns, couplings of pairs, …
+    weights: Annotated[Array, declared.numbers("* M")]
+    dim: Annotated[int, declared.count] = 1
+    order: Annotated[int, declared.count] = 2
+    error: Annotated[Any, declared.numbers("*", 0)] = 0.0  # (...): standard error of log Z; 0 where it is exact
 
     _arrays = ("weights", "error")
 
