@@ -236,8 +236,8 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     except OSError as error:
         if done == "read" and isinstance(error, FileNotFoundError):
             raise ModelFileError(unread(whose, error)) from error
-        remedy = REMEDIES.get(error.errno or 0, "")
-        raise ModelFileError(sentence(whose, f"the file cannot be {done}", error.strerror or error, remedy)) from error
+        remedy, got = REMEDIES.get(error.errno or 0, ""), error.strerror or "a system error"
+        raise ModelFileError(sentence(whose, f"the file cannot be {done}", got, remedy)) from error
 
 
 @contextmanager
@@ -390,7 +390,7 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
     try:
         cls = ESTIMATORS[name]()
     except ImportError as error:
-        raise Refusal(f"{name} needs a package that can be loaded", error) from error
+        raise Refusal(f"{name} needs a package that can be loaded", f"no {error.name or 'such package'}") from error
     learned = {n: parts.pop(n) for n in cls._saved if n in parts}
     same_names(parts, _settings(cls), name, where)
     refuse_learned(learned, where)

@@ -983,7 +983,7 @@ def class_of(name: str) -> type[Value]:
     try:
         return TABLE[name].load()
     except (ImportError, AttributeError) as error:
-        raise Refusal(f"{name} must be there to be loaded", error) from error
+        raise Refusal(f"{name} must be there to be loaded", "an import that failed") from error
 
 
 @cache
