@@ -160,8 +160,8 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     except OSError as error:
         if done == "read" and isinstance(error, FileNotFoundError):
             raise ModelFileError(unread(whose, error)) from error
-        remedy = REMEDIES.get(error.errno or 0, "")
-        raise ModelFileError(sentence(whose, f"the file cannot be {done}", error.strerror or error, remedy)) from error
+        remedy, got = REMEDIES.get(error.errno or 0, ""), error.strerror or "a system error"
+        raise ModelFileError(sentence(whose, f"the file cannot be {done}", got, remedy)) from error
 
 
 @contextmanager

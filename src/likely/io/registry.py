@@ -225,7 +225,7 @@ def _imported(name: str) -> type[Any]:
     try:
         found: type[Any] = getattr(import_module(HOME[name]), name)
     except ImportError as error:
-        raise Refusal(f"{name} needs a package that can be loaded", error) from error
+        raise Refusal(f"{name} needs a package that can be loaded", f"no {error.name or 'such package'}") from error
     return found
 
 

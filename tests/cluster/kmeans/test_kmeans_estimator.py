@@ -176,7 +176,7 @@ def test_a_far_row_does_not_end_learning_early():
 def test_streams_refuse_rows_without_any_entry():
     X = np.random.default_rng(0).normal(size=(40, 2))
     m = KMeans(3, random_state=0).partial_fit(X)
-    with pytest.raises(DataError, match="nothing but NaN in 1: 1"):
+    with pytest.raises(DataError, match="nothing but NaN in row 1"):
         m.partial_fit([[0.0, 1.0], [np.nan, np.nan]])
 
 

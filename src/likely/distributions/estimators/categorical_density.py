@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
+from likely.core.arrays import in_memory
 from likely.core.columns import Columns
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
@@ -17,7 +18,7 @@ from likely.distributions.product import Product, ProductStats
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.imputed_rows import filled_in
-from likely.estimation.input_validation import foreign, refuse_dates
+from likely.estimation.input_validation import refuse_dates
 
 
 class NotACategory(DataError, TypeError):
@@ -93,7 +94,7 @@ class CategoricalDensity(DensityEstimator):
         return self.prior
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
-        X = foreign(X)
+        X = in_memory(X)
         refuse_dates(X, "CategoricalDensity")
         X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         for j in range(X.shape[1]) if X.dtype == object else ():

@@ -10,6 +10,7 @@ import scipy.sparse
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
+from likely.core.arrays import in_memory
 from likely.core.warnings import tell
 from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, joined_levels, levels_of, pseudo_pair_counts
@@ -17,7 +18,7 @@ from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.vocabulary_codes import coded, refuse_unlike_words, worded
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
-from likely.estimation.input_validation import foreign, refuse_dates
+from likely.estimation.input_validation import refuse_dates
 from likely.estimation.sparse_validation import checked_sparse
 
 MANY, FEW = 64, 8  # levels beyond which a column looks continuous; for mostly unique fractions, beyond the second
@@ -95,7 +96,7 @@ class ChowLiuTreeDensity(DensityEstimator):
     def _coded(self, X: Any, reset: bool) -> Any:
         """Words as their codes in the vocabulary."""
         refuse_unlike_words(self.words, "ChowLiuTreeDensity")
-        X = foreign(X)
+        X = in_memory(X)
         refuse_dates(X, "ChowLiuTreeDensity")
         cells = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
         return coded(cells, self.words, "ChowLiuTreeDensity")
