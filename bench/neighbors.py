@@ -132,15 +132,15 @@ ALL: list[tuple[str, Callable[[], Any]]] = [
     ("5-NN, votes by distance", lambda: lk.KNeighborsClassifier(5, weights="distance")),
     ("k-NN, k by leave-one-out", lambda: lk.KNeighborsClassifier("leave-one-out")),
     *((f"5-NN, {m}", lambda m=m: lk.KNeighborsClassifier(5, m)) for m in METRICS[1:]),
-    ("1-NN of edited rows", lambda: lk.KNeighborsClassifier(1, keep="edited")),
-    ("1-NN of condensed rows", lambda: lk.KNeighborsClassifier(1, keep="condensed")),
+    ("1-NN of edited rows", lambda: lk.KNeighborsClassifier(1, prototypes="edited")),
+    ("1-NN of condensed rows", lambda: lk.KNeighborsClassifier(1, prototypes="condensed")),
     *((f"nearest mean, {m}", lambda m=m: lk.NearestCentroidClassifier(m)) for m in METRICS),
     ("nearest median, l1", lambda: lk.NearestCentroidClassifier("l1", "median")),
     ("naive Bayes, Gaussian", lambda: lk.NaiveBayes("gaussian")),
     ("Gaussian, pooled", lambda: bayes(lk.GaussianDensity("pooled"))),
     ("Gaussian, full", lambda: bayes(lk.GaussianDensity("full"))),
-    ("Gaussian, interpolated", lambda: bayes(lk.GaussianDensity("interpolated"))),
-    ("Gaussian, emphasized", lambda: bayes(lk.GaussianDensity("emphasized"))),
+    ("Gaussian, shrunk to pooled", lambda: bayes(lk.GaussianDensity("shrunk-pooled"))),
+    ("Gaussian, shrunk to diagonal", lambda: bayes(lk.GaussianDensity("shrunk-diagonal"))),
     ("mixtures of 4", lambda: mixture(4)),
     ("mixtures of 16", lambda: mixture(16)),
     ("factor analysis", lambda: bayes(lk.FactorAnalysis(10))),
@@ -270,7 +270,7 @@ Spambase shows what units do: some of its columns are per cents and others count
 are near in all columns ("scaled") err half as often as those that are near in the largest. Columns that are
 correlated, as pixels are, suffer from whitening ("mahalanobis"), probably because it lifts directions in which little
 but noise varies; that was not tested. Bold is the least of a column on its test part, so a little flattered: many
-were tried. "Gaussian, interpolated" weighs each class's covariance by the likelihood of left-out rows, and that is
+were tried. "Gaussian, shrunk to pooled" weighs each class's covariance by the likelihood of left-out rows, and that is
 not the error: on USPS, letter and spambase it chooses the class's own covariance, and errs as the full Gaussian does.
 The default of kernel density estimates, within-class scaling of the columns, was chosen by folds of the training
 parts, though these figures had been seen.
@@ -296,13 +296,13 @@ def fewer(slow: bool) -> str:
     for title in ("satimage", "letter", "pendigits", "optdigits", "spambase", "Ripley"):
         rows = rows_of(title)
         whole = np.arange(len(rows.y))
-        edited = lk.edited_nearest_neighbors(rows.X, rows.y, how="multiedit")
+        edited = lk.edited_nearest_neighbors(rows.X, rows.y, method="multiedit")
         kinds = {
             "all": whole,
             "edited": lk.edited_nearest_neighbors(rows.X, rows.y),
             "multiedited": edited,
             "condensed": lk.condensed_nearest_neighbor(rows.X, rows.y),
-            "reduced": lk.condensed_nearest_neighbor(rows.X, rows.y, how="reduced"),
+            "reduced": lk.condensed_nearest_neighbor(rows.X, rows.y, method="reduced"),
             "multiedited, condensed": edited[lk.condensed_nearest_neighbor(rows.X[edited], rows.y[edited])],
         }
         lines.append([title, *(_kept(rows, at) for at in kinds.values())])

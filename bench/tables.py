@@ -160,8 +160,8 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "pooled, mean integrated": lambda: gaussian("pooled", predictive="mean"),
     "full": lambda: gaussian("full"),
     "full, t predictive": lambda: gaussian("full", predictive="all"),
-    "interpolated": lambda: gaussian("interpolated"),
-    "emphasized": lambda: gaussian("emphasized"),
+    "shrunk-pooled": lambda: gaussian("shrunk-pooled"),
+    "shrunk-diagonal": lambda: gaussian("shrunk-diagonal"),
     "calibrated forest": lambda: lk.CalibratedClassifier(RandomForestClassifier(200, random_state=0)),
     "calibrated SVM": lambda: lk.CalibratedClassifier(make_pipeline(StandardScaler(), SVC())),
     "calibrated boosting": lambda: lk.CalibratedClassifier(HistGradientBoostingClassifier(random_state=0)),
@@ -222,7 +222,7 @@ def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
 
     def learned(s: Any) -> Any:
         map = None if s.calibration is None else s.calibration.map
-        return TableClassifier.around(from_all_rows(s.candidate.estimator, field), schema, map)
+        return TableClassifier.from_fitted(from_all_rows(s.candidate.estimator, field), schema, map)
 
     return {"chosen": learned(contest.winner), "chosen, ties to the simplest": learned(simplest)}
 

@@ -67,7 +67,7 @@ def test_places_do_not_overlap_and_are_found_in_order(rng):
     spans = sorted(zip(many.starts.tolist(), many.stops.tolist(), strict=True))
     assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(spans)) and len(many) > 20
     assert (np.diff(many.distances) >= 0).all()
-    near = subsequence(q, s, n_matches=1_000, most=float(p.distances[-1]))
+    near = subsequence(q, s, n_matches=1_000, max_distance=float(p.distances[-1]))
     assert (near.starts == p.starts).all()
 
 
@@ -159,7 +159,7 @@ def test_open_ends_with_gaps_by_trying_all_parts(steps, begin, end, rng):
     ("q", "s", "how", "error"),
     [
         ([1.0], [1.0], {"n_matches": 0}, DomainError),
-        ([1.0], [1.0], {"most": -1.0}, DomainError),
+        ([1.0], [1.0], {"max_distance": -1.0}, DomainError),
         ([], [1.0], {}, DataError),
         ([1.0], [np.inf], {}, DataError),
         ([1.0], [[1.0, 2.0]], {}, ShapeError),

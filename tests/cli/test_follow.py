@@ -451,7 +451,7 @@ def test_an_outlier_leaves_progress_that_can_be_kept(tmp_path):
     for i, outlier in enumerate(("1e7", "-1e12", "1e100")):
         out = followed(tmp_path / "m.likely", "--checkpoint", tmp_path / f"{i}.likely", stdin=f"x\n0\n{outlier}\n0\n")
         assert out["p(0)"].to_list() == pytest.approx((1 - out["p(1)"]).to_list(), abs=1e-9) and len(out) == 3
-        assert lk.load(tmp_path / f"{i}.likely").streams[0].taken == 3
+        assert lk.load(tmp_path / f"{i}.likely").streams[0].n_observations == 3
 
 
 def test_probabilities_are_at_most_one():
@@ -508,7 +508,7 @@ def test_lines_come_out_as_they_go_in_and_ctrl_c_keeps_them(folder, tmp_path):
     time.sleep(0.2)  # until it waits for the next
     process.send_signal(signal.SIGINT)
     process.communicate()
-    assert process.returncode == 130 and lk.load(tmp_path / "k.likely").streams[0].taken == 50
+    assert process.returncode == 130 and lk.load(tmp_path / "k.likely").streams[0].n_observations == 50
 
 
 @pytest.mark.slow
@@ -523,7 +523,7 @@ def test_a_polite_end_keeps_what_was_answered(folder, tmp_path, number):
     process.send_signal(number)
     _, told = process.communicate()
     assert process.returncode == 128 + number and told == b""
-    assert lk.load(tmp_path / "k.likely").streams[0].taken == 50 and os.listdir(tmp_path) == ["k.likely"]
+    assert lk.load(tmp_path / "k.likely").streams[0].n_observations == 50 and os.listdir(tmp_path) == ["k.likely"]
 
 
 @pytest.mark.slow
@@ -618,7 +618,7 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
     fitted = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit(
         [list("aabbacabcc"), list("ccbacba")]
     )
-    named = lk.SequenceDensity.around(fitted, {"symbol": "category"})
+    named = lk.SequenceDensity.from_fitted(fitted, {"symbol": "category"})
     stream = ["a", "zz", "b"]
     for model, batch in ((bare, bare.log_prob), (fitted, fitted.score_samples), (named, named.score_samples)):
         beliefs, news = zip(*lk.follow(model, stream), strict=True)
@@ -634,8 +634,8 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
         lk.step(named, None, {"sign": "a"})
     assert lk.step(named, None, {"symbol": "a"})[1] == lk.step(named, None, "a")[1] == lk.step(fitted, None, "a")[1]
     kept = tmp_path / "live.likely"
-    list(lk.follow(named, stream[:2], keep=kept))
-    assert len(list(lk.follow(named, stream, keep=kept))) == 1
+    list(lk.follow(named, stream[:2], checkpoint=kept))
+    assert len(list(lk.follow(named, stream, checkpoint=kept))) == 1
 
 
 # ------------------------------------------------------------------ stated false alarms

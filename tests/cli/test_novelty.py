@@ -182,6 +182,6 @@ def test_a_missing_column_is_named_unless_it_may_be_missing(folder):
 
 def test_class_frequencies_know_no_rows(tmp_path):
     table = write(ordinary(60, 0).with_columns(y=pl.Series(["u", "v"] * 30)), tmp_path / "t.csv")
-    run("fit", table, "--target", "y", "--models", "frequencies", "-q", "-o", tmp_path / "m")
+    run("fit", table, "--target", "y", "--models", "prior", "-q", "-o", tmp_path / "m")
     done = run("novelty", table, "--model", tmp_path / "m")
     assert done.exit_code == 4 and "with a density of rows" in done.stderr

@@ -9,7 +9,7 @@ import pytest
 
 import likely as lk
 from likely.core.filter_protocol import playing
-from likely.distributions.unconstrained_parameters import FreeParameters, declare_free
+from likely.distributions.unconstrained_parameters import FreeParameters, declare_constraints
 
 N = 4000
 
@@ -85,8 +85,8 @@ def test_it_is_followed_like_any_learner(tmp_path):
     before = steps[29][0]
     assert steps[30][1] == pytest.approx(float(before.distribution.log_prob(x[30:31])[0]))
     keep = tmp_path / "progress.likely"
-    list(lk.follow(rule, x[:40], keep=keep))
-    again = list(lk.follow(rule, x, keep=keep))
+    list(lk.follow(rule, x[:40], checkpoint=keep))
+    again = list(lk.follow(rule, x, checkpoint=keep))
     assert len(again) == 20 and np.array_equal(again[-1][0].theta, steps[-1][0].theta)
 
 
@@ -116,10 +116,10 @@ def test_distributions_of_ones_own():
         def sample(self, n, rng):
             return 0
 
-    with pytest.raises(lk.DomainError, match="declare_free"):
+    with pytest.raises(lk.DomainError, match="declare_constraints"):
         lk.RobbinsMonro(Rayleigh())
     with pytest.raises(lk.DomainError, match="one of real"):
-        declare_free("Rayleigh", scale="curly")
+        declare_constraints("Rayleigh", scale="curly")
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_decisions_by_enumeration():
     assert e.mean_cost.value == pytest.approx(paid.mean())
     assert e.mean_cost.se == pytest.approx(paid.std(ddof=1) / 20)
     refused = e.decided == 3
-    assert e.refused == proportion_interval(refused.sum(), 400)
+    assert e.reject_rate == proportion_interval(refused.sum(), 400)
     assert e.decision_cost.value == pytest.approx(np.where(refused, 0.5, paid).mean())
     assert e.error_of_accepted == proportion_interval(e.wrong[~refused].sum(), (~refused).sum())
 
@@ -301,7 +301,7 @@ def test_actions_of_a_cost_table_are_decisions_and_no_refusals():
     chosen = (np.exp(e.log_posterior) @ table.T).argmin(axis=1)
     paid = table[chosen, e.truth]
     assert e.mean_cost.value == pytest.approx(paid.mean()) and e.decision_cost == e.mean_cost
-    assert e.refused.value == 0 and e.unclassified.value == 1 and not e.rejected.any()
+    assert e.reject_rate.value == 0 and e.unclassified.value == 1 and not e.rejected.any()
     assert e.risk_coverage().risk[-1] == pytest.approx(paid.mean())
     text = e.summary()
     assert "\nerror" not in text and "refuse" not in text and "inf" not in text and "recall" not in text
@@ -309,7 +309,7 @@ def test_actions_of_a_cost_table_are_decisions_and_no_refusals():
     told = e.as_dict()
     assert told["error"] is None and told["mean_cost"]["value"] == pytest.approx(paid.mean())
     may = example(cost=Cost(table, actions=["go", "stop"]), reject_cost=0.4)
-    assert 0 < may.refused.value < 1 and may.refused.value == pytest.approx(np.mean(may.decided == 5))
+    assert 0 < may.reject_rate.value < 1 and may.reject_rate.value == pytest.approx(np.mean(may.decided == 5))
     assert may.mean_cost == e.mean_cost and "cost with rejection" in may.summary()
 
 
@@ -319,5 +319,7 @@ def test_a_further_action_is_no_refusal():
     e = example(cost=Cost(table, actions=["ask"]))
     chosen = (np.exp(e.log_posterior) @ table.T).argmin(axis=1)
     assert e.mean_cost.value == pytest.approx(table[chosen, e.truth].mean())
-    assert e.refused.value == 0 and e.unclassified.value == pytest.approx(np.mean(chosen == 3)) and (chosen == 3).any()
+    assert (
+        e.reject_rate.value == 0 and e.unclassified.value == pytest.approx(np.mean(chosen == 3)) and (chosen == 3).any()
+    )
     assert "reject" not in e.summary() and "no class assigned" in e.summary()

@@ -115,7 +115,7 @@ def test_constant_columns_do_no_harm():
 
 def test_many_rows_are_tried_in_part():
     x, y = blobs(3000)
-    part = check_unimodality(x, y, y, most=500)
+    part = check_unimodality(x, y, y, max_samples=500)
     assert part.rows == 500
     assert part.neighbor.low < check_unimodality(x, y, y).neighbor.value < part.neighbor.high
 

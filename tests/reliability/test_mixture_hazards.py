@@ -163,7 +163,7 @@ def test_more_components_than_points(name):
 def test_dead_components_are_told():
     with pytest.warns(lk.FitWarning, match="components have no weight: use fewer components"):
         m = lk.MixtureDensity(n_components=4, random_state=0).fit(np.repeat([[0.0], [5.0]], 10, axis=0))
-    assert len(m.report_.dead) >= 2 and "dead components" in str(m.report_)
+    assert len(m.report_.empty_components) >= 2 and "empty components" in str(m.report_)
 
 
 def test_a_constant_column_is_named():

@@ -235,7 +235,7 @@ def test_the_verdict_is_what_was_measured():
     s = study(3, reject_cost=0.2)
     e, text = s.evaluation, Page(report_html(s)).text
     plain = text.replace("\u202f", " ")
-    right, refused = np.mean(e.decided == e.truth), e.refused.value
+    right, refused = np.mean(e.decided == e.truth), e.reject_rate.value
     shares = f"{100 * right:.1f} % of rows correctly and {100 * (1 - right - refused):.1f} % wrongly"
     assert f"simple classifies {shares}, and rejects {100 * refused:.1f} %" in plain
     assert f"without rejection, {100 * (1 - e.error.value):.1f} % of all rows would be right" in plain

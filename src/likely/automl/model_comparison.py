@@ -72,7 +72,7 @@ class Field:
     def costs(self) -> Cost:
         """The cost table of all actions: classes, further actions, and rejection if it has a cost."""
         cost = Cost.of(self.cost, self.classes)
-        return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+        return cost if self.reject_cost is None else cost.with_reject(self.reject_cost)
 
     @property
     def judging(self) -> Array | None:
@@ -307,7 +307,7 @@ def _joined(field: Field, candidate: Candidate, heats: Sequence[_SplitResult]) -
 
 def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float) -> Standing:
     """A result with posteriors calibrated where that helps; peers are calibrated already, priors need none."""
-    if candidate.rival or not field.calibrate or candidate.key == "frequencies":
+    if candidate.rival or not field.calibrate or candidate.key == "prior":
         return Standing(candidate, e, seconds)
 
     paid = MEASURES["cost"]

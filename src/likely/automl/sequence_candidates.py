@@ -66,7 +66,7 @@ def chain_candidates(
     of `least` frames, and other topologies of a single state.
     """
     ground = PriorClassifier(**rules)
-    candidates = [Candidate("frequencies", "class frequencies", "sequences are not used", 0, ground)]
+    candidates = [Candidate("prior", "class prior", "sequences are not used", 0, ground)]
     for K in states:
         words = (
             "independent frames, in any order"

@@ -104,7 +104,7 @@ def _kind(classifier: Any) -> Iterator[str]:
     """How it computes posterior probabilities, and whether the file contains training rows."""
     from likely.estimation.stored_data import what_is_kept
 
-    name, k, held = type(classifier).__name__, getattr(classifier, "k_", None), what_is_kept(classifier)
+    name, k, held = type(classifier).__name__, getattr(classifier, "n_neighbors_", None), what_is_kept(classifier)
     yield {
         "KNeighborsClassifier": f"It is a k-nearest-neighbors classifier: the {k} nearest training rows vote.",
         "NearestCentroidClassifier": "It is a nearest-centroid classifier: distances to class centers decide.",

@@ -21,14 +21,15 @@ Examples:
 cost.csv: the header names the true classes, the first column the decisions;
 rows beyond the classes are further actions, such as "ask an expert".
 Names for --models, ordered from simple to complex:
-  frequencies, nearest-mean, naive-bayes, naive-bayes-t, naive-bayes-levels,
-  chow-tree, spherical, diagonal, diagonal-t, laplace, pooled, pooled-mean,
-  interpolated, emphasized, full, full-t, student-t, diagonal-counts,
-  pooled-counts, interpolated-counts, emphasized-counts, full-counts,
+  prior, nearest-centroid, naive-bayes, naive-bayes-t, naive-bayes-categorical,
+  chow-liu, spherical, diagonal, diagonal-t, laplace, pooled, pooled-mean,
+  shrunk-pooled, shrunk-diagonal, full, full-t, student-t, diagonal-counts,
+  pooled-counts, shrunk-pooled-counts, shrunk-diagonal-counts, full-counts,
   mixture-diagonal-2, mixture-diagonal-4, mixture-full-2, mixture-tied,
-  mixture-full-4, parzen, neighbors; for comparison boosting, forest, logistic.
-pooled = LDA, full = QDA, parzen = kernel density estimation, neighbors = k-NN,
-interpolated / emphasized = covariance shrunk toward the pooled one / its diagonal.
+  mixture-full-4, kernel-density, k-nearest-neighbors; for comparison boosting,
+  forest, logistic.
+prior: class frequencies, no column used. pooled = LDA, full = QDA; shrunk-pooled,
+shrunk-diagonal: class covariances shrunk toward the pooled one, toward its diagonal.
 -t: posterior predictive (Student t). -counts: counts are treated as real numbers.
 Models that do not apply to the table are skipped with a message.
 """

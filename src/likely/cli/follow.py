@@ -335,7 +335,7 @@ def _fresh(feed: Feed) -> Following:
     from likely.core.stream_checkpoint import Following
 
     alarm = None if feed.rule is None else feed.rule.start
-    return Following.trusted(model=feed.model, belief=None, taken=0, log_evidence=0.0, alarm=alarm)
+    return Following.trusted(model=feed.model, belief=None, n_observations=0, log_evidence=0.0, alarm=alarm)
 
 
 def _stepped(
@@ -347,8 +347,8 @@ def _stepped(
     if feed.rule is not None:
         alarm, alarmed = feed.rule.step(before.alarm, predicted, y, news, belief)
     evidence = before.log_evidence + float(news)
-    after = before.replace(belief=belief, taken=before.taken + 1, log_evidence=evidence, alarm=alarm)
-    return after, _row(feed, before.taken, belief, -float(news) / math.log(2), alarmed, name, cells)
+    after = before.replace(belief=belief, n_observations=before.n_observations + 1, log_evidence=evidence, alarm=alarm)
+    return after, _row(feed, before.n_observations, belief, -float(news) / math.log(2), alarmed, name, cells)
 
 
 def _row(

@@ -124,8 +124,8 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
     frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}
     with _notes(console) as notes:
         most = most_clusters(frame, MOST)
-        found = discover(frame, kinds, seed=how["seed"], density=True, most=most)
-        model = TableClusterer.around(found, schema, frame, columns=table.names, random_state=how["seed"])
+        found = discover(frame, kinds, seed=how["seed"], density=True, max_components=most)
+        model = TableClusterer.from_fitted(found, schema, frame, columns=table.names, random_state=how["seed"])
     console(f"\nreference rows: a mixture of {_why(found)}\n")
     if how["save"] is not None:
         model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))

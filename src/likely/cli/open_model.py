@@ -31,7 +31,7 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
         return model
     refuse_sequences(model, path, command)
     if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
-        return TableClassifier.around(model, _schema(model, path))
+        return TableClassifier.from_fitted(model, _schema(model, path))
     remedy = "`likely fit` writes such a file, `likely show` describes this one"
     raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.model_fingerprint import fingerprint, in_a_row
 from likely.core.online_filters import BayesianLearner, Learner
-from likely.core.stream_checkpoint import Following, Keeper, refuse_other_model
+from likely.core.stream_checkpoint import CheckpointStore, Following, refuse_other_model
 
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)
@@ -88,15 +88,15 @@ def _predicted(plays: Any, belief: Any) -> Any:
 
 
 def follow(
-    model: Any, observations: Iterable[Any], belief: Any = None, *, keep: Keeper | None = None, every: int = 1,
-    replay: bool | None = None,
+    model: Any, observations: Iterable[Any], belief: Any = None, *, checkpoint: CheckpointStore | None = None,
+    checkpoint_every: int = 1, replay: bool | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
     """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
 
-    `keep` restores the progress of this stream, and saves it after every `every` observations and at the end.
-    An observation counts once the next one is requested: results that the caller never received are computed again.
-    `replay`: whether the observations begin again with the first, so that those processed before are skipped; None:
-    skip if the observations have a length (a list, an array), continue if they are a stream. Skipped observations
+    `checkpoint` restores the progress of this stream, and saves it after every `checkpoint_every` observations and at
+    the end. An observation counts once the next one is requested: results that the caller never received are computed
+    again. `replay`: whether the observations begin again with the first, so that those processed before are skipped;
+    None: skip if the observations have a length (a list, an array), continue if they are a stream. Skipped observations
     must equal the processed ones.
 
     >>> import likely as lk
@@ -107,17 +107,19 @@ def follow(
     plays = playing(model)
     _refuse_no_stream(observations)
     observations = _row_by_row(observations)
-    if keep is None:
+    if checkpoint is None:
         return _unkept(plays, observations, belief)
-    if every < 1 or every != int(every):
-        raise DomainError(sentence("follow", "every must be a positive integer", every))
+    if checkpoint_every < 1 or checkpoint_every != int(checkpoint_every):
+        raise DomainError(sentence("follow", "checkpoint_every must be a positive integer", checkpoint_every))
     whose = fingerprint(plays)
-    kept = keep.load()
+    kept = checkpoint.load()
     if kept is None:
-        kept = Following.trusted(model=whose, belief=belief, taken=0, log_evidence=0.0, alarm=None)
+        kept = Following.trusted(model=whose, belief=belief, n_observations=0, log_evidence=0.0, alarm=None)
     refuse_other_model(kept, whose)
     again = hasattr(observations, "__len__") if replay is None else replay
-    return _kept(plays, _after(observations, kept) if again else iter(observations), kept, keep, int(every))
+    return _kept(
+        plays, _after(observations, kept) if again else iter(observations), kept, checkpoint, int(checkpoint_every)
+    )
 
 
 def _refuse_no_stream(observations: Any) -> None:
@@ -148,7 +150,7 @@ def _noticing(plays: Any, belief: Any) -> Callable[[Any], None]:
 
 
 def _kept(
-    plays: Any, observations: Iterator[Any], now: Following, keep: Keeper, every: int
+    plays: Any, observations: Iterator[Any], now: Following, checkpoint: CheckpointStore, checkpoint_every: int
 ) -> Iterator[tuple[Any, float]]:
     saved, notice = now, _noticing(plays, now.belief)
     try:
@@ -157,27 +159,29 @@ def _kept(
             notice(belief)
             yield belief, news
             now = _further(now, y, belief, float(news))
-            if now.taken % every == 0:
-                keep.save(now)
+            if now.n_observations % checkpoint_every == 0:
+                checkpoint.save(now)
                 saved = now
     finally:  # the end, an error, or a consumer that stopped
         if now is not saved:
-            keep.save(now)
+            checkpoint.save(now)
 
 
 def _further(now: Following, y: Any, belief: Any, news: float) -> Following:
     evidence, seen = now.log_evidence + news, in_a_row(now.seen, y)
-    return now.replace(belief=belief, taken=now.taken + 1, log_evidence=evidence, seen=seen)
+    return now.replace(belief=belief, n_observations=now.n_observations + 1, log_evidence=evidence, seen=seen)
 
 
 def _after(observations: Iterable[Any], kept: Following) -> Iterator[Any]:
     """The observations not yet processed; the processed ones must be there again."""
     left, passed, seen = iter(observations), 0, ""
-    for y in islice(left, kept.taken):
+    for y in islice(left, kept.n_observations):
         passed, seen = passed + 1, in_a_row(seen, y)
     remedy = "pass replay=False for observations that continue the stream"
-    if passed < kept.taken:
-        expected = f"the observations must begin again with the first: {kept.taken} of them were processed already"
+    if passed < kept.n_observations:
+        expected = (
+            f"the observations must begin again with the first: {kept.n_observations} of them were processed already"
+        )
         raise DataError(sentence("follow", expected, passed, remedy))
     if seen != kept.seen:
         raise DataError(

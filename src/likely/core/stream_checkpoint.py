@@ -14,21 +14,21 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Following(Value):
-    """The belief after `taken` observations and their total log-likelihood; `model` is the model's fingerprint.
+    """Belief after n observations and their total log-likelihood; `model` is the model's fingerprint.
 
-    >>> Following("", None, 0, 0.0).taken
+    >>> Following("", None, 0, 0.0).n_observations
     0
     """
 
     model: str
     belief: Any  # None before the first observation
-    taken: int
+    n_observations: int
     log_evidence: float  # −inf after an observation of density 0
     alarm: Any = None  # the state of the alarm of this stream
     seen: str = ""  # fingerprint of the observations, in order
 
 
-class Keeper(Protocol):
+class CheckpointStore(Protocol):
     """A store for the progress of a stream."""
 
     def load(self) -> Following | None:

@@ -90,8 +90,8 @@ def settled(
 def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: bool, indices: bool = False) -> Any:
     cost = Cost.of(rules["cost"], classes, named=not indices)
     below = _share(rules["reject_below"], "reject_below")
-    with_refusal = cost if rules["reject_cost"] is None else cost.with_refusal(rules["reject_cost"])
-    R = with_refusal.expected_of(P)
+    with_reject = cost if rules["reject_cost"] is None else cost.with_reject(rules["reject_cost"])
+    R = with_reject.expected_of(P)
     at = R.argmin(axis=1)
     best = at.copy()
     at[at == len(cost.table)] = REJECT.code
@@ -100,7 +100,7 @@ def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: b
     novel, why = novelty or (None, None)
     if novel is not None:
         at[novel] = NOVEL.code
-    refusing = below is not None or with_refusal is not cost or novelty is not None
+    refusing = below is not None or with_reject is not cost or novelty is not None
     if indices and cost.classes is not None:
         classes = cost.classes
     if indices and cost.classes is None and not cost.actions:  # classes without names are row numbers of the table

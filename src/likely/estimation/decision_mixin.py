@@ -122,7 +122,7 @@ class Deciding(ClassifierMixin):
         settings: dict[str, Any] = self.get_params(deep=False)
         classes = getattr(self, "classes_", None)
         if hasattr(settings.get("cost"), "columns") or not _has_text_keys(settings.get("cost")):
-            settings["cost"] = Cost.understood(settings["cost"])
+            settings["cost"] = Cost.from_any(settings["cost"])
         if not _has_text_keys(settings.get("class_prior")) and classes is not None:
             settings["class_prior"] = self._prior_for(settings["class_prior"]).tolist()
         return settings

@@ -431,7 +431,7 @@ class HMM(Distribution):
         )
         for c, chain in enumerate(self.chains):
             value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
-        return value + (0.0 if prior is None else prior.log_density_of_arcs(self))
+        return value + (0.0 if prior is None else prior.log_density_of_transitions(self))
 
     @property
     def log_smoothing(self) -> float:

@@ -200,12 +200,14 @@ ANNOTATED = {  # kinds determined by the annotation alone
 # Fitted attributes by name: the same name has the same kind everywhere. Attributes that are not listed are values,
 # which their own classes check, or are checked by their estimator.
 LEARNED = {
-    "n_features_in_": positive, "n_covariates_in_": count, "n_clusters_": positive, "k_": positive, "n_iter_": count,
+    "n_features_in_": positive, "n_covariates_in_": count, "n_clusters_": positive, "n_neighbors_": positive,
+    "n_iter_": count,
     "feature_names_in_": names, "classes_": distinct, "class_prior_": numbers("C", 0), "class_count_": numbers("C", 0),
     "rows_": rows, "frames_": rows, "sample_": rows, "sample_weight_": numbers("n", 0), "weight_": numbers("n", 0),
-    "labels_": numbers("n", 0, np.int64), "kept_": numbers("m", 0, np.int64), "order_": numbers("k", 0, np.int64),
+    "labels_": numbers("n", 0, np.int64), "prototype_indices_": numbers("m", 0, np.int64),
+    "order_": numbers("k", 0, np.int64),
     "offsets_": numbers("o", 0, np.int64), "is_online_": flag, "takes_arrays_": flag, "method_": text(),
-    "schema_": text(), "card_": text(), "shares_": numbers("K", 0, high=1.0), "shares_by_": text(),
+    "schema_": text(), "card_": text(), "shrinkage_": numbers("K", 0, high=1.0), "shrinkage_method_": text(),
 }  # fmt: skip
 
 
@@ -881,8 +883,9 @@ TABLE: dict[str, Entry] = {
     ),
     "SparseWeights": entry(lambda: import_module("likely.mixture.sparse_weights").SparseWeights, alpha=numbers("K")),
     "Following": entry(
-        lambda: import_module("likely.core.stream_checkpoint").Following, model=text(), belief=belief, taken=count,
-        log_evidence=evidence, alarm=maybe(value("the state of an alarm", "step", "alarm")), seen=text(),
+        lambda: import_module("likely.core.stream_checkpoint").Following, model=text(), belief=belief,
+        n_observations=count, log_evidence=evidence,
+        alarm=maybe(value("the state of an alarm", "step", "alarm")), seen=text(),
     ),
     "FollowedLines": entry(
         lambda: import_module("likely.core.stream_checkpoint").FollowedLines,
@@ -892,7 +895,7 @@ TABLE: dict[str, Entry] = {
     ),
     "SPRT": entry(
         lambda: import_module("likely.decision.sequential.sprt").SPRT, alpha=number(0), beta=number(0),
-        total=Kind("a number", lambda x, sizes: type(x) is float and x == x), taken=count,
+        total=Kind("a number", lambda x, sizes: type(x) is float and x == x), n_observations=count,
     ),
     "Cusum": entry(
         lambda: import_module("likely.decision.sequential.cusum").Cusum, threshold=number(0),

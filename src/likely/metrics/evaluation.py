@@ -117,7 +117,7 @@ class Evaluation(Value):
     def costs(self) -> Cost:
         """The cost table of all actions: classes, further actions, and rejection if it has a cost."""
         cost = self.cost or Cost.zero_one(len(self.classes))
-        return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+        return cost if self.reject_cost is None else cost.with_reject(self.reject_cost)
 
     @property
     def actions(self) -> list[str]:
@@ -185,7 +185,7 @@ class Evaluation(Value):
         return self._mean(self.costs.table[self.decided, self.truth])
 
     @property
-    def refused(self) -> Interval:
+    def reject_rate(self) -> Interval:
         """The share of rejected rows."""
         return self._share(self.rejected)
 

@@ -31,7 +31,7 @@ def shown(path, made) -> str:
     (lk.KNeighborsClassifier(7, "manhattan"), ("nearest of 60 rows: k = 7\n", "l1 (sum", "count alike")),
     (lk.KNeighborsClassifier("leave-one-out", "lp", p=4.0, criterion="log"),
      ("leave-one-out cross-validation: largest", "p = 4")),
-    (lk.KNeighborsClassifier(3, keep="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
+    (lk.KNeighborsClassifier(3, prototypes="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
     (
         lk.NearestCentroidClassifier("scaled", "median"),
         ("the median of each class", "scaled (columns", "centers", "height"),
@@ -85,7 +85,7 @@ def test_summaries_name_windows_and_neighbors():
 
 def test_the_help_of_fit_names_models_by_distance():
     text = run("fit", "--help").stdout
-    assert "nearest-mean" in text and "neighbors" in text
+    assert "nearest-centroid" in text and "k-nearest-neighbors" in text
 
 
 def test_the_help_of_fit_names_every_model():

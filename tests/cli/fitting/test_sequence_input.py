@@ -62,7 +62,7 @@ def test_classes_are_told_apart_and_measured_out_of_fold(folder):
     facts, text = json.loads((folder / "gait.json").read_text()), (folder / "gait.txt").read_text()
     assert facts["sequences"] == 24 and facts["classes"] == {"down": 12, "up": 12}
     assert facts["figures"]["error"]["value"] == 0 and facts["figures"]["rows"] == 24
-    ground = next(line for line in facts["leaderboard"] if line["key"] == "frequencies")
+    ground = next(line for line in facts["leaderboard"] if line["key"] == "prior")
     assert ground["cost"] >= 0.5
     assert "error     0.0000 (0.0000–0.1425)" in text and "truth \\ decided" in text and "per sequence" in text
 

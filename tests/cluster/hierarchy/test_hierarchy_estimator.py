@@ -60,7 +60,9 @@ def test_without_any_setting_likelihood_finds_the_clusters(blobs, link):
     found = AgglomerativeClustering(linkage=link).fit(x)
     assert found.n_clusters_ == 3 and adjusted_rand_index(found.labels_, label) == 1.0
     np.testing.assert_array_equal(found.predict(x), found.labels_)
-    assert adjusted_rand_index(AgglomerativeClustering(linkage=link, by="likelihood").fit_predict(x), label) == 1.0
+    assert (
+        adjusted_rand_index(AgglomerativeClustering(linkage=link, criterion="likelihood").fit_predict(x), label) == 1.0
+    )
 
 
 def test_clusters_are_numbered_from_the_heaviest(blobs):
@@ -137,7 +139,7 @@ def test_names_of_columns_pipelines_and_clones(blobs):
     "how, match",
     [
         ({"n_clusters": 2, "distance_threshold": 1.0}, "one of n_clusters, distance_threshold and by"),
-        ({"n_clusters": 2, "by": "likelihood"}, "one of n_clusters, distance_threshold and by"),
+        ({"n_clusters": 2, "criterion": "likelihood"}, "one of n_clusters, distance_threshold and by"),
         ({"n_clusters": 9}, "must not exceed the number of rows"),
         ({"n_clusters": 0}, "n_clusters"),
         ({"linkage": "wards"}, "linkage"),

@@ -69,7 +69,7 @@ def test_bic_on_old_faithful_is_that_of_mclust(faithful: Any, kind: str, number:
     """The shared covariance with three parts (EEE, 3) has BIC 2314.4 there, two of their own (VVV, 2) 2322.2 [M]."""
     how = {"prior": None, "n_init": 2, "tol": 1e-6, "max_iter": 500, "random_state": 0}
     choice = lk.choose_components(
-        lk.MixtureDensity(lk.GaussianDensity(kind), **how), faithful, range(1, 5), by=("bic",)
+        lk.MixtureDensity(lk.GaussianDensity(kind), **how), faithful, range(1, 5), criteria=("bic",)
     )
     assert choice.best == {"bic": number}
     assert choice.bic.min() == pytest.approx(bic, abs=0.15)

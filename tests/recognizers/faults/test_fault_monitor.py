@@ -360,8 +360,8 @@ def test_live_equals_batch_and_a_restart_has_the_same_bits(tmp_path) -> None:  #
         monitor.save(tmp_path / "monitor")
         again = lk.follow(lk.load(tmp_path / "monitor"), x[cut + 1 :], lk.load(tmp_path / "belief"))
         np.testing.assert_array_equal(seen.log_odds[cut + 1 :], [b.log_odds for b, _ in again])
-    speaking = monitor.speaking(live[-1][0], top=3)
-    assert len(speaking) == 3 and speaking[0][1] >= speaking[1][1]
+    top = monitor.top_contributions(live[-1][0], top=3)
+    assert len(top) == 3 and top[0][1] >= top[1][1]
 
 
 @pytest.mark.slow

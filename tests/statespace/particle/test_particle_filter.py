@@ -727,7 +727,7 @@ def test_a_live_stream_that_runs_dry_is_told_of_once(kept, tmp_path):
     frames = 0
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        for _ in lk.follow(pf, y, keep=tmp_path / "belief" if kept else None, every=100):
+        for _ in lk.follow(pf, y, checkpoint=tmp_path / "belief" if kept else None, checkpoint_every=100):
             frames += not said
         assert len(said) == 1 and "sample impoverishment in state 1" in str(said[0].message)
         assert said[0].filename == __file__

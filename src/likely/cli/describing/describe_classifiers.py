@@ -66,8 +66,8 @@ def _metric(classifier: Any) -> str:
 def _neighbors(clf: Any) -> Iterator[str]:
     by = "lowest error or cost" if clf.criterion == "errors" else "largest mean log-posterior"
     chosen = f", chosen by leave-one-out cross-validation: {by}" if hasattr(clf, "left_out_scores_") else ""
-    left = "" if clf.keep is None else f" ({clf.keep}, of {len(clf.rows_):,})"
-    yield f"  with the nearest of {len(clf.kept_):,} rows{left}: k = {clf.k_}{chosen}"
+    left = "" if clf.prototypes is None else f" ({clf.prototypes}, of {len(clf.rows_):,})"
+    yield f"  with the nearest of {len(clf.prototype_indices_):,} rows{left}: k = {clf.n_neighbors_}{chosen}"
     yield f"  distance: {_metric(clf)}"
     votes = "count 1 / distance" if clf.weights == "distance" else "count alike"
     yield f"  votes {votes}, and {clf.smoothing:g} more is shared as the classes are among all rows"

@@ -95,7 +95,7 @@ def refuse_too_long(table: Table, job: Job) -> None:
         got = f"about {size:,} for {len(table.used):,} columns"
         raise DataError(sentence(called(job.files), expected, got, remedy))
     most = max(MAX_NODES, size // 32) // PARTS_OF_WORDS  # as `files` reads them
-    if len(words) > most and job.models != "frequencies":  # which looks at no column
+    if len(words) > most and job.models != "prior":  # which looks at no column
         expected = f"a model file can hold about {most:,} columns of words"
         raise DataError(sentence(called(job.files), expected, f"{len(words):,}", remedy))
 
@@ -220,7 +220,7 @@ def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifi
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration
     map = None if found is None else found.map
-    model = TableClassifier.around(classifier, arranged_schema(table.schema()), map, table.names)
+    model = TableClassifier.from_fitted(classifier, arranged_schema(table.schema()), map, table.names)
     return model, hazards
 
 
@@ -273,7 +273,7 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
     if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
         less = f"{rival.candidate.name} costs {-rival.behind.value:.4f} less per row"
         yield f"{less[0].upper()}{less[1:]}: there is structure that none of the models of likely captures."
-    ground = next((s for s in contest.standings if s.candidate.key == "frequencies" and s.evaluation is not None), None)
+    ground = next((s for s in contest.standings if s.candidate.key == "prior" and s.evaluation is not None), None)
     if constant or ground is None:
         return
     if winner.candidate is ground.candidate:

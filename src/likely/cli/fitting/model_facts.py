@@ -49,7 +49,7 @@ def figures(e: Evaluation) -> dict[str, Any]:
         name: plain(value)
         for name, value in {
             "rows": len(e), "error": e.error, "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
-            "refused": e.refused, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
+            "reject_rate": e.reject_rate, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
             "log_loss": e.log_loss, "brier": e.brier,
             "calibration_error": r.ece, "calibration": r.verdict, "by_class": e.by_class, "classes": e.classes,
             "actions": e.actions, "cost_table": e.costs.table, "confusion": e.confusion,

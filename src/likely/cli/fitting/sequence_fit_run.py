@@ -135,10 +135,10 @@ def _classified(job: SequenceJob, material: Material, console: Console) -> Seque
     _refuse_single(field)
     contest = _competed(job, material, field, rules, console)
     estimator = contest.winner.candidate.estimator
-    usual = estimator if contest.winner.candidate.key == "frequencies" else _thorough(estimator)
+    usual = estimator if contest.winner.candidate.key == "prior" else _thorough(estimator)
     classifier, caught = heard(lambda: from_all_rows(usual, field))
     map = contest.winner.calibration
-    model = SequenceClassifier.around(classifier, material.kinds, job.roles, None if map is None else map.map)
+    model = SequenceClassifier.from_fitted(classifier, material.kinds, job.roles, None if map is None else map.map)
     found = {
         "cv": splitting_words(job.splitting, len(field.splits), job.group is not None), "verdict": verdict(contest),
         "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
@@ -207,7 +207,7 @@ def _refuse_single(field: Any) -> None:
 
 def _refuse_failed(contest: Any) -> None:
     """Raise if all models but the class frequencies failed."""
-    chains = [s for s in contest.standings if s.candidate.key != "frequencies"]
+    chains = [s for s in contest.standings if s.candidate.key != "prior"]
     if all(s.failure for s in chains):
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in chains))
         raise DataError(sentence("fit", "nothing could be learned from these sequences", remedy=reasons))
@@ -279,7 +279,7 @@ def _described(job: SequenceJob, material: Material, console: Console) -> Sequen
         )
     )
     named = [*material.state_names, *(f"state {k}" for k in range(len(material.state_names), states))]
-    model = SequenceDensity.around(density, material.kinds, job.roles, named if material.state_names else None)
+    model = SequenceDensity.from_fitted(density, material.kinds, job.roles, named if material.state_names else None)
     found |= _account(density, material)
     hazards = (*_of_few(material, choice), *caught)
     return SequenceFitRun(job, material, model, _made(), hazards, choice=choice, found=found)

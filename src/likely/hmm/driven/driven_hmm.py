@@ -311,7 +311,7 @@ class DrivenHMM(Distribution):
         if prior is not None:
             own = prior.evidence(beta, self._possible)
             gradient, curvature, ridge = gradient + own[0], curvature + own[1], prior.penalty
-            pseudo_counts = prior.start_counts(self.initial)
+            pseudo_counts = prior.initial_counts(self.initial)
         initial = np.where(self.initial > 0, stats.initial + pseudo_counts, 0.0)
         return self.replace(
             initial=initial / initial.sum() if initial.sum() > 0 else self.initial,
@@ -328,7 +328,7 @@ class DrivenHMM(Distribution):
         value += float(self.emission.objective(stats.emission, None if prior is None else prior.emission))
         if prior is None:
             return value
-        return value + float(prior.log_density_of_moves(self.initial, self.coefficients, self._possible))
+        return value + float(prior.log_density_of_transitions(self.initial, self.coefficients, self._possible))
 
     @property
     def log_smoothing(self) -> float:
