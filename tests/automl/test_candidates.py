@@ -1,4 +1,4 @@
-"""The ladder, the contest on it, the rivals, and the classifier that goes into a file."""
+"""The ladder, the contest on it, the baselines, and the classifier that goes into a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from likely.automl.candidates import (
     without_gaps,
 )
 from likely.automl.model_comparison import Field, Standing, compete, from_all_rows, judged
-from likely.automl.sklearn_baselines import rivals
+from likely.automl.sklearn_baselines import baselines
 from likely.automl.table_classifier import TableClassifier
 from likely.classify.calibration.calibrated import CalibratedClassifier
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
@@ -146,7 +146,7 @@ TABLES = [
 
 def candidates_for(kinds):
     levels = {name: ["u", "v"] for name, kind in kinds.items() if kind in ("category", "binary")}
-    return model_candidates(kinds, None, dict.fromkeys(kinds, 5), [500, 500], levels) + rivals(kinds)
+    return model_candidates(kinds, None, dict.fromkeys(kinds, 5), [500, 500], levels) + baselines(kinds)
 
 
 def test_names_of_models_are_the_same_for_every_table():
@@ -394,8 +394,8 @@ def test_the_joint_density_of_a_row_has_a_distribution_for_each_kind():
 @pytest.mark.slow
 def test_rivals_take_the_table_as_it_is():
     X, y = mixed()
-    for candidate in rivals(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
-        assert candidate.rival and isinstance(candidate.estimator, CalibratedClassifier)
+    for candidate in baselines(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
+        assert candidate.baseline and isinstance(candidate.estimator, CalibratedClassifier)
         model = clone(candidate.estimator).fit(X, y)
         assert (model.predict(X) == y).mean() > 0.75
         strange = X.with_columns(pl.lit("ultraviolet").alias("color"))
@@ -463,10 +463,10 @@ def test_each_step_of_the_rule_by_hand():
     assert contest.truest.candidate.key == "m4" and contest.winner.candidate.key == "m3"
     by_loss = judged(field, standings, "log-loss")
     assert (
-        by_loss.best.candidate.key == "m4" and by_loss.winner.candidate.key == "m3" and by_loss.choose_by == "log-loss"
+        by_loss.best.candidate.key == "m4" and by_loss.winner.candidate.key == "m3" and by_loss.criterion == "log-loss"
     )
     assert judged(field, standings, "error").winner.candidate.key == contest.winner.candidate.key
-    with pytest.raises(DomainError, match="choose_by must be one of cost, log-loss, error"):
+    with pytest.raises(DomainError, match="criterion must be one of cost, log-loss, error"):
         judged(field, standings, "brier")
 
 
@@ -516,10 +516,10 @@ def test_who_fails_is_shown_and_the_others_go_on():
 
 @pytest.mark.slow
 def test_rivals_are_measured_but_do_not_win():
-    rival = Candidate("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), rival=True)
-    contest = compete(wine_field(), [rival, *candidates_of("prior")])
-    assert contest.winner.candidate.key == "prior" and contest.rival.candidate is rival
-    assert contest.rival.behind.value < 0
+    baseline = Candidate("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), baseline=True)
+    contest = compete(wine_field(), [baseline, *candidates_of("prior")])
+    assert contest.winner.candidate.key == "prior" and contest.baseline.candidate is baseline
+    assert contest.baseline.behind.value < 0
 
 
 def test_costs_and_refusal_count():

@@ -209,7 +209,7 @@ def test_columns_of_sequences_are_explained(clf: lk.BayesClassifier) -> None:
     dark = [np.column_stack([np.full(len(x), np.nan), x[:, 1]]) for x in NEW[:3]]
     both, one = clf.model_.log_joint(Ragged.from_list(NEW[:3])), clf.model_.log_joint(Ragged.from_list(dark))
     gain, at = both - one, np.arange(3)
-    won, lost = (np.searchsorted(clf.classes_, names) for names in (told.decided, told.rival))
+    won, lost = (np.searchsorted(clf.classes_, names) for names in (told.decided, told.runner_up))
     assert_allclose(told.log_odds[:, 0], gain[at, won] - gain[at, lost])
     assert "x1" in str(told)
 

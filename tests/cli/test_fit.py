@@ -55,11 +55,11 @@ def test_ties_go_to_the_least_log_loss(tmp_path):
 def test_the_first_measure_can_be_chosen(by, tmp_path):
     path = write(mixed_frame(), tmp_path / "t.csv")
     report, model = tmp_path / "r.html", tmp_path / "m.likely"
-    models = ("--models", "prior,naive-bayes,pooled", "--choose-by", by)
+    models = ("--models", "prior,naive-bayes,pooled", "--criterion", by)
     done = run("fit", path, "--target", "sick", *models, "-o", model, "--report", report, "--json")
     told = json.loads(done.stdout)
     values = [line["log_loss" if by == "log-loss" else "error"] for line in told["leaderboard"]]
-    assert values == sorted(values) and told["choose_by"] == by and f"--choose-by {by}" in told["command"]
+    assert values == sorted(values) and told["criterion"] == by and f"--criterion {by}" in told["command"]
     assert f"Models whose {by} is within one standard error of the lowest" in told["rule"]
     page = report.read_text(encoding="utf-8")
     assert f"Difference to the lowest {by}" in page and told["rule"] in page
@@ -148,7 +148,7 @@ def test_one_list_of_models_serves_every_table(tmp_path):
     assert "all columns are numbers, so naive-bayes is the same model as diagonal" in numbers.stderr
     told = json.loads(mixed.stdout)
     assert {line["key"] for line in told["leaderboard"]} == {"naive-bayes", "pooled"} and "same" not in mixed.stderr
-    assert "left out, not for this table: neighbors needs numbers alone" in mixed.stderr
+    assert "left out, not for this table: k-nearest-neighbors needs numbers alone" in mixed.stderr
     assert any("neighbors needs" in hazard for hazard in told["hazards"])
 
 
@@ -161,7 +161,7 @@ def test_rivals_take_part_but_cannot_win(tmp_path):
                "--models", "prior,diagonal,forest", "--cv", 2)  # fmt: skip
     told = json.loads(done.stdout)
     first = told["leaderboard"][0]
-    assert first["key"] == "forest" and first["rival"] and not first["chosen"]
+    assert first["key"] == "forest" and first["baseline"] and not first["chosen"]
     assert told["chosen"] in ("prior", "diagonal")
     assert any("Random forest costs" in hazard for hazard in told["hazards"])
 
@@ -297,7 +297,7 @@ CASES = {
     "ragged": ("a,b,class\n1,2,x\n1,2\n", "--target class", 3, "line 3"),
     "nothing to measure": ("class\nx\ny\n", "--target class", 3, "at least one column"),
     "unknown models": ((), "--target class --models nonsense", 2, "names of models are prior"),
-    "only rivals": ((), "--target class --models forest", 3, "able to go into a model file"),
+    "only baselines": ((), "--target class --models forest", 3, "able to go into a model file"),
     "bad folds": ((), "--target class --cv 1", 2, "number of folds"),
     "bad kind": ((), "--target class --as hue=color", 2, "NAME=KIND"),
     "unknown column": ((), "--target class --as hui=real", 3, 'did you mean "hue"'),
@@ -353,7 +353,7 @@ def test_an_interrupt_ends_quietly_and_leaves_nothing(wine_folder, tmp_path):
 
 
 def test_the_command_can_be_given_again():
-    job = Job(("a b.csv",), "y", missing=("?!",), kinds={"x": "real"}, cv=3, rivals=False, seed=7, out="m")
+    job = Job(("a b.csv",), "y", missing=("?!",), kinds={"x": "real"}, cv=3, baselines=False, seed=7, out="m")
     assert job.command == (
         "likely fit 'a b.csv' --target y --cv 3 --missing '?!' --as x=real -o m --seed 7 --no-baselines"
     )

@@ -684,7 +684,7 @@ def _heard(h: lk.HMMDensity, new: np.ndarray, every: float) -> tuple[float, list
     """The share of new frames with an alarm, as `follow` raises them, and what it says."""
     said: list[str] = []
     rule = BySurprise(subject_of(h, "model"), every, "model", said.append)
-    surprise = rule.held_out.rarity(-np.log(rule.tail.along(Ragged.of([new]))))
+    surprise = rule.held_out.neg_log_p_value(-np.log(rule.tail.along(Ragged.of([new]))))
     return len(rule.start.run(surprise / 2 - np.log(2))) / len(new), said
 
 
@@ -722,7 +722,7 @@ def test_alarms_come_no_more_often_than_is_said_to_be_supported(above):
         )  # the model is right
         rule = BySurprise(subject, every, "model", said.append)
         assert bool(said) == (above < 17)
-        share = len(rule.start.run(rule.held_out.rarity(rng.exponential(size=3000)) / 2 - np.log(2))) / 3000
+        share = len(rule.start.run(rule.held_out.neg_log_p_value(rng.exponential(size=3000)) / 2 - np.log(2))) / 3000
         found.append((share > _promised(said, every), share * every))
     exceeds, over = np.mean(found, axis=0)
     assert exceeds <= 0.1 and (above < 3 or 1 / 1.5 < over < 1.5)
@@ -805,11 +805,13 @@ def test_weights_of_held_out_frames_count_copies():
     weighted, copied = HeldOut(np.hstack(parts)), HeldOut(np.hstack(copies))
     plain = HeldOut(np.hstack([np.stack([part[0], np.ones(part.shape[1]), part[2]]) for part in parts]))
     v = np.linspace(0.0, 12.0, 50)
-    np.testing.assert_allclose(weighted.rarity(v), copied.rarity(v), rtol=1e-9)
+    np.testing.assert_allclose(weighted.neg_log_p_value(v), copied.neg_log_p_value(v), rtol=1e-9)
     raised, other = weighted.raised(watch, 50), copied.raised(watch, 50)
     assert raised.threshold == pytest.approx(other.threshold)
     assert supported_share(np.hstack(parts)) == pytest.approx(supported_share(np.hstack(copies)))
-    assert abs(plain.rarity(np.array([3.0])) - weighted.rarity(np.array([3.0]))) > 0.3  # and weights matter
+    assert (
+        abs(plain.neg_log_p_value(np.array([3.0])) - weighted.neg_log_p_value(np.array([3.0]))) > 0.3
+    )  # and weights matter
 
 
 def test_a_model_without_held_out_frames_says_so(folder):

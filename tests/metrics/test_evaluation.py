@@ -120,7 +120,7 @@ def test_weights_are_copies():
         np.repeat(log_posterior, w, axis=0), np.repeat(truth, w), CLASSES,
         fold=np.repeat(fold, w), cost=COSTS, reject_cost=0.6,
     )  # fmt: skip
-    for name in ("error", "mean_cost", "decision_cost", "refused", "log_loss", "brier", "error_of_accepted"):
+    for name in ("error", "mean_cost", "decision_cost", "reject_rate", "log_loss", "brier", "error_of_accepted"):
         np.testing.assert_allclose(getattr(ours, name), getattr(copies, name), rtol=1e-10, err_msg=name)
     np.testing.assert_allclose(ours.confusion, copies.confusion)
     np.testing.assert_allclose(ours.calibration().low, copies.calibration().low)

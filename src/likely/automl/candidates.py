@@ -133,7 +133,7 @@ class Candidate:
     what: str  # its assumption, as a sentence
     rank: int  # 0 is the simplest
     estimator: Any
-    rival: bool = False  # for comparison: cannot be written to a model file
+    baseline: bool = False  # for comparison: cannot be written to a model file
     work: float = 0.0  # work per row, in units of about 1.5 µs; negligible for closed forms
     carried: bool = True  # False if the rows are far too few for its covariances
 

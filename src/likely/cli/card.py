@@ -147,7 +147,7 @@ def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
 def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## How it was chosen"
     yield ""
-    yield f"By {facts.get('choose_by', 'cost')} on held-out rows ({facts['cv']})."
+    yield f"By {facts.get('criterion', 'cost')} on held-out rows ({facts['cv']})."
     yield (
         facts.get("rule")
         or "One-standard-error rule: of the models within one standard error of the best, the simplest."
@@ -180,7 +180,7 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield from table(["measure", "value"], [
         ["error without reject option", _interval(told["error"], 100, " %")],
         ["cost per row", _interval(told["decision_cost"])],
-        ["rejected or given another action", _interval(told.get("unclassified", told["refused"]), 100, " %")],
+        ["rejected or given another action", _interval(told.get("unclassified", told["reject_rate"]), 100, " %")],
         ["error among the others", _interval(told["error_of_accepted"], 100, " %")],
         ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],
         ["calibration error", f"{told['calibration_error']:.4g}"],

@@ -53,9 +53,9 @@ Models that do not apply to the table are skipped with a message.
     "--cv", type=options.CrossValidation(), help="Number of folds, loo, time, or the fraction of one hold-out set.  [5]"
 )
 @click.option("--models", default="all", metavar="all|NAMES", help="Rows: models to compare, separated by commas.")
-@click.option("--choose-by", type=click.Choice(["cost", "log-loss", "error"]), default="cost", show_default=True,
+@click.option("--criterion", type=click.Choice(["cost", "log-loss", "error"]), default="cost", show_default=True,
               help="Selection criterion; ties are broken by log-loss, then by simplicity.")  # fmt: skip
-@click.option("--baselines/--no-baselines", "rivals", default=None,
+@click.option("--baselines/--no-baselines", "baselines", default=None,
               help="Rows: also score scikit-learn models, for comparison.  [small tables]")  # fmt: skip
 @click.option(
     "--calibrate/--no-calibrate", default=True, help="Calibrate probabilities if that lowers the log-loss.  [yes]"
@@ -75,7 +75,7 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **sett
     Models are compared by cross-validation with the one-standard-error rule: models whose mean cost is within one
     standard error of the lowest are tied; of these, those whose log-loss is within one standard error of the lowest;
     the simplest of them is chosen and refitted to all rows. Standard errors are those of paired differences per row.
-    --choose-by replaces the cost by log-loss or error. Costs are given by --cost and --reject-cost; without them every
+    --criterion replaces the cost by log-loss or error. Costs are given by --cost and --reject-cost; without them every
     error costs 1.
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are
@@ -146,7 +146,7 @@ def leaderboard_text(contest: Any) -> str:
 def _signs(contest: Any) -> str:
     """Legend of the leaderboard."""
     return (
-        f"*: chosen. s.e.: one standard error. behind: {contest.choose_by} above the lowest, paired per row.\n"
+        f"*: chosen. s.e.: one standard error. behind: {contest.criterion} above the lowest, paired per row.\n"
         "tied: within one standard error of the best (in log-loss: of the best of those tied in the first criterion)."
     )
 
@@ -161,7 +161,7 @@ def _line(standing: Any, won: bool) -> list[str]:
     figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
     figures += [f"{e.error.value:.4f}", nats(loss), f"{standing.seconds:.1f}"]
     tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
-    return [*name, *figures, "for comparison" if candidate.rival else tied]
+    return [*name, *figures, "for comparison" if candidate.baseline else tied]
 
 
 def as_plain(fit_run: Any) -> dict[str, Any]:

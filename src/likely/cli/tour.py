@@ -124,7 +124,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     table.write_csv(folder / "wine.csv")
     (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
     wines, cost, report, out = (str(folder / name) for name in ("wine.csv", "cost.csv", "report.html", "model.likely"))
-    job = Job((wines,), "class", cost=cost, reject_cost=0.3, rivals=False, report=report, out=out)
+    job = Job((wines,), "class", cost=cost, reject_cost=0.3, baselines=False, report=report, out=out)
     fit_run = run_job(job, Console(quiet=True))
     click.echo(f"$ {job.command}")
     click.echo(f"{len(fit_run.contest.standings)} models were compared. {verdict(fit_run.contest)}")

@@ -110,12 +110,12 @@ def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
 @pytest.mark.slow
 def test_sequences_are_chosen_by_the_same_rule(folder, tmp_path):
     asked = ("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "-o", tmp_path / "m.likely")
-    done = run(*asked, "--cv", 2, "--topology", "ergodic", "--choose-by", "log-loss", "--json")
+    done = run(*asked, "--cv", 2, "--topology", "ergodic", "--criterion", "log-loss", "--json")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     tied = [line for line in facts["leaderboard"] if line["ties"] == ["log-loss"]]
     assert all((line["behind"] <= line["behind_se"]) == (line in tied) for line in facts["leaderboard"])
-    assert any(line["chosen"] for line in tied) and "--choose-by log-loss" in facts["command"]
+    assert any(line["chosen"] for line in tied) and "--criterion log-loss" in facts["command"]
     assert "log-loss" in facts["rule"] and "has a log-loss of" in facts["verdict"]
 
 

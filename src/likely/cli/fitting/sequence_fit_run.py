@@ -141,7 +141,7 @@ def _classified(job: SequenceJob, material: Material, console: Console) -> Seque
     model = SequenceClassifier.from_fitted(classifier, material.kinds, job.roles, None if map is None else map.map)
     found = {
         "cv": splitting_words(job.splitting, len(field.splits), job.group is not None), "verdict": verdict(contest),
-        "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
+        "criterion": job.criterion, "rule": rule_words(job.criterion),
         "leaderboard": leaderboard(contest), "figures": figures(contest.winner.evaluation),
         "calibrated": map and map.words, "classes": _sizes(field),
     }  # fmt: skip
@@ -187,7 +187,7 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
         contest = compete(
             field,
             candidates,
-            choose_by=job.choose_by,
+            criterion=job.criterion,
             jobs=threads(job, material),
             tell=lambda candidate: done(candidate.name),
         )
