@@ -104,7 +104,7 @@ _HOMES = {
     "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
     "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
     "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
-    "likely.distributions.estimators.chow_tree_density": ["ChowLiuTreeDensity"],
+    "likely.distributions.estimators.chow_liu_density": ["ChowLiuTreeDensity"],
     "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
     "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
@@ -352,7 +352,7 @@ if TYPE_CHECKING:
     from likely.distributions.estimators.categorical_density import CategoricalDensity
     from likely.distributions.estimators.cauchy_density import CauchyDensity
     from likely.distributions.estimators.chi_square_density import ChiSquareDensity
-    from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
+    from likely.distributions.estimators.chow_liu_density import ChowLiuTreeDensity
     from likely.distributions.estimators.dirichlet_density import DirichletDensity
     from likely.distributions.estimators.dirichlet_multinomial_density import DirichletMultinomialDensity
     from likely.distributions.estimators.exponential_density import ExponentialDensity

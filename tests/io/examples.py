@@ -21,7 +21,7 @@ from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
-from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.fixed_weights import FixedWeights
 from likely.recognizers.faults.sensor_dynamics import SensorDynamics
 from likely.recognizers.tracking.data_association import DataAssociation
 from likely.statespace.linear.linear_em import LinearLearner
@@ -253,7 +253,7 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "beta": lambda: lk.Beta([1.0, 2.0], [3.0, 0.5]),
     "multinomial prior": lambda: lk.MultinomialPrior(lk.Dirichlet([1.0, 2.0])),
     "earlier rows": lambda: DISTRIBUTIONS["factors"]().weak_prior(DISTRIBUTIONS["factors"]().collect(table())),
-    "given weights": lambda: GivenWeights([0.9, 0.1]),
+    "given weights": lambda: FixedWeights([0.9, 0.1]),
     "sparse weights": lambda: lk.SparseWeights([-3.0, 0.5]),
     "mixture prior, sparse": lambda: lk.MixturePrior(lk.SparseWeights([-3.0, 0.5]), weak(table())),
     "gamma": lambda: lk.Gamma(2.0, 1.0),

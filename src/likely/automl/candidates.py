@@ -17,7 +17,7 @@ from likely.core.errors import DomainError, by_caller, sentence
 from likely.density.estimators.kernel_density import KernelDensity
 from likely.density.pairwise_distances import BY_COLUMNS
 from likely.distributions.estimators.categorical_density import CategoricalDensity
-from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
+from likely.distributions.estimators.chow_liu_density import ChowLiuTreeDensity
 from likely.distributions.estimators.laplace_density import LaplaceDensity
 from likely.distributions.estimators.poisson_density import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity

@@ -46,7 +46,7 @@ from likely.estimation.input_validation import foreign, row_weights
 from likely.estimation.novelty import novelty_threshold
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.sequence_validation import cut
-from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 
@@ -239,7 +239,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if (
             weights is None and self.class_prior is not None and not stats.seen
         ):  # used for the posteriors of missing labels
-            weights = GivenWeights(self._fixed_shares())
+            weights = FixedWeights(self._fixed_shares())
         return MixturePrior.trusted(weights=weights, components=parts)
 
     def _fixed_shares(self) -> Array:

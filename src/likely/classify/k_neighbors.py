@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.classify.numeric_classifier_mixin import PlainDeciding
+from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
@@ -32,7 +32,7 @@ VOTES = 2**22  # entries in memory while k is chosen
 LEFT_OUT = 10_000  # maximum number of rows for leave-one-out: evenly spaced over all
 
 
-class KNeighborsClassifier(PlainDeciding, BaseEstimator):
+class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     """k-nearest-neighbor classifier: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
 
     Of k neighbors within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The

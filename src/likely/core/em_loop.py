@@ -45,7 +45,7 @@ class FitStep:
     standing: bool = True  # False while the prior is still recomputed in each pass
 
 
-class CheckpointStore(Protocol):
+class FitCheckpointStore(Protocol):
     """A store for the progress of a fit, such as `lk.Checkpoint`."""
 
     def load(self) -> Progress | None:
@@ -169,7 +169,7 @@ def _converging_prior(
 
 def fit(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: Stop | None = None,
-    hard: bool = False, held_out: Any = None, checkpoint: CheckpointStore | None = None,
+    hard: bool = False, held_out: Any = None, checkpoint: FitCheckpointStore | None = None,
 ) -> FitReport:  # fmt: skip
     """Fit a model to data: EM (or the closed form) until the objective converges.
 
@@ -199,7 +199,9 @@ def fit(
 class _FitRun:
     """One run of `fit`: the progress so far and the stopping criteria."""
 
-    def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: CheckpointStore | None) -> None:
+    def __init__(
+        self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: FitCheckpointStore | None
+    ) -> None:
         self.model, self.prior, self.stop, self.checkpoint = model, prior, stop, checkpoint
         self.held_out_blocks = None if held_out is None else Blocks.for_model(model, held_out)
         self.trace: list[float] = []

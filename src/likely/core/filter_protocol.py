@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.model_fingerprint import fingerprint, in_a_row
 from likely.core.online_filters import BayesianLearner, Learner
-from likely.core.stream_checkpoint import CheckpointStore, Following, refuse_other_model
+from likely.core.stream_checkpoint import Following, StreamCheckpointStore, refuse_other_model
 
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)
@@ -88,7 +88,7 @@ def _predicted(plays: Any, belief: Any) -> Any:
 
 
 def follow(
-    model: Any, observations: Iterable[Any], belief: Any = None, *, checkpoint: CheckpointStore | None = None,
+    model: Any, observations: Iterable[Any], belief: Any = None, *, checkpoint: StreamCheckpointStore | None = None,
     checkpoint_every: int = 1, replay: bool | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
     """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
@@ -150,7 +150,7 @@ def _noticing(plays: Any, belief: Any) -> Callable[[Any], None]:
 
 
 def _kept(
-    plays: Any, observations: Iterator[Any], now: Following, checkpoint: CheckpointStore, checkpoint_every: int
+    plays: Any, observations: Iterator[Any], now: Following, checkpoint: StreamCheckpointStore, checkpoint_every: int
 ) -> Iterator[tuple[Any, float]]:
     saved, notice = now, _noticing(plays, now.belief)
     try:

@@ -28,7 +28,7 @@ class Following(Value):
     seen: str = ""  # fingerprint of the observations, in order
 
 
-class CheckpointStore(Protocol):
+class StreamCheckpointStore(Protocol):
     """A store for the progress of a stream."""
 
     def load(self) -> Following | None:

@@ -14,7 +14,7 @@ from likely.core.value import Value
 from likely.distributions.gaussian.factor_fits import leading
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.gaussian.scatter_qr import ScatterRoot
-from likely.numerics.eigenvectors import settled
+from likely.numerics.eigenvectors import canonical_basis
 
 CONSTANT = 1e-14  # share of a column's size: a smaller standard deviation is rounding error of a constant
 SQUARED = 1e-13  # share of the largest variance below which eigenvalues of a scatter or Gram matrix are rounding
@@ -157,7 +157,7 @@ def _of_root(root: Array) -> Spectrum:
     unit = float(np.abs(root).max(initial=0.0)) or 1.0
     _, values, axes = np.linalg.svd(root / unit, full_matrices=False)
     squares = (values * unit) ** 2
-    return Spectrum(squares, settled(squares, axes.T, ROOTED), float(squares.sum()), ROOTED)
+    return Spectrum(squares, canonical_basis(squares, axes.T, ROOTED), float(squares.sum()), ROOTED)
 
 
 def _of_gram(root: Array, components: Any) -> Spectrum:
@@ -168,7 +168,7 @@ def _of_gram(root: Array, components: Any) -> Spectrum:
     vectors = small.T @ (left / np.sqrt(np.where(values > 0, values, 1.0)))
     reliable = int((values > SQUARED * values.max(initial=0.0)).sum())  # smaller ones give no reliable eigenvector
     vectors = np.concatenate(
-        [settled(values[:reliable], vectors[:, :reliable], SQUARED), vectors[:, reliable:]], axis=1
+        [canonical_basis(values[:reliable], vectors[:, :reliable], SQUARED), vectors[:, reliable:]], axis=1
     )
     return Spectrum(values * unit**2, vectors, float((root**2).sum()), SQUARED)
 

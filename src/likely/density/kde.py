@@ -29,7 +29,7 @@ from likely.density.kde_missing_values import completed
 from likely.density.kde_tree import Tree, tree_of
 from likely.density.kernels import MARGINAL_KERNELS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
 from likely.density.pairwise_distances import Cloud, far_log_sums, lengths
-from likely.density.stored_points import KeptPoints, end_to_end, with_weight
+from likely.density.stored_points import StoredPoints, end_to_end, with_weight
 from likely.distributions.gaussian.variance_floors import ROUNDING
 from likely.distributions.statistics.counts import one_column
 from likely.neighbors.distinct_rows import DistinctRows, same_rows
@@ -42,7 +42,7 @@ FAR = 1e100  # bandwidths beyond which squares might overflow
 
 
 @dataclass(frozen=True, eq=False)
-class KDE(KeptPoints):
+class KDE(StoredPoints):
     """Kernel density estimate p(x) = Σ_n w_n k((x − x_n)/h) / Πh, with Σ_n w_n = 1   (Ney 5.2, Herbst 2.5).
 
     - **points**: (n, d), or for a stack a list of them (flat with `edges`).

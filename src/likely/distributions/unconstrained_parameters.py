@@ -21,7 +21,7 @@ FURTHEST = 300.0  # a logarithm beyond which numbers overflow
 FLATTEST = 250.0  # log-odds beyond which the likelihood no longer depends on the probability
 
 
-class Constraint(NamedTuple):
+class ParameterTransform(NamedTuple):
     """Transform of one parameter to an unconstrained vector, and its inverse from (..., P) to (..., *shape)."""
 
     free: Callable[[Array], Array]
@@ -84,12 +84,12 @@ def _from_factor(v: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(root @ np.swapaxes(root, -1, -2))
 
 
-CONSTRAINTS: dict[str, Constraint] = {
-    "real": Constraint(np.ravel, _shaped),
-    "positive": Constraint(_logs, lambda v, shape: _shaped(_exp(v), shape), FURTHEST),
-    "probability": Constraint(_log_odds, lambda v, shape: _shaped(_logistic(v), shape), FLATTEST),
-    "simplex": Constraint(_centered_logs, _softmax, FLATTEST),
-    "covariance": Constraint(_factor, _from_factor, FURTHEST),
+CONSTRAINTS: dict[str, ParameterTransform] = {
+    "real": ParameterTransform(np.ravel, _shaped),
+    "positive": ParameterTransform(_logs, lambda v, shape: _shaped(_exp(v), shape), FURTHEST),
+    "probability": ParameterTransform(_log_odds, lambda v, shape: _shaped(_logistic(v), shape), FLATTEST),
+    "simplex": ParameterTransform(_centered_logs, _softmax, FLATTEST),
+    "covariance": ParameterTransform(_factor, _from_factor, FURTHEST),
 }
 # parameters of each distribution with their transforms; distributions of independent columns declare their own
 TABLE: dict[str, dict[str, str]] = {
@@ -129,7 +129,7 @@ def constraints_of(distribution: Any) -> dict[str, str]:
     raise DomainError(sentence(ME, expected, type(distribution).__name__, remedy))
 
 
-def _bounds_of(constraint: Constraint, shape: tuple[int, ...], freed: Array) -> Array:
+def _bounds_of(constraint: ParameterTransform, shape: tuple[int, ...], freed: Array) -> Array:
     """Bound of each coordinate beyond which it has no effect; inf for the lower triangle of a Cholesky factor."""
     bounds = np.full(len(freed), constraint.bound)
     if constraint.back is _from_factor and len(shape) == 2:

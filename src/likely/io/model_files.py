@@ -35,7 +35,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "CategoricalDensity": lambda: (
         import_module("likely.distributions.estimators.categorical_density").CategoricalDensity
     ),
-    "ChowLiuTreeDensity": lambda: import_module("likely.distributions.estimators.chow_tree_density").ChowLiuTreeDensity,
+    "ChowLiuTreeDensity": lambda: import_module("likely.distributions.estimators.chow_liu_density").ChowLiuTreeDensity,
     "PriorClassifier": lambda: import_module("likely.classify.prior_classifier").PriorClassifier,
     "NearestCentroidClassifier": lambda: import_module("likely.classify.nearest_centroid").NearestCentroidClassifier,
     "KNeighborsClassifier": lambda: import_module("likely.classify.k_neighbors").KNeighborsClassifier,

@@ -693,7 +693,7 @@ TABLE: dict[str, Entry] = {
         feedthrough=maybe(numbers("p k | T p k")), diffuse=maybe(numbers("d q")),
     ),
     "DiffusePart": entry(
-        lambda: import_module("likely.statespace.linear.state_belief").DiffusePart,
+        lambda: import_module("likely.statespace.linear.diffuse_initialization").DiffusePart,
         of_diffuse_directions, mean=numbers("d"), root=numbers("d d"),
         loadings=numbers("d q"), basis=numbers("q q"), offset=numbers("q"), information_root=numbers("r r"),
         n_free=whole, log_prob=number(),
@@ -878,8 +878,8 @@ TABLE: dict[str, Entry] = {
     "ScaledCopies": entry(
         lambda: import_module("likely.mixture.scaled_copies").ScaledCopies, base=distribution, factors=numbers("F", 0)
     ),
-    "GivenWeights": entry(
-        lambda: import_module("likely.mixture.fixed_weights").GivenWeights, probs=numbers("K", 0)
+    "FixedWeights": entry(
+        lambda: import_module("likely.mixture.fixed_weights").FixedWeights, probs=numbers("K", 0)
     ),
     "SparseWeights": entry(lambda: import_module("likely.mixture.sparse_weights").SparseWeights, alpha=numbers("K")),
     "Following": entry(

@@ -32,7 +32,7 @@ from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.distributions.statistics.counts import one_column
 from likely.mixture import responsibilities
-from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture_moments import (
     is_circular,
     mixed_cdf,
@@ -444,7 +444,7 @@ class Mixture(Distribution):
             raise DataError(sentence("Mixture", "at least one row with weight is needed", "none", "or give a prior"))
         if weight_prior is None:
             w = self._frequencies(stats.counts)
-        elif isinstance(weight_prior, GivenWeights):
+        elif isinstance(weight_prior, FixedWeights):
             w = np.array(np.broadcast_to(weight_prior.probs, self.weights.shape))
         else:
             w = weights_mode(weight_prior.alpha, stats.counts)

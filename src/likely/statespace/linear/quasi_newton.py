@@ -11,7 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
-from likely.core.em_loop import FALLS, INTERRUPTED, CheckpointStore, Stop, fit, gather, units
+from likely.core.em_loop import FALLS, INTERRUPTED, FitCheckpointStore, Stop, fit, gather, units
 from likely.core.engine import Threads
 from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport
@@ -40,7 +40,7 @@ def fit_quasi_newton(
     data: Any,
     prior: Any = None,
     stop: Stop = Stop(500, 1e-8),
-    checkpoint: CheckpointStore | None = None,
+    checkpoint: FitCheckpointStore | None = None,
 ) -> FitReport:
     """Fit by EM and BFGS: the maximum that EM converges to, in fewer passes; the objective never decreases.
 
@@ -103,7 +103,7 @@ class _PartialCheckpoint:
     """Checkpoint of EM passes within a longer fit: the trace is prepended, and the fit is not marked as finished."""
 
     def __init__(
-        self, checkpoint: CheckpointStore | None, before: list[float], progress: Progress | None = None
+        self, checkpoint: FitCheckpointStore | None, before: list[float], progress: Progress | None = None
     ) -> None:
         self.checkpoint, self.before, self.progress = checkpoint, list(before), progress
 
@@ -120,7 +120,7 @@ class _Run:
     """Alternation of EM and BFGS: current report, objective after each pass, and number of passes left."""
 
     def __init__(
-        self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: CheckpointStore | None
+        self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: FitCheckpointStore | None
     ) -> None:
         self.start, self.blocks, self.prior, self.stop, self.checkpoint = start, blocks, prior, stop, checkpoint
         self.whole = blocks.whole()
