@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.filter_protocol import playing
+from likely.core.filter_protocol import as_filter
 from likely.distributions.unconstrained_parameters import FreeParameters, declare_constraints
 
 N = 4000
@@ -78,7 +78,7 @@ def test_a_far_start_and_an_outlier_do_not_throw_it_away():
 
 def test_it_is_followed_like_any_learner(tmp_path):
     rule = lk.RobbinsMonro(lk.Poisson(1.0))
-    assert playing(rule) is rule
+    assert as_filter(rule) is rule
     x = np.random.default_rng(4).poisson(5.0, (60, 1))
     steps = list(lk.follow(rule, x))
     assert steps[-1][0].distribution.rate == pytest.approx(rule.run(x).distribution.rate)

@@ -26,7 +26,7 @@ QUICK: dict[str, Any] = {
     "tol": 1e-4,
     "max_iter": 100,
 }  # EM tolerance while numbers are compared: they differ by far more
-SETTLED: dict[str, Any] = {"tol": 1e-6, "max_iter": 500}  # EM tolerance of the final mixture
+FINAL_FIT: dict[str, Any] = {"tol": 1e-6, "max_iter": 500}  # EM tolerance of the final mixture
 FACTORS_FROM = 10  # number of columns from which few factors are tried
 WORDS_OF = {
     "full": "a full covariance for each cluster", "diagonal": "columns independent within a cluster",
@@ -54,10 +54,10 @@ class Found(NamedTuple):
         """Number and shape with the reason, as text."""
         k = self.mixture.model_.size
         words = f"{k} cluster{'s' * (k != 1)}: {WHY[self.criterion]}"
-        return f"{words}{self._among}; {self._why_shape}"
+        return f"{words}{self._compared_numbers}; {self._why_shape}"
 
     @property
-    def _among(self) -> str:
+    def _compared_numbers(self) -> str:
         """The compared numbers, as text."""
         if self.choice is None:
             return ""
@@ -99,11 +99,11 @@ def shapes(kinds: Mapping[str, str], rows: float, X: Any = None) -> dict[str, An
     if rows >= ROWS_A_PARAMETER * d * (d + 3) / 2:
         return {"full": joint(kinds, GaussianDensity("full")), **found}
     if X is not None and d >= FACTORS_FROM:
-        found["factors"] = joint(kinds, _few_factors(X.select(real).to_numpy(), rows))
+        found["factors"] = joint(kinds, _ppca_of_best_rank(X.select(real).to_numpy(), rows))
     return found
 
 
-def _few_factors(table: Array, rows: float) -> Any:
+def _ppca_of_best_rank(table: Array, rows: float) -> Any:
     """PPCA with the number of factors that is best for one Gaussian."""
     from likely.decomposition.estimators.factor_analysis import PPCA
 
@@ -129,16 +129,16 @@ def discover(
     tried = shapes(kinds, there, X if density else None)
     settings: dict[str, Any] = {"n_init": n_init, "random_state": seed}
     if number is not None:
-        kept = {**settings, **SETTLED}
+        kept = {**settings, **FINAL_FIT}
         fits = {shape: MixtureDensity(part, number, **kept).fit(X, sample_weight=w) for shape, part in tried.items()}
         bics = {shape: bic(mixture, X, w) for shape, mixture in fits.items()}
         shape = min(bics, key=lambda s: bics[s])
         return Found(fits[shape], shape, bics, None, "given", int(there))
-    some, w_some = _some(X, w, seed)
+    some, w_some = _random_subset(X, w, seed)
     most = min(max_components, some.n_unique())
-    shape, bics, choice = _chosen(tried, some, w_some, settings, most, not density, tell)
+    shape, bics, choice = _best_shape(tried, some, w_some, settings, most, not density, tell)
     tell(f"learning {choice.best[criterion]} cluster{'s' * (choice.best[criterion] > 1)} from all rows")
-    mixture = MixtureDensity(tried[shape], int(choice.best[criterion]), **settings, **SETTLED).fit(X, sample_weight=w)
+    mixture = MixtureDensity(tried[shape], int(choice.best[criterion]), **settings, **FINAL_FIT).fit(X, sample_weight=w)
     return Found(mixture, shape, bics, choice, criterion, some.height, most)
 
 
@@ -150,7 +150,7 @@ def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
     return float(-2 * (w[counted] @ scores[counted]) + mixture.model_.n_parameters * np.log(w.sum()))
 
 
-def _chosen(
+def _best_shape(
     tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool, tell: Callable[[str], object]
 ) -> tuple[str, Any, Any]:
     """The shape of the lowest BIC, the BIC of each, and for the chosen one the result of every criterion."""
@@ -235,7 +235,7 @@ def without_rare_words(X: Any) -> Any:
     return X.with_columns(pl.when(pl.col(name).is_in(words)).then(pl.col(name)) for name, words in often.items())
 
 
-def _some(X: Any, w: Any, seed: int) -> tuple[Any, Any]:
+def _random_subset(X: Any, w: Any, seed: int) -> tuple[Any, Any]:
     """A random subset of rows of positive weight, for a choice within seconds."""
     here = np.arange(X.height) if w is None else np.flatnonzero(w > 0)
     most = int(np.clip(CELLS // max(X.width, 1), 2_000, ROWS))

@@ -210,7 +210,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._in_words():
-            self._adopt(self._stepped(model, stats))
+            self._adopt(self._after_one_refit(model, stats))
         self._check_cost()
         if before is None:
             self.held_out_surprise_ = novelty_threshold.left_out(self, X, labels, weight)
@@ -268,7 +268,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         same = parts is learned.components and weights is learned.weights
         return learned if same else Mixture.trusted(weights=np.array(weights), components=parts)
 
-    def _stepped(self, model: Any, stats: Any) -> FitReport:
+    def _after_one_refit(self, model: Any, stats: Any) -> FitReport:
         """A model after one `refit`; final for complete data."""
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
@@ -319,7 +319,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Rows for a second pass, if all labels are known."""
         return None if (labels < 0).any() else Block(X, weight, labels=labels)
 
-    def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
+    def _scoring_model_of(self, report: FitReport, rows: Block | None = None) -> Mixture:
         """The scoring model of another fit; hyperparameters are kept, or chosen again from `rows`."""
         if rows is None or not self.density_._wants_rows:
             return self._scoring(report, copy(self.density_))
@@ -401,9 +401,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self._plain_log_posterior(rows)
 
     def _plain_log_posterior(self, rows: Any) -> Array:
-        if self._certain:
+        if self._positive_everywhere:
             return self.model_.log_posterior(rows)
-        return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
+        return self._of_joint(rows, self.model_._log_responsibilities, len(self.classes_), np.float64)
 
     def _calibrated(self, rows: Any, calibration: Map) -> Array:
         """Calibrated under the class probabilities of training, then converted to other ones."""
@@ -422,7 +422,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if self.calibration_ is not None:
             return np.exp(self.log_posterior(X, lengths))
         rows = self._rows(self._cut(X, lengths))
-        if self._certain:
+        if self._positive_everywhere:
             return self.model_.posterior(rows)
         return self._of_joint(rows, self.model_._shares, len(self.classes_), np.float64)
 
@@ -447,12 +447,12 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         small = np.min_scalar_type(
             len(self.classes_)
         )  # an index takes one byte: no second column of eight bytes per row
-        if self._certain:
+        if self._positive_everywhere:
             return self.classes_[map_rows(best, rows, None, small)]
         return self.classes_[self._of_joint(rows, cheapest, None, small)]
 
     @property
-    def _certain(self) -> bool:
+    def _positive_everywhere(self) -> bool:
         """Whether every class has a positive density everywhere."""
         return not isinstance(self.model_, Mixture) or isinstance(self.model_.components, Gaussian)
 

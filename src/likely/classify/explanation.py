@@ -93,8 +93,8 @@ class Explanation:
         for j in range(_width(rows)):
             less = raw - conditional[:, :, j] if conditional is not None else _without(clf, rows, j)
             hidden = applied(calibration, less)
-            odds.append(_gained(joint, hidden, decided, runner_up))
-            before.append(odds[-1] if calibration is None else _gained(raw, less, decided, runner_up))
+            odds.append(_log_odds_gain(joint, hidden, decided, runner_up))
+            before.append(odds[-1] if calibration is None else _log_odds_gain(raw, less, decided, runner_up))
             blind = cost.expected_of(_shares(hidden, told))[:, : cost.n_classes]
             change.append(blind.min(axis=1) - least)
             without.append(blind.argmin(axis=1))
@@ -162,7 +162,7 @@ class Explanation:
         """One plain dict per row, for JSON."""
         for i in range(len(self)):
             yield {
-                "decided": _plain(self.decided[i]), "runner_up": _plain(self.runner_up[i]),
+                "decided": _as_python(self.decided[i]), "runner_up": _as_python(self.runner_up[i]),
                 "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
                 "prior_log_odds": float(self.prior_log_odds[i]),
                 **({} if self.prior_before is None else {"prior_log_odds_before": float(self.prior_before[i])}),
@@ -171,9 +171,9 @@ class Explanation:
                 "reason": self.cost_decided(i) or None,
                 "columns": [
                     {
-                        "column": self.columns[j], "value": _plain(self.values[i][j]),
+                        "column": self.columns[j], "value": _as_python(self.values[i][j]),
                         "log_odds": float(self.log_odds[i, j]), "cost_change": float(self.cost_change[i, j]),
-                        "without": _plain(self.without[i, j]),
+                        "without": _as_python(self.without[i, j]),
                         **({} if self.before is None else {"log_odds_before": float(self.before[i, j])}),
                     }
                     for j in self.ranking(i)
@@ -193,7 +193,7 @@ class Explanation:
         lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {prior[i]:>+9.3f}")
         evidence = self._evidence(i)
         for j in self.ranking(i)[:SHOWN]:
-            value, change = _shown(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"
+            value, change = _formatted(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"
             numbers = f"{value:>12}  {evidence[j]:>+9.3f}  {change:>12}"
             lines.append(f"  {self.columns[j]:<{width}}  {numbers}  {self.without[i, j]}")
         if len(self.columns) > SHOWN:
@@ -219,7 +219,7 @@ def _shares(joint: Array, prior: Array) -> Array:
         return np.where(np.isneginf(top), prior, shares / shares.sum(axis=1, keepdims=True))
 
 
-def _gained(joint: Array, hidden: Array, decided: Index, runner_up: Index) -> Array:
+def _log_odds_gain(joint: Array, hidden: Array, decided: Index, runner_up: Index) -> Array:
     """log p(x_j | x_rest, decided) − log p(x_j | x_rest, runner_up) (n,) from joints with and without column j."""
     at = np.arange(len(joint))
     with np.errstate(invalid="ignore"):
@@ -230,7 +230,7 @@ def _gained(joint: Array, hidden: Array, decided: Index, runner_up: Index) -> Ar
 def _without(clf: Any, rows: Any, j: int) -> Array:
     """log p(c, x) without column j, if the distribution supports marginalization."""
     try:
-        return np.asarray(clf._log_joint(_hidden(rows, j)))
+        return np.asarray(clf._log_joint(_with_column_missing(rows, j)))
     except DataError as error:
         expected, model = "an explanation needs a model that can marginalize a column", getattr(clf, "density", clf)
         remedy = "use one that takes missing entries"
@@ -268,16 +268,16 @@ def _width(rows: Any) -> int:
     return 1 if rows.ndim == 1 else int(rows.shape[1])
 
 
-def _hidden(rows: Any, j: int) -> Any:
+def _with_column_missing(rows: Any, j: int) -> Any:
     """The rows with column j missing; of sequences, in every frame."""
     if isinstance(rows, Ragged):
-        return rows.map(lambda frames: _hidden(frames, j))
+        return rows.map(lambda frames: _with_column_missing(frames, j))
     if isinstance(rows, Columns):
         parts = dict(rows.parts)
         for name, part in parts.items():
             width = _width(part)
             if j < width:
-                parts[name] = _hidden(part, j)
+                parts[name] = _with_column_missing(part, j)
                 break
             j -= width
         return Columns(parts)
@@ -304,11 +304,11 @@ def _typical(column: tuple[Any, ...]) -> Any:
     return max(dict.fromkeys(seen), key=seen.count)
 
 
-def _plain(value: Any) -> Any:
+def _as_python(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and value != value else value
 
 
-def _shown(value: Any) -> str:
-    value = _plain(value)
+def _formatted(value: Any) -> str:
+    value = _as_python(value)
     return "missing" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)[:12]

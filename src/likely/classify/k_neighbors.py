@@ -117,7 +117,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         here = w > 0
         self.classes_, labels = encoded(y[here])
         tell_of_labels(self.classes_, labels, type(self).__name__)
-        self._remember(x[here], labels, w[here])
+        self._store_rows(x[here], labels, w[here])
         self._tell_of_novelty()
         return self
 
@@ -137,9 +137,9 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         if not first:
             x = np.concatenate([self.rows_, x])
             labels, w = np.concatenate([self.labels_, labels]), np.concatenate([self.weight_, w])
-        return self._remember(x, labels, w)
+        return self._store_rows(x, labels, w)
 
-    def _remember(self, x: Array, labels: Index, weight: Array) -> Self:
+    def _store_rows(self, x: Array, labels: Index, weight: Array) -> Self:
         self.rows_, self.labels_, self.weight_ = x, labels.astype(np.int64), weight
         with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1)):
             metric = Metric.learned(self.metric, x, weight, labels, p=self.p, scale=self.scale)
@@ -149,7 +149,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
             self.scale_ = np.array(metric.scale)
         if metric.distribution is not None:
             self.distribution_ = metric.distribution
-        self.prototype_indices_ = self._chosen(metric)
+        self.prototype_indices_ = self._selected_prototypes(metric)
         self._build(metric)
         self._check_priors()
         self.__dict__.pop("left_out_scores_", None)
@@ -159,7 +159,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
             tell(f"{type(self).__name__}: all rows vote: their total weight is {total:g}, k is {self.n_neighbors_}")
         return self
 
-    def _chosen(self, metric: Metric) -> Index:
+    def _selected_prototypes(self, metric: Metric) -> Index:
         """The kept rows."""
         if self.prototypes is None or len(np.unique(self.labels_)) < 2:
             return np.arange(len(self.rows_), dtype=np.int64)
@@ -171,11 +171,11 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         at = self.prototype_indices_
         search = NeighborSearch.of(self.rows_[at], metric, whose=type(self).__name__)
         self._voters = Voters.trusted(
-            search=search, labels=self.labels_[at], weight=self._kept_weight(), classes=len(self.classes_)
+            search=search, labels=self.labels_[at], weight=self._prototype_weight(), classes=len(self.classes_)
         )
         self._training_reach: dict[int, Array] = {}  # distances to the k-th neighbor in training, by k
 
-    def _kept_weight(self) -> Array:
+    def _prototype_weight(self) -> Array:
         """Votes of the kept rows: their weights, or one each after condensing."""
         return (
             np.ones(len(self.prototype_indices_))
@@ -187,7 +187,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         asked = self.n_neighbors
         if isinstance(asked, Integral):
             return int(asked)
-        choices = CHOICES if isinstance(asked, str) else _several(asked, type(self).__name__)
+        choices = CHOICES if isinstance(asked, str) else _candidate_numbers(asked, type(self).__name__)
         total = self._voters.weight.sum()
         choices = [k for k in choices if k < total] or [min(choices)]
         costs, logs = self._left_out_scores(choices)
@@ -282,7 +282,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     @property
     def _shares(self) -> Array:
         """Class frequencies among the voting rows; a named class without rows has a small share."""
-        return _shared(self._counts)
+        return _floored_frequencies(self._counts)
 
     @property
     def _counts(self) -> Array:
@@ -292,7 +292,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     def _shares_without(self, labels: Index, left: Array) -> Array:
         """The same (m, C) for rows left out of their class with the given weight."""
         counts = self._counts
-        return _shared(counts - left[:, None] * (np.arange(len(counts)) == labels[:, None]))
+        return _floored_frequencies(counts - left[:, None] * (np.arange(len(counts)) == labels[:, None]))
 
     def _posterior(self, votes: Array, shares: Array | None = None) -> Array:
         """Log-posteriors from votes: (k_c + a N_c/N) / (k + a) for the prior N_c/N; others by Bayes' theorem."""
@@ -379,13 +379,13 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         return tags
 
 
-def _shared(counts: Array) -> Array:
+def _floored_frequencies(counts: Array) -> Array:
     """Shares of counts (..., C), at least a thousandth of an even share."""
     counts = np.maximum(counts, 1e-3 * counts.sum(axis=-1, keepdims=True) / counts.shape[-1])
     return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
 
-def _several(asked: Any, whose: str) -> list[int]:
+def _candidate_numbers(asked: Any, whose: str) -> list[int]:
     """Candidate numbers of neighbors."""
     try:
         asked = np.ravel(asked).tolist()
@@ -393,10 +393,10 @@ def _several(asked: Any, whose: str) -> list[int]:
         raise DomainError(sentence(whose, "n_neighbors must be a number, or numbers to choose from", asked)) from error
     if not asked:
         raise DomainError(sentence(whose, "n_neighbors must be a number, or numbers to choose from", "an empty list"))
-    return [_whole(k, whose) for k in asked]
+    return [_positive_integer(k, whose) for k in asked]
 
 
-def _whole(k: Any, whose: str) -> int:
+def _positive_integer(k: Any, whose: str) -> int:
     if isinstance(k, bool) or not isinstance(k, Real) or k != k // 1 or k < 1:
         raise DomainError(sentence(whose, "n_neighbors must be whole numbers above 0", k))
     return int(float(k))

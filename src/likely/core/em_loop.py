@@ -18,7 +18,7 @@ from likely.core.warnings import said_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
 INTERRUPTED = "interrupted"
-SETTLED = 100  # times the tolerance: allowed difference between the held prior and the rule's prior at the end
+PRIOR_TOLERANCE = 100  # times the tolerance: allowed difference between the held prior and the rule's prior at the end
 PATIENCE = 3  # passes without improvement of the held-out log-likelihood before early stopping
 
 
@@ -286,7 +286,7 @@ class _FitRun:
         if not _depends_on_model(self.requested_prior, step.stats):
             return True
         now = reached(step.model, step.stats, resolve_prior(step.model, step.stats, self.requested_prior))
-        return bool(abs(now - step.objective) <= SETTLED * self.stop.tol * units(step.stats))
+        return bool(abs(now - step.objective) <= PRIOR_TOLERANCE * self.stop.tol * units(step.stats))
 
     def _not_converged_reason(self) -> str:
         if np.isneginf(self.trace[-1]):

@@ -136,11 +136,11 @@ class Mixture(Distribution):
 
     def log_joint(self, x: Any) -> Array:
         """log w_k p_k(x) of each row under each component (n, K)."""
-        return self._over(x, self._joint, self.weights.size)
+        return self._map_rows(x, self._joint, self.weights.size)
 
     def log_prob(self, x: Any) -> Array:
         """log Σ_k w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
-        return self._over(x, self.log_prob_block, self.members)
+        return self._map_rows(x, self.log_prob_block, self.members)
 
     def log_prob_block(self, block: Any) -> Array:
         """The same for a block of rows that fits into the cache; the caller has set np.errstate to ignore."""
@@ -150,19 +150,19 @@ class Mixture(Distribution):
     def log_posterior(self, x: Any) -> Array:
         """log p(k | x) of each row (n, K), in float64 also for float32 rows."""
         self._require_single("log_posterior")
-        return self._over(x, lambda block: self._settled(self._joint(block)), self.size, np.float64)
+        return self._map_rows(x, lambda block: self._log_responsibilities(self._joint(block)), self.size, np.float64)
 
     def posterior(self, x: Any) -> Array:
         """p(k | x) of each row (n, K), with one exponential per entry; exp(log_posterior) would take two."""
         self._require_single("posterior")
-        return self._over(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
+        return self._map_rows(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
 
     def _require_single(self, doing: str) -> None:
         if self.members is not None:
             expected = f"{doing} is defined for one mixture"
             raise DomainError(sentence("Mixture", expected, f"a stack of {self.members}", "take member(c) first"))
 
-    def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
+    def _map_rows(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
         x = self._rows_like(x)
         x = sliceable(x, self.dim) if isinstance(x, np.ndarray | np.number) else x
         n = n_rows(x)
@@ -216,7 +216,7 @@ class Mixture(Distribution):
         total = np.log(np.exp(logs, out=logs).sum(axis=1)) + top
         return np.where(np.isneginf(top), -np.inf, total).T
 
-    def _settled(self, joint: Array) -> Array:
+    def _log_responsibilities(self, joint: Array) -> Array:
         joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
         joint -= np.log(np.add.reduce(np.exp(joint), axis=1, keepdims=True))
         return self._prior_where_impossible(joint, self._log_weights)

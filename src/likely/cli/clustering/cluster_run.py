@@ -242,8 +242,8 @@ def facts_of(c: Clusters) -> dict[str, Any]:
         "task": "clusters", "made": c.made, "command": c.job.command, "seed": c.job.seed, "source": list(c.job.files),
         "rows": len(c.table), "roles": described["roles"], "fingerprint": described["fingerprint"],
         "columns": [{k: v for k, v in x.items() if k != "levels"} for x in described["columns"] if x["used"]],
-        "set_aside": c.table.set_aside, "hazards": list(c.hazards), "clusters": _each(c), "why": c.found.why,
-        "shape": c.found.shape, "bic_of_shapes": c.found.bic,
+        "set_aside": c.table.set_aside, "hazards": list(c.hazards), "clusters": _clusters_as_dicts(c),
+        "why": c.found.why, "shape": c.found.shape, "bic_of_shapes": c.found.bic,
         "choice": choice and {
             "by": c.found.criterion, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
             "held_out_error": choice.held_out_error, "left_by_prior": choice.emptied, "best": choice.best,
@@ -256,7 +256,7 @@ def facts_of(c: Clusters) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _each(c: Clusters) -> list[dict[str, Any]]:
+def _clusters_as_dicts(c: Clusters) -> list[dict[str, Any]]:
     total = c.sizes.sum()
     return [
         {

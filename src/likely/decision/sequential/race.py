@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.filter_protocol import follow, playing
+from likely.core.filter_protocol import as_filter, follow
 from likely.core.value import Value
 from likely.decision.cost import Cost
 from likely.decision.sequential.sprt import SPRT
@@ -42,7 +42,7 @@ class Race:
     """
 
     def __init__(self, models: Iterable[Any], prior: Any = None) -> None:
-        self.models = tuple(playing(model) for model in models)
+        self.models = tuple(as_filter(model) for model in models)
         K = len(self.models)
         if not K:
             raise ShapeError(sentence("Race", "at least one model is needed", "none"))

@@ -142,12 +142,12 @@ class MixtureDensity(DensityEstimator):
     def _warn_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
-        if report.empty_components and not self._empties:
+        if report.empty_components and not self._prior_removes_components:
             empty = f"{len(report.empty_components)} of {report.model.weights.size} components have no weight"
             tell(f"{type(self).__name__}: {empty}: use fewer components")
 
     @property
-    def _empties(self) -> bool:
+    def _prior_removes_components(self) -> bool:
         """True if the prior removes components on purpose."""
         weights = getattr(self.prior, "weights", self.prior)
         alpha = weights if isinstance(weights, Real) else getattr(weights, "alpha", 1.0)
@@ -167,7 +167,9 @@ class MixtureDensity(DensityEstimator):
         prior = self._prior_rule()
 
         def learn(i: int, start: Mixture) -> FitReport:
-            return self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.n_init))
+            return self._em_from_initialization(
+                start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.n_init)
+            )
 
         def agree(models: list[Mixture], best: int) -> float:
             some = sketch().rows[: min(COMPARED, len(sketch()))]
@@ -177,7 +179,7 @@ class MixtureDensity(DensityEstimator):
 
         return best_of(self._starts(blank, X, weight, sketch, rng), learn, agree)
 
-    def _climb(
+    def _em_from_initialization(
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
         """EM from one initialization; empty components are reseeded as long as that improves the objective."""
@@ -185,7 +187,7 @@ class MixtureDensity(DensityEstimator):
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):
-            if not report.empty_components or self._empties or len(sketch()) <= self._size:
+            if not report.empty_components or self._prior_removes_components or len(sketch()) <= self._size:
                 break
             model = reseeded(report.model, sketch(), report.prior)
             better = fit(model, data, **how)
