@@ -176,7 +176,7 @@ def folds(y: Any, seed: int) -> Iterator[tuple[Any, Any]]:
 
 
 def error(make: Callable[[], Any], rows: Rows) -> float:
-    """The share of rows that are decided wrongly, in per cent."""
+    """The share of rows that are decided wrongly, in percent."""
     if rows.test is not None:
         clf = make().fit(rows.X, rows.y)
         return 100 * float(np.mean(clf.predict(rows.test[0]) != rows.test[1]))
@@ -239,7 +239,7 @@ def errors(slow: bool) -> str:
     one = f"Promoters by leaving one out: {left_out_errors()}.\n\n"
     published = "\n".join(f"- {title}: {text}" for title, text in PUBLISHED.items())
     head = (
-        "Errors in per cent, all by the library except the list below the table. USPS, satimage, letter, pendigits, "
+        "Errors in percent, all by the library except the list below the table. USPS, satimage, letter, pendigits, "
         "optdigits, spambase and Ripley's set have a test part; promoters are judged by ten folds, the mean of five "
         "divisions. Empty: not run, for "
         "it takes minutes (`--slow`), or is not for such columns.\n\n"
@@ -266,7 +266,7 @@ as the third vote, and ties are no promoters. Ours counts the first in the file.
 equal: we give such rows to the more frequent class, and others to the nearest neighbor's, to the first class or to
 one drawn by lot. On USPS, of 2,007 rows, 3-NN differs from the published figure by 1 row, and 5-NN by 6; if ties go
 to the nearest neighbor's class, 3-NN makes 5.48. All of these differences are within a standard error (0.5).
-Spambase shows what units do: some of its columns are per cents and others counts of thousands, and neighbors that
+Spambase shows what units do: some of its columns are percentages and others counts of thousands, and neighbors that
 are near in all columns ("scaled") err half as often as those that are near in the largest. Columns that are
 correlated, as pixels are, suffer from whitening ("mahalanobis"), probably because it lifts directions in which little
 but noise varies; that was not tested. Bold is the least of a column on its test part, so a little flattered: many
@@ -363,7 +363,11 @@ Made by `bench/neighbors.py`. Figures of others: [S] seen in a public source, [V
 another program, [M] from memory. ESL is Hastie, Tibshirani and Friedman, *The Elements of Statistical Learning*;
 Statlog is Michie, Spiegelhalter and Taylor 1994.
 """
-SECTIONS = {"Errors on real data": errors, "Fewer rows": fewer, "Speed of the search": speed}
+SECTIONS = {
+    "Errors on real data": errors,
+    "Prototype selection: editing and condensing": fewer,
+    "Speed of the search": speed,
+}
 
 
 def _asked() -> None:

@@ -28,7 +28,9 @@ NOTHING = 1e-12  # share of between-class scatter that is rounding
 
 @dataclass(frozen=True, eq=False)
 class DiscriminantSubspace(Value):
-    """z = B (x − m): discriminant coordinates, with unit within-class covariance and diagonal between-class scatter.
+    """Discriminant subspace of Fisher's linear discriminant analysis.
+
+    z = B (x − m): discriminant coordinates, with unit within-class covariance and diagonal between-class scatter.
 
     B S_w Bᵀ = I and B S_b Bᵀ = diag λ, with S_w = 1/n Σ_k Σ (x − m_k)(x − m_k)ᵀ, S_b = 1/n Σ_k n_k (m_k − m)(m_k − m)ᵀ,
     λ descending (Herbst 4.1.6, Ney 8.2.3). `within` is each direction's share of the variance within classes, so

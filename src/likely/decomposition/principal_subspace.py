@@ -23,7 +23,9 @@ ROOTED = 1e-26  # the same for squared singular values of a square root of the s
 
 @dataclass(frozen=True, eq=False)
 class PrincipalSubspace(Value):
-    """y = A (x − μ): coordinates along the q principal axes, in order of descending variance (Herbst 6.1, Ney 8.2.2).
+    """Principal subspace of principal component analysis (PCA).
+
+    y = A (x − μ): coordinates along the q principal axes, in order of descending variance (Herbst 6.1, Ney 8.2.2).
 
     The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n); the entry of
     largest absolute value in each is positive. Among all linear maps to q numbers and back this one has the least mean

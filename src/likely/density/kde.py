@@ -521,7 +521,9 @@ class KDE(StoredPoints):
 
 
 def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 1e-3) -> Array:
-    """Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
+    """Coulomb potential of charged points, beside a kernel density.
+
+    Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
 
     It is a score and no density: it has no finite integral, so it cannot be normalized.
 

@@ -37,7 +37,9 @@ PIECE = 2**20  # scores (frames × states) in memory at a time, for chains of ve
 
 @dataclass(frozen=True, eq=False)
 class HMM(Distribution):
-    """p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
+    """Hidden Markov model with any emission density.
+
+    p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
 
     `initial` (N,) is the initial distribution, `transition` (N, N) the transition matrix. A sample is a sequence of
     frames: `Ragged`, a list of arrays, or one array. State k emits from member k of `emission`, any stack; the first

@@ -51,7 +51,9 @@ WHOLE = 16  # components up to which any distribution may take many labeled rows
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Distribution):
-    """p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
+    """Mixture distribution of K components.
+
+    p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
 
     `components` is a stack of K members: a classifier has one per class. With given labels (`labels`) learning takes
     one pass; with hidden labels it is EM; with partially known labels (`log_mask`) it is semi-supervised EM.

@@ -41,7 +41,9 @@ from likely.numerics.walsh_hadamard import expectations
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(SignDistribution):
-    """log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+    """Log-linear model of binary columns; of second order the Ising model.
+
+    log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
     A log-linear model with interactions up to that order; the first weight is −log Z. Order 1 is `Bernoulli`, order 2
     the Ising model (fully visible Boltzmann machine) of spins 2xⱼ − 1 with fields and couplings, order d any positive

@@ -38,7 +38,9 @@ FURTHER = 1.5  # over-relaxation of the bound's maximizing step: up to 2 the bou
 
 @dataclass(frozen=True, eq=False)
 class DrivenHMM(Distribution):
-    """p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
+    """Hidden Markov model whose transition probabilities depend on covariates (input–output HMM).
+
+    p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
 
     A sample is a sequence of frames with covariates: `with_covariates(x, u)`, or the two as separate arguments. The
     model is conditional on the covariates: `log_prob` is log p(x | u). Covariates of a sequence's first frame have no

@@ -18,7 +18,9 @@ EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation o
 
 @dataclass(frozen=True, eq=False)
 class DrivenPrior(Value):
-    """β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions.
+    """Prior of a `DrivenHMM`.
+
+    β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions.
 
     The pseudo-counts are at covariates `center`; with constant covariates they are those of `HMMPrior`. Up to a
     constant: log p(β) = −½ Σ ridge β² + strength Σ_i mean_j log p(j | i, center).
