@@ -115,7 +115,7 @@ def test_distances_do_what_every_candidate_does(key, tmp_path):
     assert (back.decide(far, full=True).index == -2).all() and len(back.explain(frame[:3])) == 3
 
 
-def test_naive_bayes_of_the_ladder_is_naive_bayes():
+def test_naive_bayes_of_the_candidates_is_naive_bayes():
     X, y = mixed()
     ours = next(candidate for candidate in model_candidates(KINDS) if candidate.key == "naive-bayes").estimator
     other = lk.NaiveBayes({"visits": "poisson"})
@@ -180,7 +180,7 @@ def test_models_stand_in_one_order():
     assert "got chow-liu: chow-liu needs two columns of words" in str(caught.value)
 
 
-def test_a_model_that_is_compared_under_another_name_is_told_of():
+def test_a_model_that_is_compared_under_another_name_is_reported():
     numbers = candidates_for({"a": "real", "b": "real"})
     for key, other in (("naive-bayes", "diagonal"), ("naive-bayes-t", "diagonal-t")):
         assert f"so {key} is the same model as {other}" in same_model(numbers, key)
@@ -285,13 +285,13 @@ def test_who_is_too_slow_is_left_out_and_named():
         (2, 40_000, 20, False), (2, 30_000, 9, False), (2, 64_000, 2, False),
     ],
 )  # fmt: skip
-def test_windows_are_tried_where_they_take_seconds(classes, rows, columns, tried):
+def test_kernel_density_is_tried_where_it_takes_seconds(classes, rows, columns, tried):
     candidates = model_candidates({f"x{j}": "real" for j in range(columns)}, rows=[rows] * classes)
     kept, _ = affordable(chosen_candidates(candidates, "kernel-density"), 5 * classes * rows)
     assert bool(kept) == tried
 
 
-def test_windows_ask_for_some_rows_of_each_class():
+def test_kernel_density_needs_some_rows_of_each_class():
     assert "kernel-density" not in [
         candidate.key for candidate in model_candidates({"a": "real", "b": "real"}, rows=[200, 3])
     ]
@@ -326,7 +326,7 @@ def test_a_robust_model_wins_where_rows_are_wrong():
 
 
 @pytest.mark.slow
-def test_windows_win_where_no_shape_fits():
+def test_kernel_density_wins_where_no_shape_fits():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
     turn, radius = rng.uniform(0, 2 * np.pi, 600), 2.0 + 1.5 * y + 0.3 * rng.normal(size=600)  # a ring around a ring
@@ -392,7 +392,7 @@ def test_the_joint_density_of_a_row_has_a_distribution_for_each_kind():
 
 
 @pytest.mark.slow
-def test_rivals_take_the_table_as_it_is():
+def test_baselines_take_the_table_as_it_is():
     X, y = mixed()
     for candidate in baselines(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
         assert candidate.baseline and isinstance(candidate.estimator, CalibratedClassifier)
@@ -515,14 +515,14 @@ def test_who_fails_is_shown_and_the_others_go_on():
 
 
 @pytest.mark.slow
-def test_rivals_are_measured_but_do_not_win():
+def test_baselines_are_measured_but_do_not_win():
     baseline = Candidate("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), baseline=True)
     contest = compete(wine_field(), [baseline, *candidates_of("prior")])
     assert contest.winner.candidate.key == "prior" and contest.baseline.candidate is baseline
     assert contest.baseline.behind.value < 0
 
 
-def test_costs_and_refusal_count():
+def test_costs_and_rejection_count():
     cost = lk.Cost([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0.05, 0.05, 0.05]], actions=["ask"])
     contest = compete(wine_field(cost=cost, reject_cost=0.01), candidates_of("prior,pooled"))
     by = {s.candidate.key: s.cost for s in contest.standings}
@@ -568,7 +568,7 @@ def too_sure(n: int, C: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [2, 4])
-def test_too_sure_posteriors_are_softened(C):
+def test_overconfident_posteriors_are_softened(C):
     scores, labels = too_sure(3000, C, 4.0)
     found = recalibrated(scores, labels, np.arange(3000) % 5, None)
     softened = np.exp(found.log_posterior[np.arange(3000), labels])

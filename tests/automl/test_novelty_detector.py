@@ -21,7 +21,7 @@ def rows(n: int, seed: int) -> pl.DataFrame:
     return pl.DataFrame({"a": rng.normal(size=n), "b": 1000.0 * rng.normal(size=n)})
 
 
-def test_blame_is_the_gain_beyond_an_ordinary_row_whatever_the_units():
+def test_a_contribution_is_the_gain_beyond_an_ordinary_row_whatever_the_units():
     watch = NoveltyDetector.of_model(TableClusterer(1, n_init=1).fit(rows(400, 0)))
     odd = pl.DataFrame({"a": [6.0, 0.0, 6.0], "b": [0.0, 6000.0, None]})
     names, bits = watch.contributions(odd)
@@ -48,7 +48,7 @@ def test_every_column_is_ranked_missing_cells_last_and_words_never_seen_first():
     assert watch.contributions(odd)[0] == ["c", "b", "a"]
 
 
-def test_the_level_keeps_its_word_and_rarity_agrees():
+def test_the_level_holds_and_p_values_agree():
     watch = NoveltyDetector.of_model(TableClusterer(1, n_init=1).fit(rows(500, 1)))
     look = watch.score(rows(20_000, 2))
     for rate in (0.02, 0.1):
@@ -57,7 +57,7 @@ def test_the_level_keeps_its_word_and_rarity_agrees():
         assert (watch.p_value(look.surprise[novel]) <= rate + 1e-12).all()
 
 
-def test_gaps_have_their_own_ordinary_rows():
+def test_missing_values_have_their_own_ordinary_rows():
     watch = NoveltyDetector.of_model(TableClusterer(1, n_init=1).fit(rows(400, 3)))
     whole = watch.score(pl.DataFrame({"a": [0.0], "b": [0.0]})).bits[0]
     gap = watch.score(pl.DataFrame({"a": [0.0], "b": [None]}, schema={"a": pl.Float64, "b": pl.Float64})).bits[0]

@@ -29,7 +29,7 @@ def test_kinds_are_found_and_columns_laid_out(mixed):
     assert laid_out(mixed, (), {"n": "category"}).values[0] == str(int(mixed.values["n"][0]))
 
 
-def test_missing_columns_and_words_for_numbers_are_told(mixed):
+def test_missing_columns_and_words_for_numbers_are_reported(mixed):
     with pytest.raises(DataError, match='there must be a column "z"'):
         laid_out(mixed, (), {"z": "real"})
     with pytest.raises(DataError, match='column "w": numbers are needed, got words such as'):

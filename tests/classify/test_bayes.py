@@ -133,7 +133,7 @@ def test_chunks_equal_the_batch(iris, name, offset):
 @pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("name", [n for n in DENSITIES if n != "all integrated"])  # which needs complete rows
-def test_gaps_in_training_and_use(iris, name):
+def test_missing_values_in_training_and_use(iris, name):
     X, y = iris
     clf = lk.BayesClassifier(DENSITIES[name]()).fit(holes(X, 0.15), y)
     P = clf.predict_proba(holes(X, 0.15, seed=1))
@@ -166,7 +166,7 @@ def test_order_of_rows_columns_and_names_of_classes_do_not_matter(iris):
 
 
 @pytest.mark.slow
-def test_blends_have_the_ends_they_say(iris):
+def test_shrunk_covariances_have_the_ends_they_say(iris):
     X, y = iris
     fit = lambda **how: lk.BayesClassifier(lk.GaussianDensity(prior=None, **how)).fit(X, y).predict_log_proba(X)  # noqa: E731
     assert np.allclose(fit(covariance="shrunk-pooled", shrinkage=0.0), fit(covariance="full"), atol=1e-8)
@@ -231,7 +231,7 @@ def test_the_t_predictive_is_each_classes_posterior(iris):
         assert np.allclose(clf.model_.components.member(k).log_prob(X), distribution.log_prob(X), atol=1e-9)
 
 
-def test_integrating_out_is_calmer_than_plugging_in():
+def test_integrating_out_has_heavier_tails_than_plugging_in():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(12, 4)) + np.repeat([0, 1], 6)[:, None], np.repeat([0, 1], 6)
     test, truth = rng.normal(size=(4000, 4)) + np.repeat([0, 1], 2000)[:, None], np.repeat([0, 1], 2000)
@@ -441,7 +441,7 @@ def test_leave_one_out_equals_fitting_without_the_row(iris, name):
 
 
 @pytest.mark.slow
-def test_leave_one_out_with_gaps(iris):
+def test_leave_one_out_with_missing_values(iris):
     X, y = iris
     X, y = holes(X[::9], 0.1), y[::9]
     clf = lk.BayesClassifier(lk.GaussianDensity("pooled"))
@@ -515,7 +515,7 @@ def test_another_prior_counts_for_novelty_and_in_logs():
     assert clf.decide(X[:5], class_prior=[0.2, 0.8]).tolist() == ["a"] * 5
 
 
-def test_notes_on_blends_are_of_the_model_and_not_of_its_folds(iris):
+def test_notes_on_shrunk_covariances_are_of_the_model_and_not_of_its_folds(iris):
     X, y = iris
     clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled", prior=None)).fit(X, y)
     own = clf.stats_.components.scatter / clf.class_count_[:, None, None]
@@ -536,13 +536,13 @@ def test_names_of_columns_follow_the_parts():
         lk.BayesClassifier(lk.ProductDensity(parts[1:])).fit(frame, y)
 
 
-def test_weights_that_sum_to_one_are_told_of(iris):
+def test_weights_that_sum_to_one_are_reported(iris):
     X, y = iris
     with pytest.warns(lk.FitWarning, match="weights sum to 1 for 150 rows"):
         lk.BayesClassifier().fit(X, y, sample_weight=np.full(150, 1 / 150))
 
 
-def test_a_fixed_blend_gives_a_lone_row_the_whole_target(iris):
+def test_a_fixed_shrinkage_gives_a_lone_row_the_whole_target(iris):
     X, y = iris
     X, y = np.concatenate([X, [[9.0, 9.0, 9.0, 9.0]]]), np.append(y, "lone")
     clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled", shrinkage=0.25)).fit(X, y)
@@ -627,7 +627,7 @@ def test_the_weak_prior_costs_no_errors_where_entries_are_missing(stream):
     assert errors["weak"] < errors[None] + 0.005 and errors["weak"] < 0.185
 
 
-def test_a_full_covariance_is_not_integrated_out_of_rows_with_gaps(iris):
+def test_a_full_covariance_is_not_integrated_out_of_rows_with_missing_values(iris):
     """The t distribution counts rows, and would take what was filled in as seen; a diagonal one counts entries."""
     X, y = iris
     gappy = holes(X, 0.15)

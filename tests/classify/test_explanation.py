@@ -125,12 +125,12 @@ def test_mixed_tables_and_text():
     assert json.loads(json.dumps(list(why.records())))[0]["columns"][0]["column"] == "size"
 
 
-def test_one_class_has_no_rival():
+def test_one_class_has_no_runner_up():
     why = lk.BayesClassifier().fit([[0.0], [1.0], [2.0]], ["a"] * 3).explain([[1.0]])
     assert why.runner_up[0] == "a" and why.log_odds[0, 0] == 0.0
 
 
-def test_a_saturated_calibration_is_told(iris):
+def test_a_saturated_calibration_is_reported(iris):
     from likely.classify.calibration.calibration_maps import METHODS
 
     rng = np.random.default_rng(0)

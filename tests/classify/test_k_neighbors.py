@@ -36,7 +36,7 @@ def test_votes_as_in_scikit_learn(metric, theirs, weights):
     np.testing.assert_array_equal(found, expected[1])
 
 
-def test_gaps_as_scikit_learn_measures_them():
+def test_missing_values_as_scikit_learn_measures_them():
     X, y = rows(100)
     X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
     from sklearn.metrics.pairwise import nan_euclidean_distances
@@ -195,7 +195,7 @@ def test_chunks_equal_the_batch():
         parts.partial_fit(X[:2], [7, 7])
 
 
-def test_novel_rows_costs_and_refusals():
+def test_novel_rows_costs_and_rejections():
     X, y = rows(500, classes=2)
     m = lk.KNeighborsClassifier(9).fit(X, y)
     Q, _ = rows(2000, classes=2, seed=1)

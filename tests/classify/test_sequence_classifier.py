@@ -76,7 +76,7 @@ def test_weights_are_copies_and_zero_is_absence() -> None:
     assert_allclose(one.log_posterior(NEW), other.log_posterior(NEW), atol=1e-6)
 
 
-def test_decisions_costs_priors_and_refusals(clf: lk.BayesClassifier) -> None:
+def test_decisions_costs_priors_and_rejections(clf: lk.BayesClassifier) -> None:
     dear = classifier(cost=[[0.0, 1.0], [1e30, 0.0]]).fit(X, Y)
     assert set(dear.decide(NEW)) == {"backwards"}
     assert lk.REJECT in set(clf.decide(NEW, reject_below=1 - 1e-6))

@@ -153,7 +153,7 @@ def test_one_list_of_models_serves_every_table(tmp_path):
 
 
 @pytest.mark.slow
-def test_rivals_take_part_but_cannot_win(tmp_path):
+def test_baselines_take_part_but_cannot_win(tmp_path):
     rng = np.random.default_rng(0)  # an exclusive or: no single Gaussian a class sees it
     X = rng.normal(size=(200, 2))
     frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.where(X[:, 0] * X[:, 1] > 0, "same", "other")})

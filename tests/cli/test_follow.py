@@ -294,7 +294,7 @@ def test_alarms_where_something_is_certain():
     assert 30 <= len(near) <= 80  # nearly singular is not singular
 
 
-def test_what_is_foretold_whole_is_no_surprise():
+def test_what_is_predicted_whole_is_no_surprise():
     still = lk.LinearGaussian(
         transition=[[1.0]],
         process_covariance=[[0.0]],

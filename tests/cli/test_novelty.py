@@ -56,7 +56,7 @@ def test_false_alarms_come_at_the_stated_rate(folder):
     )
 
 
-def test_the_column_to_blame_is_named(folder):
+def test_the_top_column_is_named(folder):
     done = run("novelty", "-", "--model", folder / "m.likely", "--json", stdin=ODD)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["novel"] for row in rows] == [True, True, True, False, False]
@@ -80,7 +80,7 @@ def test_all_columns_are_ranked_also_beside_a_word_never_seen(folder):
     assert cells[5] == "inf" and cells[8] == "inf"
 
 
-def test_what_cannot_be_is_to_blame_alone(folder):
+def test_what_cannot_be_is_the_only_top_column(folder):
     rows = "a,b,visits,color\n1e300,0.5,3,blue\n0.5,1e300,3,blue\n1e300,1e300,3,blue\n"
     done = run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=rows)
     found = [json.loads(line) for line in done.stdout.splitlines()]

@@ -294,7 +294,7 @@ def test_rows_of_one_cluster_are_one_witness():
     assert ten.error.high - ten.error.low == pytest.approx(once.error.high - once.error.low, rel=0.1)
 
 
-def test_actions_of_a_cost_table_are_decisions_and_no_refusals():
+def test_actions_of_a_cost_table_are_decisions_and_no_rejection():
     """With fewer actions than classes the mean cost was infinite, and all rows were called refused."""
     table = np.array([[0.0, 1, 2], [1, 0, 2]])
     e = example(cost=Cost(table, actions=["go", "stop"]))
@@ -313,7 +313,7 @@ def test_actions_of_a_cost_table_are_decisions_and_no_refusals():
     assert may.mean_cost == e.mean_cost and "cost with rejection" in may.summary()
 
 
-def test_a_further_action_is_no_refusal():
+def test_a_further_action_is_no_rejection():
     """Asking counted as refusing, and the mean cost was that of classes though asking was chosen."""
     table = np.array([*COSTS, [0.3, 0.3, 0.3]], dtype=float)
     e = example(cost=Cost(table, actions=["ask"]))

@@ -73,7 +73,7 @@ def test_several_modes_are_seen():
     assert "several modes; try" not in check_unimodality(x, y, gaussian(x, y)).verdict
 
 
-def test_rows_with_gaps_are_left_out_and_said():
+def test_rows_with_missing_values_are_left_out_and_said():
     x, y = blobs(100)
     x[7, 1] = np.nan
     found = check_unimodality(x, y, y)

@@ -251,7 +251,7 @@ def test_copies_of_a_calibrated_table_are_calibrated_inside_folds():
     assert again.calibrate and not hasattr(again, "classifier_")
 
 
-def test_copies_without_their_calibration_are_told_of():
+def test_copies_without_their_calibration_are_reported():
     clf = GaussianNB().fit(X, Y)
     clf.calibration_ = "a map"
     with pytest.warns(lk.FitWarning, match="copies of it are evaluated without calibration"):

@@ -120,7 +120,7 @@ def nothing():
     return nullcontext()
 
 
-def test_gaps_are_allowed_and_bad_input_is_named():
+def test_missing_values_are_allowed_and_bad_input_is_named():
     X, y = overlapping(50)
     X[::7, 0] = np.nan
     assert 50 < len(lk.edited_nearest_neighbors(X, y)) <= 100 and len(lk.condensed_nearest_neighbor(X, y)) < 100

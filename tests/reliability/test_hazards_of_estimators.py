@@ -183,7 +183,7 @@ def test_hazards_that_have_an_answer(name, hazard):
 @pytest.mark.some_cases(46)
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "calibrated"])
-def test_gaps_have_an_answer(name, hazard):
+def test_missing_values_have_an_answer(name, hazard):
     X, y = GAPS[hazard]()
     if (name, hazard) in NOTHING_TO_GO_BY:
         with pytest.raises(lk.LikelyError, match=r"part 'x1'.*at least one row|at least one row.*give a prior"):

@@ -497,7 +497,7 @@ def test_a_hopeless_contender_runs_off_the_scale():
     assert scale.high < 1 and whisker_scale([], []).high == 1
 
 
-def test_points_of_a_map_are_limited_and_gaps_left_out():
+def test_points_of_a_map_are_limited_and_missing_values_left_out():
     n = 5 * MOST_POINTS
     points = np.random.default_rng(0).normal(size=(n, 2))
     points[0] = np.nan
@@ -561,7 +561,7 @@ def test_both_modes_know_the_same_names():
     assert used <= LIGHT.keys()
 
 
-def test_classes_are_told_apart_without_color():
+def test_classes_are_distinguished_without_color():
     assert len({symbol(k) for k in range(8)}) == len({dash(k) for k in range(8)}) == 8
     assert all(symbol(k) != symbol(k + 8) and dash(k) != dash(k + 8) for k in range(8))
 
@@ -613,7 +613,7 @@ def test_every_kind_of_cost_has_its_words(costs, words):
     assert words in page.text
 
 
-def test_impossible_truths_are_told():
+def test_impossible_truths_are_reported():
     e = evaluation(2, 50)
     log_posterior = np.where(np.eye(2, dtype=bool)[e.truth], 0.0, -np.inf)
     log_posterior[0] = log_posterior[0][::-1]

@@ -48,7 +48,7 @@ def test_show_tells_how_rows_are_compared_and_that_they_are_kept(tmp_path, made,
     assert all(word in text for word in (*words, HELD.format("rows"))), text
 
 
-def test_show_tells_centers_and_windows_as_they_are(tmp_path):
+def test_show_describes_centers_and_kernels_as_they_are(tmp_path):
     near = lk.NearestCentroidClassifier().fit(rows(), Y)
     text = shown(tmp_path / "m", near)
     line = next(line for line in text.split("centers")[1].splitlines() if "wild" in line)
@@ -76,7 +76,7 @@ def test_show_says_what_a_file_gives_away(tmp_path, made, held):
     assert json.loads(run("show", tmp_path / "m", "--json").stdout)["holds"] == (held or "sums")
 
 
-def test_summaries_name_windows_and_neighbors():
+def test_summaries_name_kernels_and_neighbors():
     facts = lk.KernelDensity(kernel="t", relative_bandwidth=0.7).fit(rows()).summary().facts
     assert (facts["kernel"], facts["bandwidth"], facts["unit"]) == ("t, 3 degrees of freedom", "fixed", "pooled")
     assert lk.KNNDensity(6).fit(rows()).summary().facts["k"] == "6"

@@ -70,7 +70,7 @@ def test_zeros_of_pima_are_named(data_dir):
     assert [name for name in table.columns[:-1] if odd_zeros(table[name])] == ["x1", "x2", "x3", "x4", "x5"]
 
 
-def test_odd_costs_are_told():
+def test_odd_costs_are_reported():
     classes = np.array(["a", "b"])
     told = {
         name: " ".join(odd_costs(Cost(table, actions), classes))

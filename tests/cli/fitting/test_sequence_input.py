@@ -58,7 +58,7 @@ def table(text: str) -> pl.DataFrame:
 
 
 @pytest.mark.slow
-def test_classes_are_told_apart_and_measured_out_of_fold(folder):
+def test_classes_are_distinguished_and_measured_out_of_fold(folder):
     facts, text = json.loads((folder / "gait.json").read_text()), (folder / "gait.txt").read_text()
     assert facts["sequences"] == 24 and facts["classes"] == {"down": 12, "up": 12}
     assert facts["figures"]["error"]["value"] == 0 and facts["figures"]["rows"] == 24
@@ -80,7 +80,7 @@ def test_decode_gives_the_same_decisions_as_python(folder):
     assert all(truth[who] == decision for who, decision in got.select("sequence", "decision").iter_rows())
 
 
-def test_refusals_and_costs_are_those_of_other_tables(folder, tmp_path):
+def test_rejections_and_costs_are_those_of_other_tables(folder, tmp_path):
     rng = np.random.default_rng(5)
     neither = pl.DataFrame({"who": ["n"] * 15, "t": range(15), "x": rng.normal(0, 0.3, 15), "y": rng.normal(size=15)})
     path = write(neither, tmp_path / "new.csv")

@@ -211,7 +211,7 @@ def test_warnings_are_printed_without_source_lines(capsys):
     assert capsys.readouterr().err == "likely: not converged\n"
 
 
-def test_columns_that_look_like_tasks_are_told(folder, tmp_path):
+def test_columns_that_look_like_tasks_are_reported(folder, tmp_path):
     path = write(walks(12).sort("who", "t"), tmp_path / "w.csv")
     done = run("fit", path, "--sequences", "--id", "who", "--columns", "t,x,gait", "--n-states", 1, "-o",
                tmp_path / "m.likely")  # fmt: skip

@@ -103,7 +103,7 @@ def test_distances_given(blobs, rng):
         AgglomerativeClustering(linkage="average", metric="precomputed").fit(apart)
 
 
-def test_gaps(blobs, rng):
+def test_missing_values(blobs, rng):
     x, _ = blobs
     x[rng.choice(len(x), 15, replace=False), 0] = np.nan
     found = AgglomerativeClustering(3, linkage="complete")
@@ -118,7 +118,7 @@ def test_gaps(blobs, rng):
         AgglomerativeClustering(3, linkage="centroid").fit(np.nan_to_num(x)).predict([[np.nan, 0.0]])
 
 
-def test_ward_with_gaps_finds_what_complete_rows_show(blobs, rng):
+def test_ward_with_missing_values_finds_what_complete_rows_show(blobs, rng):
     x, label = blobs
     x[rng.choice(len(x), 15, replace=False), 0] = np.nan
     with pytest.warns(FitWarning, match="linkage: entries are missing: .* found by EM"):
@@ -152,7 +152,7 @@ def test_errors(how, match):
         AgglomerativeClustering(**how).fit([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
 
 
-def test_new_rows_with_gaps_are_scaled_as_linkage_scales(rng):
+def test_new_rows_with_missing_values_are_scaled_as_linkage_scales(rng):
     """A center that lacks a column is not nearer for it."""
     x = np.array([[0.0, 0.0], [0.1, 0.1], [3.0, np.nan], [3.1, np.nan]])
     model = AgglomerativeClustering(2, linkage="average").fit(x)

@@ -82,7 +82,7 @@ def tiny(rng):
     return u * [1.0, 1e-3, 1e-8, 1e-10] @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
 
 
-def test_it_changes_the_route_where_the_scatter_is_blind_and_says_so(rng):
+def test_it_changes_the_solver_where_the_scatter_is_blind_and_says_so(rng):
     X = tiny(rng)
     with pytest.warns(FitWarning, match="an R factor was used"):
         p = PCA().fit(X)
@@ -137,7 +137,7 @@ def expected(mean, cov, x):
 
 
 @pytest.mark.slow
-def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
+def test_axes_of_rows_with_missing_values_are_those_of_a_gaussian_found_by_em():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(70, 4)) + np.arange(4)
     holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
@@ -160,7 +160,7 @@ def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-def test_rows_with_gaps_in_streams_weights_and_extremes():
+def test_rows_with_missing_values_in_streams_weights_and_extremes():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 5)) + 0.1 * rng.normal(size=(300, 5))
     holes = np.where(rng.random(X.shape) < 0.15, np.nan, X)

@@ -49,7 +49,7 @@ def test_many_sets_go_without_a_matrix():
         assert np.abs(one.refit(stats).collect(x, one.refit(stats).probabilities).mean - stats.mean).max() <= 1e-7
 
 
-def test_rows_with_gaps_are_learned_by_em():
+def test_rows_with_missing_values_are_learned_by_em():
     rng = np.random.default_rng(3)
     truth = lk.LogLinear.normalized(ising(4, 3, 0.5), 4)
     x = truth.sample(4000, rng)
@@ -60,7 +60,7 @@ def test_rows_with_gaps_are_learned_by_em():
     assert report.model.log_prob(x).sum() == pytest.approx(report.model.objective(report.model.collect(x)), rel=1e-10)
 
 
-def test_what_never_varies_is_told():
+def test_what_never_varies_is_reported():
     x = np.array([[0.0, 0], [1, 1], [1, 1]])
     distribution = lk.LogLinear.blank(x)
     with pytest.warns(lk.FitWarning, match="are constant"):
@@ -71,7 +71,7 @@ def test_what_never_varies_is_told():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strength", [1.0, 2.0])
-def test_a_glass_is_climbed_as_high_as_all_cells_allow(strength):
+def test_a_spin_glass_is_climbed_as_high_as_all_cells_allow(strength):
     """The way of many columns, forced on few: nearly as good on other rows as exact maximum likelihood, or better."""
     d, n = 12, 1500
     truth = lk.LogLinear.normalized(ising(d, 4, strength / np.sqrt(d)), d)
@@ -177,7 +177,7 @@ def test_a_chain_of_thirty_is_a_forest():
 
 @pytest.mark.slow
 @pytest.mark.campaign
-def test_a_glass_is_found_and_its_constant_is_honest():
+def test_a_spin_glass_is_found_and_its_constant_is_honest():
     rng = np.random.default_rng(2)
     truth = lk.LogLinear.normalized(ising(24, 2, 0.15), 24)
     x = truth.sample(6000, rng)

@@ -257,7 +257,7 @@ def test_files_without_weights_still_open():
     assert old.partial_fit(X, y).density_.shrinkage_method_.startswith("approximate")
 
 
-def test_a_fit_without_a_blend_leaves_no_weights_behind():
+def test_a_fit_without_a_shrunk_covariance_leaves_no_weights_behind():
     X, _ = heavy_tailed(0)
     density = lk.GaussianDensity("shrunk-diagonal").fit(X)
     for covariance in ("full", "shrunk-pooled"):  # alone, there is nothing to move toward
@@ -267,7 +267,7 @@ def test_a_fit_without_a_blend_leaves_no_weights_behind():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_nothing_but_gaps_have_no_say(kind):
+def test_rows_of_nothing_but_missing_values_have_no_say(kind):
     X, y = heavy_tailed(2)
     more, labels = np.concatenate([X, np.full((3, 4), np.nan)]), np.append(y, [0, 0, 1])
     found, wanted = (
@@ -299,7 +299,7 @@ def test_parts_of_a_product_look_at_their_own_rows(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_dependent_columns_do_not_make_a_blend_worse_than_its_ends(data_dir, kind):
+def test_dependent_columns_do_not_make_a_shrunk_covariance_worse_than_its_ends(data_dir, kind):
     """Columns of `segment` are dependent (rank 15 of 19): before, the blends lost 1.3 nats to the full covariance."""
     a = np.loadtxt(data_dir / "tables" / "segment_keel.csv", delimiter=",", skiprows=1)
     X, y = a[:, :-1], a[:, -1].astype(int)

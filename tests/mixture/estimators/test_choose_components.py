@@ -196,7 +196,7 @@ def invented(**more: Any) -> ComponentChoice:
     return ComponentChoice([1, 2, 3], np.array([610.0, 505.0, 510.0]), held, error, message, 2, best, **more)
 
 
-def test_the_choice_and_the_largest_are_told_apart() -> None:
+def test_the_choice_and_the_largest_are_distinguished() -> None:
     lines = str(invented()).splitlines()
     assert lines[2].endswith("chosen by BIC, held-out, the sparse prior")
     assert lines[3].endswith("largest held-out") and "chosen" not in lines[3]

@@ -267,7 +267,7 @@ def test_a_dirichlet_prior_pulls_weights_toward_each_other():
     np.testing.assert_allclose(refitted, counts / counts.sum(), rtol=1e-10)
 
 
-def test_dead_components_are_set_anew():
+def test_empty_components_are_set_anew():
     """Two seeds on one point: one of the two dies, and is sent where it helps."""
     x = np.concatenate([np.random.default_rng(11).normal(m, 0.3, (50, 1)) for m in (0.0, 5.0, 10.0)])
     start = lk.Mixture([0.5, 0.5 - 1e-12, 1e-12], lk.Gaussian([[0.0], [7.0], [500.0]], [[[1.0]], [[9.0]], [[1e-3]]]))
@@ -279,7 +279,7 @@ def test_dead_components_are_set_anew():
 # ------------------------------------------------------------------------- gaps
 
 
-def test_gaps_are_learned_and_filled():
+def test_missing_values_are_learned_and_filled():
     x = X.copy()
     x[np.random.default_rng(12).random(x.shape) < 0.2] = np.nan
     m = lk.MixtureDensity(n_components=3, random_state=0, n_init=3).fit(x)

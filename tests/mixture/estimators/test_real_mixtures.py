@@ -267,7 +267,7 @@ def test_a_twentieth_of_the_labels_of_all_newsgroups(data_dir: Path) -> None:
 
 @pytest.mark.slow
 @QUIET
-def test_gaps_of_oil_flow_are_filled_better_than_by_regressions(oil: Any) -> None:
+def test_missing_values_of_oil_flow_are_filled_better_than_by_regressions(oil: Any) -> None:
     X = (oil[0] - oil[0].mean(axis=0)) / oil[0].std(axis=0)
     gone = np.random.default_rng(0).random(X.shape) < 0.2
     holed = np.where(gone, np.nan, X)

@@ -721,7 +721,7 @@ def test_states_that_hardly_move_run_dry(noise, proposal):
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_live_stream_that_runs_dry_is_told_of_once(kept, tmp_path):
+def test_a_live_stream_that_runs_dry_is_reported_once(kept, tmp_path):
     """As soon as a run over the frames so far would tell of it, and by the line that asks for the next belief."""
     y, pf = np.random.default_rng(3).normal(size=400), ParticleFilter(all_but_constant(1e-12), 300, random_state=1)
     frames = 0
