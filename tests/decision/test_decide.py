@@ -152,7 +152,7 @@ def test_whole_numbers_may_name_actions():
 def test_an_action_is_not_a_class():
     with pytest.raises(lk.DomainError, match="which is a class"):
         lk.Cost([[0, 1], [1, 0], [1, 1]], ["a"], ["a", "b"])
-    twice = lk.Cost([[0, 1], [1, 0], [1, 1]], ["refuse"]).with_reject(0.5)
+    twice = lk.Cost([[0, 1], [1, 0], [1, 1]], ["reject"]).with_reject(0.5)
     assert len(set(twice.actions)) == 2
 
 

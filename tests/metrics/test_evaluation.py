@@ -82,7 +82,7 @@ def test_decisions_by_enumeration():
 def test_confusion_has_a_column_for_every_action():
     cost = Cost([*COSTS, [2, 2, 2]], actions=["ask"])
     e = example(cost=cost, reject_cost=0.4)
-    assert e.actions == ["a", "b", "c", "ask", "refuse"]
+    assert e.actions == ["a", "b", "c", "ask", "reject"]
     assert e.confusion.shape == (3, 5) and e.confusion.sum() == 400
     assert e.confusion_cost.sum() / 400 == pytest.approx(e.decision_cost.value)
     assert e.confusion_predicted.shape == (3, 3)
@@ -193,7 +193,7 @@ def test_summary_and_dict_hold_the_numbers():
     text, plain = e.summary(), json.loads(json.dumps(e.as_dict(50), allow_nan=False))
     assert f"{e.error.value:.4f}" in text and "5 folds" in text and "effective number of rows 800" in text
     assert plain["error"]["value"] == e.error.value and plain["mean_cost"]["se_folds"] == e.mean_cost.se_folds
-    assert plain["confusion"] == e.confusion.tolist() and plain["actions"][-1] == "refuse"
+    assert plain["confusion"] == e.confusion.tolist() and plain["actions"][-1] == "reject"
     assert all(len(plain["roc"][c]["detection"]) <= 50 for c in CLASSES)
     assert len(plain["risk_coverage"]["risk"]) <= 50
     assert plain["by_class"][0]["label"] == "a" and plain["worst"][0]["row"] == e.worst(1)[0].row
@@ -304,7 +304,7 @@ def test_actions_of_a_cost_table_are_decisions_and_no_rejection():
     assert e.reject_rate.value == 0 and e.unclassified.value == 1 and not e.rejected.any()
     assert e.risk_coverage().risk[-1] == pytest.approx(paid.mean())
     text = e.summary()
-    assert "\nerror" not in text and "refuse" not in text and "inf" not in text and "recall" not in text
+    assert "\nerror" not in text and "reject" not in text and "inf" not in text and "recall" not in text
     assert "go" in text and "stop" in text and "mean cost" in repr(e)
     told = e.as_dict()
     assert told["error"] is None and told["mean_cost"]["value"] == pytest.approx(paid.mean())

@@ -132,7 +132,7 @@ class Cost(Value):
         out[:] = [*classes.tolist(), *self.actions]
         return out
 
-    def with_reject(self, cost: float, name: str = "refuse") -> Cost:
+    def with_reject(self, cost: float, name: str = "reject") -> Cost:
         """The table with one more action, rejection, at a constant cost."""
         while name in self.actions:
             name += " to decide"

@@ -236,7 +236,7 @@ def left_out(d, n, fold):
 
 def test_a_distribution_moved_a_little_is_the_one_that_is_learned_anew():
     x, distribution, rest, everything = left_out(10, 300, 30)
-    near, anew = distribution.nearby(rest, everything).log_prob(x), distribution.refit(rest).log_prob(x)
+    near, anew = distribution.refit_from(rest, everything).log_prob(x), distribution.refit(rest).log_prob(x)
     moved = np.abs(distribution.log_prob(x) - anew).mean()
     assert moved > 0.1 and np.abs(near - anew).mean() <= 0.02 * moved
 
@@ -245,7 +245,7 @@ def test_a_distribution_moved_a_little_is_the_one_that_is_learned_anew():
 @pytest.mark.slow
 def test_chains_that_follow_move_a_distribution_of_many_columns():
     x, distribution, rest, everything = left_out(24, 400, 80)
-    near, anew = distribution.nearby(rest, everything), distribution.refit(rest)
+    near, anew = distribution.refit_from(rest, everything), distribution.refit(rest)
     moved = np.abs(distribution.log_prob(x) - anew.log_prob(x)).mean()
     assert np.abs(near.log_prob(x) - anew.log_prob(x)).mean() <= 0.5 * moved
     assert near.weights[0] == pytest.approx(-exact_log_z(near.weights, 24, 2), abs=0.1)
@@ -256,7 +256,7 @@ def test_chains_that_follow_move_a_distribution_of_many_columns():
 def test_a_distribution_whose_climb_is_forgotten_is_learned_anew():
     _, distribution, rest, everything = left_out(21, 100, 10)
     other = distribution.replace()
-    assert np.array_equal(other.nearby(rest, everything).weights, distribution.refit(rest).weights)
+    assert np.array_equal(other.refit_from(rest, everything).weights, distribution.refit(rest).weights)
 
 
 def test_weak_couplings_need_few_temperatures():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from likely.cli.card import _hazards, _safe, reproduce, table
+from likely.cli.card import _safe, _warnings_section, reproduce, table
 
 
 def cluster_markdown(model: Any, path: str) -> str:
@@ -126,7 +126,7 @@ CLUSTERS = (
     _data_section,
     _selection_section,
     _clusters_section,
-    _hazards,
+    _warnings_section,
     _limitations_section,
     _reproduce_section,
 )
@@ -134,7 +134,7 @@ DENSITY = (
     _density_section,
     _data_section,
     _threshold_section,
-    _hazards,
+    _warnings_section,
     _density_limitations_section,
     _reproduce_section,
 )

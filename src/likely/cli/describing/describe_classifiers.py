@@ -27,11 +27,11 @@ def comparison(classifier: Any) -> Iterator[str]:
         yield from tell(classifier)
 
 
-def windows(distribution: Any) -> str:
+def kernel_or_neighbors(distribution: Any) -> str:
     """Kernel and bandwidth, or number of neighbors, of a nonparametric density; empty for other distributions.
 
     >>> import likely as lk
-    >>> windows(lk.KernelDensity(relative_bandwidth=0.5).fit([[0.0], [1.0], [3.0]]).model_)
+    >>> kernel_or_neighbors(lk.KernelDensity(relative_bandwidth=0.5).fit([[0.0], [1.0], [3.0]]).model_)
     'kernel gaussian, bandwidth fixed, unit pooled, relative bandwidth 0.5'
     """
     from likely.estimation.density_summary import settings

@@ -387,7 +387,7 @@ def shortest(job: SequenceJob, states: int) -> int:
     """The least number of frames that can pass through."""
     from likely.hmm.topology import Topology
 
-    return Topology.of(job.settings["topology"], states).shortest
+    return Topology.of(job.settings["topology"], states).min_length
 
 
 # ------------------------------------------------------------------ for a model

@@ -295,7 +295,7 @@ class LogLinear(SignDistribution):
 
     _precisions: ClassVar[list[float] | None] = None  # of the selected prior, right after a fit
 
-    def nearby(self, stats: SignSums, before: SignSums) -> LogLinear:
+    def refit_from(self, stats: SignSums, before: SignSums) -> LogLinear:
         """The model refitted after a small change of the statistics from `before`, by a warm start.
 
         Newton's method continues from here, to 1e-5 nats per row; beyond 20 columns one Newton step with the covariance

@@ -56,7 +56,7 @@ class WalshDensity(BinaryDensity):
 
     def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
         told = [stats if prior is None else prior.update(stats).stats for stats, prior in (now, before)]
-        return model.nearby(*told)
+        return model.refit_from(*told)
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         return isinstance(model, LogLinear if self.log else Walsh) and super()._fits(model, width, members)
