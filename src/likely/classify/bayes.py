@@ -1,4 +1,4 @@
-"""BayesClassifier: one density per class, combined by Bayes' theorem; labels may be missing."""
+"""Bayes classifier: one density per class (Gaussian: LDA, QDA); semi-supervised where labels are missing."""
 
 from __future__ import annotations
 
