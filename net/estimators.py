@@ -94,8 +94,8 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
 CLASSIFIERS: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "bayes": (lambda: lk.BayesClassifier(), REAL, CLOSED),
     "bayes pooled": (lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")), REAL, CLOSED),
-    "bayes interpolated": (lambda: lk.BayesClassifier(lk.GaussianDensity("interpolated")), REAL, ITERATED),
-    "bayes emphasized": (lambda: lk.BayesClassifier(lk.GaussianDensity("emphasized")), REAL, ITERATED),
+    "bayes shrunk-pooled": (lambda: lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled")), REAL, ITERATED),
+    "bayes shrunk-diagonal": (lambda: lk.BayesClassifier(lk.GaussianDensity("shrunk-diagonal")), REAL, ITERATED),
     "bayes missing": (lambda: lk.BayesClassifier(lk.GaussianDensity(max_iter=FEW)), WITH_GAPS, ITERATED),
     "bayes kernel density": (lambda: lk.BayesClassifier(lk.KernelDensity()), REAL, ITERATED),
     "bayes mixture": (lambda: lk.BayesClassifier(mixture(lk.GaussianDensity("diagonal"), 2)), REAL, ITERATED),

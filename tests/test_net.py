@@ -28,7 +28,7 @@ def test_numbers_may_move_by_the_tolerance_and_no_further():
     assert differences({"a": "inf"}, {"a": 1.0}) == ["case: a was 'inf', is 1.0"]
 
 
-def test_a_field_that_is_gone_is_told_unless_it_was_renamed():
+def test_a_field_that_is_gone_is_reported_unless_it_was_renamed():
     assert differences(HMM_THEN, HMM_NOW) == ["case: starts is gone", "case: initial is new"]
     assert differences(HMM_THEN, HMM_NOW, ("HMM.starts", "HMM.initial")) == []
     assert differences(HMM_THEN, HMM_NOW, ("Mixture.starts", "Mixture.initial")) != []  # of another class

@@ -104,7 +104,7 @@ _HOMES = {
     "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
     "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
     "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
-    "likely.distributions.estimators.chow_tree_density": ["ChowLiuTreeDensity"],
+    "likely.distributions.estimators.chow_liu_density": ["ChowLiuTreeDensity"],
     "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
     "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
     "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
@@ -148,7 +148,7 @@ _HOMES = {
     "likely.distributions.sums.lattice_distribution": ["LatticeDistribution"],
     "likely.distributions.transforms.bijector": ["Bijector"],
     "likely.distributions.transforms.transformed": ["Transformed"],
-    "likely.distributions.unconstrained_parameters": ["declare_free"],
+    "likely.distributions.unconstrained_parameters": ["declare_constraints"],
     "likely.distributions.univariate.beta": ["Beta"],
     "likely.distributions.univariate.beta_binomial": ["BetaBinomial"],
     "likely.distributions.univariate.beta_negative_binomial": ["BetaNegativeBinomial"],
@@ -352,7 +352,7 @@ if TYPE_CHECKING:
     from likely.distributions.estimators.categorical_density import CategoricalDensity
     from likely.distributions.estimators.cauchy_density import CauchyDensity
     from likely.distributions.estimators.chi_square_density import ChiSquareDensity
-    from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
+    from likely.distributions.estimators.chow_liu_density import ChowLiuTreeDensity
     from likely.distributions.estimators.dirichlet_density import DirichletDensity
     from likely.distributions.estimators.dirichlet_multinomial_density import DirichletMultinomialDensity
     from likely.distributions.estimators.exponential_density import ExponentialDensity
@@ -396,7 +396,7 @@ if TYPE_CHECKING:
     from likely.distributions.sums.lattice_distribution import LatticeDistribution
     from likely.distributions.transforms.bijector import Bijector
     from likely.distributions.transforms.transformed import Transformed
-    from likely.distributions.unconstrained_parameters import declare_free
+    from likely.distributions.unconstrained_parameters import declare_constraints
     from likely.distributions.univariate.beta import Beta
     from likely.distributions.univariate.beta_binomial import BetaBinomial
     from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
@@ -542,9 +542,9 @@ __all__ = [
     "check_unimodality", "chernoff_bound", "choose_components", "choose_k", "choose_states", "combine",
     "condensed_nearest_neighbor", "conditional_entropy", "contingency", "convolve", "coulomb_potential", "cover_hart",
     "cross_entropy", "cross_entropy_bound", "cut_curve", "davies_bouldin", "decide", "decision_boundary",
-    "declare_free", "dtw", "dtw_matrix", "edited_nearest_neighbors", "entropy", "equalize_histogram", "error_bounds",
-    "estimate", "evaluate", "fano", "fault_alarms", "fit", "follow", "fowlkes_mallows", "gaussian_shell",
-    "hellman_raviv", "high_dimensions", "hubness", "hughes_curve", "impute", "interpolation_weights",
+    "declare_constraints", "dtw", "dtw_matrix", "edited_nearest_neighbors", "entropy", "equalize_histogram",
+    "error_bounds", "estimate", "evaluate", "fano", "fault_alarms", "fit", "follow", "fowlkes_mallows",
+    "gaussian_shell", "hellman_raviv", "high_dimensions", "hubness", "hughes_curve", "impute", "interpolation_weights",
     "intrinsic_dimension", "iterate", "js_divergence", "kl_divergence", "laplace_approximation", "learn_bigram",
     "learning_curve", "linkage", "load", "log_stirling2", "maximum_entropy", "mutual_information",
     "normalized_mutual_information", "number_of_paths", "online", "operating_threshold", "proportion_interval",

@@ -16,6 +16,6 @@ from likely.io.registry import register
 
 __all__ = [
     "AdditiveStats", "Array", "Block", "Blocks", "Component", "DataError", "DensityEstimator", "Distribution",
-    "DomainError", "Index", "Note", "Ragged", "ShapeError", "Traits", "Value", "declared", "map_rows", "n_rows", "parameter", "register",
-    "rows", "sentence", "tell", "weights",
+    "DomainError", "Index", "Note", "Ragged", "ShapeError", "Traits", "Value", "declared", "map_rows", "n_rows",
+    "parameter", "register", "rows", "sentence", "tell", "weights",
 ]  # fmt: skip

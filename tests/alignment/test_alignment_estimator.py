@@ -151,7 +151,7 @@ def test_model_selection_over_lists_and_ragged(rng):
     }
 
 
-def test_gaps(rng):
+def test_missing_values(rng):
     X, y = spoken(rng)
     holes = [np.where(rng.random(x.shape) < 0.2, np.nan, x) for x in X]
     assert cross_val_score(DTWClassifier(), holes, y, cv=3).mean() > 0.8

@@ -187,7 +187,7 @@ def test_completion_knows_commands_and_their_options():
         ("--version <&- 2>&-", 0, ""),
     ],
 )
-def test_closed_streams_are_told_in_a_sentence(command, code, words):
+def test_closed_streams_are_reported_in_a_sentence(command, code, words):
     ran = subprocess.run(["sh", "-c", f"{sys.executable} -m likely {command}"], capture_output=True, text=True)
     assert ran.returncode == code and ran.stderr.startswith(words) and ran.stderr.count("\n") == bool(words)
 

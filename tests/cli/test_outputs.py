@@ -89,7 +89,7 @@ def test_streams_and_what_was_not_asked_for_are_no_files(tmp_path):
         check_outputs({"-o": None, "--report": str(tmp_path / "new")}, [str(tmp_path / "new")])
 
 
-def test_what_cannot_be_written_is_told_by_its_kind(tmp_path):
+def test_what_cannot_be_written_is_reported_by_its_kind(tmp_path):
     with pytest.raises(ModelFileError, match="make the folder first"):
         check_outputs({"--model": str(tmp_path / "no" / "m")}, [], models=("--model",))
     with pytest.raises(LikelyError, match="a folder"):

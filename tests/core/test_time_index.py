@@ -51,7 +51,7 @@ def test_even_steps_are_quiet(name):
 
 
 @pytest.mark.parametrize("name", UNEVEN)
-def test_uneven_steps_are_told_once_with_the_way_out(name):
+def test_uneven_steps_are_reported_once_with_the_way_out(name):
     series = pd.Series(VALUES, UNEVEN[name])
     for entry in ([series], series, series.to_frame("x"), [pd.Series(VALUES, DAYS), series.to_frame("x")["x"]]):
         found = notes(lambda entry=entry: Ragged.of(entry))

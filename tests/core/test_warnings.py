@@ -45,7 +45,7 @@ def test_they_point_to_the_caller(call):
     assert said and {w.filename for w in said} == {__file__}
 
 
-def test_notes_and_errors_are_told_in_the_name_of_who_was_called():
+def test_notes_and_errors_are_reported_in_the_name_of_who_was_called():
     with pytest.warns(FitWarning) as heard, speaking_as("Outer", "Inner"):
         tell("Inner (class 1): x")
         tell("Innermost: Inner y")

@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.distributions.log_density_gradients import FORMULAS, formulas_of
-from likely.distributions.unconstrained_parameters import FreeParameters, declare_free
+from likely.distributions.unconstrained_parameters import FreeParameters, declare_constraints
 
 FULL = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 0.7]])
 DISTRIBUTIONS = {
@@ -92,7 +92,7 @@ def test_distributions_of_others_and_other_ways_have_none():
 
     before = TABLE["Gamma"]
     try:
-        declare_free("Gamma", shape="positive")
+        declare_constraints("Gamma", shape="positive")
         assert formulas_of(FreeParameters(lk.Gamma(1.0, 2.0))) is None
     finally:
         TABLE["Gamma"] = before

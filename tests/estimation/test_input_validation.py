@@ -235,7 +235,7 @@ def test_categories_are_named_by_column(make):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: lk.GaussianDensity(), lambda: lk.HMMDensity(n_states=2, random_state=0),
                                   lambda: lk.LinearGaussianDensity(n_states=1, max_iter=3)])  # fmt: skip
-def test_pandas_own_gaps_in_an_array_are_gaps(make, rng):
+def test_pandas_own_missing_values_in_an_array_are_missing_values(make, rng):
     X = rng.normal(size=(20, 1)).astype(object)
     gaps = X.copy()
     X[3, 0], gaps[3, 0] = pd.NA, np.nan

@@ -158,7 +158,7 @@ def test_gaussians_that_nobody_asked_for_do_not_fit_codes_in_silence():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["HMMDensity", "LinearGaussianDensity", "SwitchingDensity"])
-def test_sequences_without_frames_are_told_of(name):
+def test_sequences_without_frames_are_reported(name):
     with pytest.warns(FitWarning, match=rf"^{name}: sequence 1 has no frames"):
         found = UNSUPERVISED[name]().fit([S[0], np.empty((0, 2)), *S[1:]])
     assert_allclose(found.score_samples(S), UNSUPERVISED[name]().fit(S).score_samples(S))

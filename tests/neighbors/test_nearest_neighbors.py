@@ -81,7 +81,7 @@ def test_products_are_chosen_in_many_dimensions_and_a_tree_in_few(monkeypatch):
 
 
 @pytest.mark.parametrize("metric", ["l1", "l2", "linf", "lp", "scaled"])
-def test_gaps_are_made_up_for(metric):
+def test_missing_values_are_made_up_for(metric):
     X, Q = rounded(200, 4), rounded(30, 4, 1)
     rng = np.random.default_rng(2)
     X[rng.random(X.shape) < 0.2] = np.nan
@@ -103,7 +103,7 @@ def test_gaps_are_made_up_for(metric):
         np.testing.assert_allclose(total[nearest], expected, rtol=1e-12)
 
 
-def test_complete_queries_use_the_tree_beside_others_with_gaps():
+def test_complete_queries_use_the_tree_beside_others_with_missing_values():
     X, Q = rounded(300, 3), rounded(40, 3, 1)
     holes = Q.copy()
     holes[::4, 1] = np.nan

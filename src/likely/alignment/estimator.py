@@ -20,7 +20,7 @@ from likely.alignment.step_patterns import step_pattern_of
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.decision.decide import settled
+from likely.decision.decide import decisions_from
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
 from likely.estimation.novelty.novelty_score import alarm
@@ -136,7 +136,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         found = self._nearest(self._series(X, lengths), self.n_neighbors)
         novel, why = (None, None) if novelty is None else self._novel(found.distances[:, -1], novelty)
-        return settled(
+        return decisions_from(
             self._votes(found), self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below,
             novel=novel, why_novel=why, full=full,
         )  # fmt: skip

@@ -72,7 +72,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _has(self, name: str) -> Any:
         """The fitted model, or an error."""
         if name not in vars(self):
-            remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit`, makes one"
+            remedy = f"{type(self).__name__}.from_fitted(fitted, columns), or `likely fit`, makes one"
             raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
         return vars(self)[name]
 
@@ -99,7 +99,7 @@ class SequenceClassifier(Deciding, _OfSequences):
     >>> import likely as lk, numpy as np
     >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
     >>> clf = lk.BayesClassifier(lk.HMMDensity(n_states=1)).fit(x, ["low", "high", "low", "high"])
-    >>> SequenceClassifier.around(clf, {"level": "real"}).predict([[0.9, 1.0, 1.1]])
+    >>> SequenceClassifier.from_fitted(clf, {"level": "real"}).predict([[0.9, 1.0, 1.1]])
     array(['high'], dtype=object)
     """
 
@@ -123,7 +123,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         return self
 
     @classmethod
-    def around(
+    def from_fitted(
         cls, classifier: Any, columns: Kinds, roles: Mapping[str, str] | None = None,
         calibration: Calibration | None = None,
     ) -> Self:  # fmt: skip
@@ -194,7 +194,7 @@ class SequenceDensity(_OfSequences):
     >>> import likely as lk, numpy as np
     >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
     >>> h = lk.HMMDensity(n_states=2, topology="left-to-right").fit(x)
-    >>> named = SequenceDensity.around(h, {"level": "real"}, states=["low", "high"])
+    >>> named = SequenceDensity.from_fitted(h, {"level": "real"}, states=["low", "high"])
     >>> named.state_names, named.predict(x)[0].tolist() == [0] * 9 + [1] * 9
     (['low', 'high'], True)
     """
@@ -219,7 +219,7 @@ class SequenceDensity(_OfSequences):
         return self
 
     @classmethod
-    def around(
+    def from_fitted(
         cls, density: Any, columns: Kinds, roles: Mapping[str, str] | None = None, states: list[str] | None = None
     ) -> Self:
         """A fitted density combined with the columns of a frame, in that order."""

@@ -138,7 +138,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         return self
 
     @classmethod
-    def around(
+    def from_fitted(
         cls, classifier: Any, schema: Schema, calibration: Calibration | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:  # fmt: skip

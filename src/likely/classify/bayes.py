@@ -1,4 +1,4 @@
-"""BayesClassifier: one density per class, combined by Bayes' theorem; labels may be missing."""
+"""Bayes classifier: one density per class (Gaussian: LDA, QDA); semi-supervised where labels are missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from likely.estimation.input_validation import row_weights
 from likely.estimation.novelty import novelty_threshold
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.sequence_validation import cut
-from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 
@@ -211,7 +211,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._in_words():
-            self._adopt(self._stepped(model, stats))
+            self._adopt(self._after_one_refit(model, stats))
         self._check_cost()
         if before is None:
             self.held_out_surprise_ = novelty_threshold.left_out(self, X, labels, weight)
@@ -240,7 +240,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if (
             weights is None and self.class_prior is not None and not stats.seen
         ):  # used for the posteriors of missing labels
-            weights = GivenWeights(self._fixed_shares())
+            weights = FixedWeights(self._fixed_shares())
         return MixturePrior.trusted(weights=weights, components=parts)
 
     def _fixed_shares(self) -> Array:
@@ -268,7 +268,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         same = parts is learned.components and weights is learned.weights
         return learned if same else Mixture.trusted(weights=np.array(weights), components=parts)
 
-    def _stepped(self, model: Any, stats: Any) -> FitReport:
+    def _after_one_refit(self, model: Any, stats: Any) -> FitReport:
         """A model after one `refit`; final for complete data."""
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
@@ -320,7 +320,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Rows for a second pass, if all labels are known."""
         return None if (labels < 0).any() else Block(X, weight, labels=labels)
 
-    def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
+    def _scoring_model_of(self, report: FitReport, rows: Block | None = None) -> Mixture:
         """The scoring model of another fit; hyperparameters are kept, or chosen again from `rows`."""
         if rows is None or not self.density_.traits.second_pass:
             return self._scoring(report, copy(self.density_), choose=False)
@@ -405,9 +405,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self._plain_log_posterior(rows)
 
     def _plain_log_posterior(self, rows: Any) -> Array:
-        if self._certain:
+        if self._positive_everywhere:
             return self.model_.log_posterior(rows)
-        return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
+        return self._of_joint(rows, self.model_._log_responsibilities, len(self.classes_), np.float64)
 
     def _calibrated(self, rows: Any, calibration: Map) -> Array:
         """Calibrated under the class probabilities of training, then converted to other ones."""
@@ -426,7 +426,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if self.calibration_ is not None:
             return np.exp(self.log_posterior(X, lengths))
         rows = self._rows(self._cut(X, lengths))
-        if self._certain:
+        if self._positive_everywhere:
             return self.model_.posterior(rows)
         return self._of_joint(rows, self.model_._shares, len(self.classes_), np.float64)
 
@@ -451,12 +451,12 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         small = np.min_scalar_type(
             len(self.classes_)
         )  # an index takes one byte: no second column of eight bytes per row
-        if self._certain:
+        if self._positive_everywhere:
             return self.classes_[map_rows(best, rows, None, small)]
         return self.classes_[self._of_joint(rows, cheapest, None, small)]
 
     @property
-    def _certain(self) -> bool:
+    def _positive_everywhere(self) -> bool:
         """Whether every class has a positive density everywhere."""
         return not isinstance(self.model_, Mixture) or isinstance(self.model_.components, Gaussian)
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.classify.numeric_classifier_mixin import PlainDeciding
+from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
@@ -34,7 +34,7 @@ from likely.neighbors.distances import METRICS, SYNONYMS, Metric, plain_name
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # metrics equivalent to Gaussians
 
 
-class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
+class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     """Nearest-centroid classifier: argmin d(x, μ_c)   (Ney 2.5).
 
     - **metric**: "l2", "scaled" (columns over their standard deviation within classes), "mahalanobis" (covariance

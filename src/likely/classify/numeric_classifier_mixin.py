@@ -12,7 +12,7 @@ from likely.core.arrays import Array
 from likely.estimation.decision_mixin import Deciding
 
 
-class PlainDeciding(Deciding):
+class NumericClassifierMixin(Deciding):
     """Mixin for classifiers of numeric rows (n, d); a subclass implements `_log_joint`, up to a constant per row."""
 
     class_prior: Any

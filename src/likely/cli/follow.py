@@ -96,7 +96,7 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
     with _opened(file) as stream, Stops() as stops:
         lines = Lines(lambda: stops.listen(stream.readline), feed.whose)
         if kept is not None:
-            _go_on(lines, kept, settings["replay"], file)
+            _resume_input(lines, kept, settings["replay"], file)
         output = Output.to(out, kept)
         try:
             every = settings["every"] or (1 if file == "-" else FROM_A_FILE)
@@ -206,7 +206,7 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
 # ------------------------------------------------------------------------- keeping
 
 
-def _go_on(lines: Lines, kept: FollowedLines, replay: bool | None, file: str) -> None:
+def _resume_input(lines: Lines, kept: FollowedLines, replay: bool | None, file: str) -> None:
     if file != "-" if replay is None else replay:
         lines.pass_over(kept.lines, kept.digest)
     else:
@@ -251,14 +251,14 @@ def _run(
 
 def _lines_done(feed: Feed, lines: Lines, output: Output, state: _State) -> Iterator[None]:
     """Process line after line; after each complete line, `state` is up to date."""
-    laid = _laid(feed, layout_of(state.header, False)[0]) if state.header else None
+    laid = _with_layout(feed, layout_of(state.header, False)[0]) if state.header else None
     for text in lines:
         if laid is None and text is not None and text.strip():
             laid, state.header = _first(feed, lines.taken, text)
             if state.fresh:
                 _title(laid.feed, output)
         if laid is not None and (text is None or not (laid.layout.is_blank(text) or text == state.header)):
-            _taken(laid, lines.taken, text, output, state)
+            _process_line(laid, lines.taken, text, output, state)
         state.lines, state.digest = lines.taken, lines.digest
         yield
 
@@ -277,10 +277,10 @@ def _first(feed: Feed, at: int, text: str) -> tuple[_Laid, str]:
         layout, is_header = layout_of(text, feed.subject.nameless)
     except DataError as error:
         raise DataError(f"{feed.whose}, line {at}: {error}") from error
-    return _laid(feed, layout), text if is_header else ""
+    return _with_layout(feed, layout), text if is_header else ""
 
 
-def _laid(feed: Feed, layout: Layout) -> _Laid:
+def _with_layout(feed: Feed, layout: Layout) -> _Laid:
     feed = _with_roles(feed, layout)
     columns = feed.wanted(layout)
     named = [name for name in (feed.id, feed.settings["time"]) if name is not None]
@@ -297,7 +297,7 @@ def _with_roles(feed: Feed, layout: Layout) -> Feed:
     )
 
 
-def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State) -> None:
+def _process_line(laid: _Laid, at: int, text: str | None, output: Output, state: _State) -> None:
     """Process one line: parse, predict, update, and write."""
     feed, layout, columns = laid
     try:
@@ -309,8 +309,8 @@ def _taken(laid: _Laid, at: int, text: str | None, output: Output, state: _State
         name = "" if feed.id is None else word(cells.get(feed.id), frozenset()) or ""
         y = feed.subject.observation({column: cells.get(column) for column in columns}, feed.missing)
         y = (_moment(feed, cells), y) if feed.subject.timed else y
-        before = state.streams.get(name) or _fresh(feed)
-        after, row = _stepped(feed, before, y, name, cells)
+        before = state.streams.get(name) or _initial_progress(feed)
+        after, row = _filter_step(feed, before, y, name, cells)
     except LikelyError as error:
         complaint = f"{feed.whose}, line {at}: {error}"
         if not feed.settings["skip_bad"]:
@@ -331,14 +331,14 @@ def _moment(feed: Feed, cells: dict[str, Any]) -> float:
     return when
 
 
-def _fresh(feed: Feed) -> Following:
+def _initial_progress(feed: Feed) -> Following:
     from likely.core.stream_checkpoint import Following
 
     alarm = None if feed.rule is None else feed.rule.start
-    return Following.trusted(model=feed.model, belief=None, taken=0, log_evidence=0.0, alarm=alarm)
+    return Following.trusted(model=feed.model, belief=None, n_observations=0, log_evidence=0.0, alarm=alarm)
 
 
-def _stepped(
+def _filter_step(
     feed: Feed, before: Following, y: Any, name: str, cells: dict[str, Any]
 ) -> tuple[Following, dict[str, Any]]:
     predicted = feed.subject.predicted(before.belief, y)
@@ -347,8 +347,8 @@ def _stepped(
     if feed.rule is not None:
         alarm, alarmed = feed.rule.step(before.alarm, predicted, y, news, belief)
     evidence = before.log_evidence + float(news)
-    after = before.replace(belief=belief, taken=before.taken + 1, log_evidence=evidence, alarm=alarm)
-    return after, _row(feed, before.taken, belief, -float(news) / math.log(2), alarmed, name, cells)
+    after = before.replace(belief=belief, n_observations=before.n_observations + 1, log_evidence=evidence, alarm=alarm)
+    return after, _row(feed, before.n_observations, belief, -float(news) / math.log(2), alarmed, name, cells)
 
 
 def _row(
@@ -368,10 +368,10 @@ def _row(
     row["surprise"] = bits + 0.0  # no −0
     if alarmed is not None:
         row["alarm"] = alarmed
-    return row if feed.settings["as_json"] else {name: _in_words(cell) for name, cell in row.items()}
+    return row if feed.settings["as_json"] else {name: _yes_no(cell) for name, cell in row.items()}
 
 
-def _in_words(cell: Any) -> Any:
+def _yes_no(cell: Any) -> Any:
     return ("yes" if cell else "no") if isinstance(cell, bool) else cell
 
 

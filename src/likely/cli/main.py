@@ -108,15 +108,15 @@ class ClosedStream(io.RawIOBase):
         """Raise: the stream is closed."""
         from likely.core.errors import DataError
 
-        raise DataError(self._complaint("redirect a file to it, or name the file"))
+        raise DataError(self._closed_stream_error("redirect a file to it, or name the file"))
 
     def write(self, data: Any) -> int:
         """Raise: the stream is closed."""
         from likely.core.errors import LikelyError
 
-        raise LikelyError(self._complaint("redirect it to a file, or use -o"))
+        raise LikelyError(self._closed_stream_error("redirect it to a file, or use -o"))
 
-    def _complaint(self, remedy: str) -> str:
+    def _closed_stream_error(self, remedy: str) -> str:
         from likely.core.errors import sentence
 
         return sentence(self.closed_name, "the stream must be open", "a closed one", remedy)

@@ -310,7 +310,7 @@ def _neighbors() -> None:
     for columns in (2, 80):
         X = np.random.default_rng(0).normal(size=(200, columns))
         lk.KNeighborsClassifier(3).fit(X, np.arange(200) % 2).predict(X)
-    lk.condensed_nearest_neighbor(X, np.arange(200) % 2, how="reduced")
+    lk.condensed_nearest_neighbor(X, np.arange(200) % 2, method="reduced")
     X[::3, 0] = np.nan
     lk.KNeighborsClassifier(3, "l1").fit(X, np.arange(200) % 2).predict(X)
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.model_fingerprint import fingerprint, in_a_row
 from likely.core.online_filters import BayesianLearner, Learner
-from likely.core.stream_checkpoint import Following, Keeper, refuse_other_model
+from likely.core.stream_checkpoint import Following, StreamCheckpointStore, refuse_other_model
 
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)
@@ -32,11 +32,11 @@ class Filter(Protocol[B, Y]):
         ...
 
 
-def playing(model: Any) -> Any:
+def as_filter(model: Any) -> Any:
     """The object with the filter methods: a value such as `HMM`, a fitted estimator's value, a learner, a prior.
 
     >>> import likely as lk
-    >>> type(playing(lk.Dirichlet([1.0, 1.0]))).__name__
+    >>> type(as_filter(lk.Dirichlet([1.0, 1.0]))).__name__
     'BayesianLearner'
     """
     if isinstance(model, type):
@@ -70,33 +70,33 @@ def step(model: Any, belief: Any, y: Any) -> tuple[Any, float]:
     >>> belief.probs.round(4)
     array([0.0001, 0.9999])
     """
-    plays = playing(model)
-    return plays.update(plays.initial_belief() if belief is None else _predicted(plays, belief), y)
+    filter_ = as_filter(model)
+    return filter_.update(filter_.initial_belief() if belief is None else _predicted(filter_, belief), y)
 
 
-def _predicted(plays: Any, belief: Any) -> Any:
+def _predicted(filter_: Any, belief: Any) -> Any:
     """The predicted belief; an error if the belief is not one of this model."""
     try:
-        return plays.predict(belief)
+        return filter_.predict(belief)
     except (AttributeError, TypeError) as error:
-        wanted = type(plays.initial_belief())
+        wanted = type(filter_.initial_belief())
         if isinstance(belief, wanted):
             raise
-        expected = f"the belief of {type(plays).__name__} must be a {wanted.__name__}, or None at first"
+        expected = f"the belief of {type(filter_).__name__} must be a {wanted.__name__}, or None at first"
         remedy = "the order is step(model, belief, y)"
         raise DomainError(sentence("step", expected, type(belief).__name__, remedy)) from error
 
 
 def follow(
-    model: Any, observations: Iterable[Any], belief: Any = None, *, keep: Keeper | None = None, every: int = 1,
-    replay: bool | None = None,
+    model: Any, observations: Iterable[Any], belief: Any = None, *, checkpoint: StreamCheckpointStore | None = None,
+    checkpoint_every: int = 1, replay: bool | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
     """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
 
-    `keep` restores the progress of this stream, and saves it after every `every` observations and at the end.
-    An observation counts once the next one is requested: results that the caller never received are computed again.
-    `replay`: whether the observations begin again with the first, so that those processed before are skipped; None:
-    skip if the observations have a length (a list, an array), continue if they are a stream. Skipped observations
+    `checkpoint` restores the progress of this stream, and saves it after every `checkpoint_every` observations and at
+    the end. An observation counts once the next one is requested: results that the caller never received are computed
+    again. `replay`: whether the observations begin again with the first, so that those processed before are skipped;
+    None: skip if the observations have a length (a list, an array), continue if they are a stream. Skipped observations
     must equal the processed ones.
 
     >>> import likely as lk
@@ -104,20 +104,26 @@ def follow(
     >>> [int(belief.probs.argmax()) for belief, news in lk.follow(h, [0.1, 4.9, 5.2])]
     [0, 1, 1]
     """
-    plays = playing(model)
+    filter_ = as_filter(model)
     _refuse_no_stream(observations)
     observations = _row_by_row(observations)
-    if keep is None:
-        return _unkept(plays, observations, belief)
-    if every < 1 or every != int(every):
-        raise DomainError(sentence("follow", "every must be a positive integer", every))
-    whose = fingerprint(plays)
-    kept = keep.load()
+    if checkpoint is None:
+        return _without_checkpoint(filter_, observations, belief)
+    if checkpoint_every < 1 or checkpoint_every != int(checkpoint_every):
+        raise DomainError(sentence("follow", "checkpoint_every must be a positive integer", checkpoint_every))
+    whose = fingerprint(filter_)
+    kept = checkpoint.load()
     if kept is None:
-        kept = Following.trusted(model=whose, belief=belief, taken=0, log_evidence=0.0, alarm=None)
+        kept = Following.trusted(model=whose, belief=belief, n_observations=0, log_evidence=0.0, alarm=None)
     refuse_other_model(kept, whose)
     again = hasattr(observations, "__len__") if replay is None else replay
-    return _kept(plays, _after(observations, kept) if again else iter(observations), kept, keep, int(every))
+    return _with_checkpoint(
+        filter_,
+        _not_yet_processed(observations, kept) if again else iter(observations),
+        kept,
+        checkpoint,
+        int(checkpoint_every),
+    )
 
 
 def _refuse_no_stream(observations: Any) -> None:
@@ -134,50 +140,52 @@ def _row_by_row(observations: Any) -> Any:
     return observations.to_numpy() if frame else observations
 
 
-def _unkept(plays: Any, observations: Iterable[Any], belief: Any) -> Iterator[tuple[Any, float]]:
-    notice = _noticing(plays, belief)
+def _without_checkpoint(filter_: Any, observations: Iterable[Any], belief: Any) -> Iterator[tuple[Any, float]]:
+    notice = _noticing(filter_, belief)
     for y in observations:
-        belief, news = plays.update(plays.initial_belief() if belief is None else _predicted(plays, belief), y)
+        belief, news = filter_.update(filter_.initial_belief() if belief is None else _predicted(filter_, belief), y)
         notice(belief)
         yield belief, news
 
 
-def _noticing(plays: Any, belief: Any) -> Callable[[Any], None]:
+def _noticing(filter_: Any, belief: Any) -> Callable[[Any], None]:
     """A callback for each new belief: a model may monitor its beliefs and warn once per stream."""
-    return plays._noticing(belief) if hasattr(plays, "_noticing") else lambda belief: None
+    return filter_._noticing(belief) if hasattr(filter_, "_noticing") else lambda belief: None
 
 
-def _kept(
-    plays: Any, observations: Iterator[Any], now: Following, keep: Keeper, every: int
+def _with_checkpoint(
+    filter_: Any, observations: Iterator[Any], now: Following, checkpoint: StreamCheckpointStore, checkpoint_every: int
 ) -> Iterator[tuple[Any, float]]:
-    saved, notice = now, _noticing(plays, now.belief)
+    saved, notice = now, _noticing(filter_, now.belief)
     try:
         for y in observations:
-            belief, news = step(plays, now.belief, y)
+            belief, news = step(filter_, now.belief, y)
             notice(belief)
             yield belief, news
-            now = _further(now, y, belief, float(news))
-            if now.taken % every == 0:
-                keep.save(now)
+            now = _advanced(now, y, belief, float(news))
+            if now.n_observations % checkpoint_every == 0:
+                checkpoint.save(now)
                 saved = now
     finally:  # the end, an error, or a consumer that stopped
         if now is not saved:
-            keep.save(now)
+            checkpoint.save(now)
 
 
-def _further(now: Following, y: Any, belief: Any, news: float) -> Following:
+def _advanced(now: Following, y: Any, belief: Any, news: float) -> Following:
     evidence, seen = now.log_evidence + news, in_a_row(now.seen, y)
-    return now.replace(belief=belief, taken=now.taken + 1, log_evidence=evidence, seen=seen)
+    return now.replace(belief=belief, n_observations=now.n_observations + 1, log_evidence=evidence, seen=seen)
 
 
-def _after(observations: Iterable[Any], kept: Following) -> Iterator[Any]:
+def _not_yet_processed(observations: Iterable[Any], kept: Following) -> Iterator[Any]:
     """The observations not yet processed; the processed ones must be there again."""
     left, passed, seen = iter(observations), 0, ""
-    for y in islice(left, kept.taken):
+    for y in islice(left, kept.n_observations):
         passed, seen = passed + 1, in_a_row(seen, y)
     remedy = "pass replay=False for observations that continue the stream"
-    if passed < kept.taken:
-        expected = f"the observations must begin again with the first: {kept.taken} of them were processed already"
+    if passed < kept.n_observations:
+        expected = (
+            f"the observations must begin again with the first: {kept.n_observations} of them were processed already"
+        )
         raise DataError(sentence("follow", expected, passed, remedy))
     if seen != kept.seen:
         raise DataError(

@@ -16,22 +16,22 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Following(Value):
-    """The belief after `taken` observations and their total log-likelihood; `model` is the model's fingerprint.
+    """Belief after n observations and their total log-likelihood; `model` is the model's fingerprint.
 
-    >>> Following("", None, 0, 0.0).taken
+    >>> Following("", None, 0, 0.0).n_observations
     0
     """
 
     model: str
     belief: Annotated[Any, declared.belief]  # None before the first observation
-    taken: Annotated[int, declared.count]
+    n_observations: Annotated[int, declared.count]
     log_evidence: Annotated[float, declared.evidence]  # −inf after an observation of density 0
     # the state of the alarm of this stream
     alarm: Annotated[Any, declared.maybe(declared.value("the state of an alarm", "step", "alarm"))] = None
     seen: str = ""  # fingerprint of the observations, in order
 
 
-class Keeper(Protocol):
+class StreamCheckpointStore(Protocol):
     """A store for the progress of a stream."""
 
     def load(self) -> Following | None:

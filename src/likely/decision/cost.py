@@ -92,7 +92,7 @@ class Cost(Value):
         classes = labels(classes)
         if given is None:
             return cls.zero_one(len(classes))
-        cost = cls.understood(given)
+        cost = cls.from_any(given)
         if cost.classes is not None and named:
             return cost._in_order_of(classes)
         if cost.table.shape[1] != len(classes):
@@ -101,9 +101,9 @@ class Cost(Value):
         return cost
 
     @classmethod
-    def understood(cls, given: Any) -> Cost:
+    def from_any(cls, given: Any) -> Cost:
         """A cost table in its own order from a Cost, a table, nested dicts or a data frame."""
-        return given if isinstance(given, Cost) else _understood(given)
+        return given if isinstance(given, Cost) else _parsed(given)
 
     def _in_order_of(self, classes: NDArray[Any]) -> Cost:
         mine = [str(c) for c in labels(self.classes).tolist()]
@@ -133,7 +133,7 @@ class Cost(Value):
         out[:] = [*classes.tolist(), *self.actions]
         return out
 
-    def with_refusal(self, cost: float, name: str = "refuse") -> Cost:
+    def with_reject(self, cost: float, name: str = "reject") -> Cost:
         """The table with one more action, rejection, at a constant cost."""
         while name in self.actions:
             name += " to decide"
@@ -215,7 +215,7 @@ def labels(classes: Any) -> NDArray[Any]:
     return a if hasattr(classes, "dtype") or a.dtype.kind != "U" else np.array(list(classes), dtype=object)
 
 
-def _understood(given: Any) -> Cost:
+def _parsed(given: Any) -> Cost:
     if hasattr(given, "columns") and hasattr(given, "to_numpy"):
         return _of_frame(given)
     if isinstance(given, Mapping):

@@ -30,7 +30,7 @@ from likely.density.kde_missing_values import completed
 from likely.density.kde_tree import Tree, tree_of
 from likely.density.kernels import MARGINAL_KERNELS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
 from likely.density.pairwise_distances import Cloud, far_log_sums, lengths
-from likely.density.stored_points import KeptPoints, end_to_end, with_weight
+from likely.density.stored_points import StoredPoints, end_to_end, with_weight
 from likely.distributions.gaussian.variance_floors import ROUNDING
 from likely.distributions.statistics.counts import one_column
 from likely.neighbors.distinct_rows import DistinctRows, same_rows
@@ -43,7 +43,7 @@ FAR = 1e100  # bandwidths beyond which squares might overflow
 
 
 @dataclass(frozen=True, eq=False)
-class KDE(KeptPoints):
+class KDE(StoredPoints):
     """Kernel density estimate p(x) = Σ_n w_n k((x − x_n)/h) / Πh, with Σ_n w_n = 1   (Ney 5.2, Herbst 2.5).
 
     - **points**: (n, d), or for a stack a list of them (flat with `edges`).
@@ -523,7 +523,9 @@ class KDE(KeptPoints):
 
 
 def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 1e-3) -> Array:
-    """Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
+    """Coulomb potential of charged points, beside a kernel density.
+
+    Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
 
     It is a score and no density: it has no finite integral, so it cannot be normalized.
 

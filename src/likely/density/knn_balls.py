@@ -16,7 +16,7 @@ from likely.core.arrays import Array, Index, like_input, parameter, refuse_infin
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.density.bandwidth import column_variances
 from likely.density.kde_missing_values import completed
-from likely.density.stored_points import KeptPoints, end_to_end, with_weight
+from likely.density.stored_points import StoredPoints, end_to_end, with_weight
 from likely.neighbors.distances import plain_name
 from likely.neighbors.distinct_rows import DistinctRows
 from likely.neighbors.nearest_neighbors import NeighborSearch
@@ -28,7 +28,7 @@ ASKED = 2000  # rows that `objective` scores at most
 
 
 @dataclass(frozen=True, eq=False)
-class KNNBalls(KeptPoints):
+class KNNBalls(StoredPoints):
     """k-nearest-neighbor density p(x) = k / (N V_k(x)) by the smallest ball about x with k rows (Ney 5.3, Herbst 2.5).
 
     V_k is the volume of the ball. The density does *not* integrate to one (its tails fall as 1/r^d): it can compare

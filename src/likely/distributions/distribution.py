@@ -62,7 +62,7 @@ class Distribution(Value):
                 raise NotKnown(sentence(type(self).__name__, expected, remedy=REMEDIES[name]))
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def member(self, k: int) -> Self:
+    def member(self, k: int) -> Any:
         """One member of a stack: entry k of each field that is declared with the axis of a stack."""
         return self.replace(**{name: part[k].copy() for name, part in declared.stacked(self).items()})
 
@@ -182,7 +182,7 @@ class Distribution(Value):
         def of(k: int) -> Callable[[Array], Array]:
             return lambda x: np.asarray(g(np.repeat(x[:, None], members, axis=1)))[:, k]
 
-        found_per_member = [expectation(self.member(k), of(k)) for k in range(members)]  # type: ignore[attr-defined]
+        found_per_member = [expectation(self.member(k), of(k)) for k in range(members)]
         if any(one is None for one in found_per_member):
             return None
         return Estimate(*(np.stack([one[i] for one in found_per_member if one is not None]) for i in (0, 1)))

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, i0e, i1e
 
 from likely.core.arrays import Array, Index, Mask
-from likely.distributions.unconstrained_parameters import FreeParameters, ways_of
+from likely.distributions.unconstrained_parameters import FreeParameters, constraints_of
 from likely.numerics import spd
 from likely.numerics.special import LOG_2, LOG_2PI, LOG_PI
 
@@ -26,7 +26,7 @@ CLOSED = 1e-12  # tolerance of the sum of a composition, which is 1
 class Formula(NamedTuple):
     """Scores and log-density of rows (n, d) from parameters; a covariance is given by Cholesky factor or variances."""
 
-    ways: dict[str, str]  # transform of each parameter; "" for one that is not estimated
+    constraints: dict[str, str]  # transform of each parameter; "" for one that is not estimated
     slopes: Callable[..., tuple[Array, ...]]  # derivatives in the unconstrained coordinates per parameter (n, size)
     logs: Callable[..., Array]  # log-densities (n,)
     fine: Callable[..., Mask]  # (z, distribution): mask of entries for which the formulas hold
@@ -300,12 +300,13 @@ class FreeScores:
         ends = [0, *free.ends.tolist(), len(free.start)]
         where = {name: slice(a, b) for name, a, b in zip(free.names, ends[:-1], ends[1:], strict=True)}
         shapes = dict(zip(free.names, free.shapes, strict=True))
-        self.fenced = np.flatnonzero(np.isfinite(free.fences))
-        learned = [way for way in formula.ways.items() if way[1]]
+        self.bounded = np.flatnonzero(np.isfinite(free.bounds))
+        learned = [constraint for constraint in formula.constraints.items() if constraint[1]]
         self.chosen = [i for i, (name, _) in enumerate(learned) if name in where]
         self.everything = len(self.chosen) == len(learned)
         self.back = [
-            _inverse_transform(self.distribution, name, way, where, shapes) for name, way in formula.ways.items()
+            _inverse_transform(self.distribution, name, constraint, where, shapes)
+            for name, constraint in formula.constraints.items()
         ]
 
     def table(self, x: Any) -> tuple[Array, Mask] | None:
@@ -319,7 +320,7 @@ class FreeScores:
 
     def near(self, theta: Array) -> bool:
         """True if the formulas do not overflow at θ; unbounded parameters such as means may be anywhere."""
-        logs = theta[self.fenced]
+        logs = theta[self.bounded]
         return float(logs.dot(logs)) < FARTHEST**2 and float(theta.dot(theta)) < np.inf
 
     def scores(self, theta: Array, z: Array) -> Array:
@@ -338,7 +339,8 @@ def formulas_of(free: FreeParameters) -> FreeScores | None:
     """Closed-form scores of a built-in distribution; None for others, and for other transforms of parameters."""
     distribution, me = free.like, type(free.like)
     formula = FORMULAS.get(me.__name__) if me.__module__.startswith("likely.") else None
-    if formula is None or {name: way for name, way in formula.ways.items() if way} != ways_of(distribution):
+    learned = {} if formula is None else {name: one for name, one in formula.constraints.items() if one}
+    if formula is None or learned != constraints_of(distribution):
         return None
     return None if getattr(distribution, "levels", None) is not None else FreeScores(free, formula)
 
@@ -348,21 +350,21 @@ def _width(distribution: Any) -> int:
 
 
 def _inverse_transform(
-    distribution: Any, name: str, way: str, where: dict[str, slice], shapes: Any
+    distribution: Any, name: str, constraint: str, where: dict[str, slice], shapes: Any
 ) -> Callable[[Array], Array]:
     """The function θ ↦ one parameter, in the form that the formulas take."""
     if name not in where:
         kept = np.asarray(getattr(distribution, name), dtype=np.float64)
-        root = spd.cholesky(np.ascontiguousarray(kept)) if way == "covariance" and kept.ndim == 2 else kept
+        root = spd.cholesky(np.ascontiguousarray(kept)) if constraint == "covariance" and kept.ndim == 2 else kept
         if root is None:
             root = np.full_like(kept, np.nan)
         return lambda theta: root
     at, shape = where[name], shapes[name]
-    if way == "covariance" and len(shape) == 2:
+    if constraint == "covariance" and len(shape) == 2:
         return _cholesky_from(at, shape[0])
     if shape == ():
-        return lambda theta: _INVERSE[way](theta[at.start])
-    return lambda theta: _INVERSE[way](theta[at])
+        return lambda theta: _INVERSE[constraint](theta[at.start])
+    return lambda theta: _INVERSE[constraint](theta[at])
 
 
 def _cholesky_from(at: slice, d: int) -> Callable[[Array], Array]:

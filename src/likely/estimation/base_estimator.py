@@ -17,7 +17,7 @@ from likely.estimation.component import INTERNAL
 _GAUSSIAN = ("component=GaussianDensity(covariance=…)", "density=GaussianDensity(covariance=…)")
 _MIXTURE = ("density=MixtureDensity(n_components=…)", "component=MixtureDensity(n_components=…)")
 _PRIOR = ("prior", "density=GaussianDensity(prior=…)")
-_SHRUNK = ('density=GaussianDensity("interpolated")',)
+_SHRUNK = ('density=GaussianDensity("shrunk-pooled")',)
 
 # parameters of scikit-learn, hmmlearn, statsmodels, pomegranate, tslearn → ours; of several, the first that exists
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -39,7 +39,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "bw": ("bandwidth",), "bw_method": ("bandwidth",), "scale": ("relative_bandwidth=scale**0.5",),
     "n_bins": ("bins",), "binarize": ("threshold",), "df": ("dof",),
     "algorithm": ("method", "hard"), "affinity": ("metric",),
-    "svd_solver": ("route",), "solver": ("criterion",), "distribution": ("component", "density"),
+    "svd_solver": ("solver",), "solver": ("criterion",), "distribution": ("component", "density"),
     "distributions": ("component", "components"), "estimators": ("components",), "base_estimator": ("estimator",),
     "sakoe_chiba_radius": ("band",), "global_constraint": ("band",), "n_jobs": (), "seed": ("random_state",),
     "random_seed": ("random_state",),

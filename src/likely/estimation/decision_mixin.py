@@ -16,7 +16,7 @@ from likely.core.errors import DomainError, sentence
 from likely.core.warnings import Note, said_once, speaking_as
 from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
-from likely.decision.decide import settled
+from likely.decision.decide import decisions_from
 from likely.decision.posteriors import class_shares
 from likely.estimation.novelty.novelty_score import tell_of_support
 
@@ -94,7 +94,7 @@ class Deciding(ClassifierMixin):
                 P = self.predict_proba(X).astype(np.float64, copy=False)
             else:
                 P = np.exp(change_log_prior(self.log_posterior(X), self.class_prior_, self._prior_for(class_prior)))
-        return settled(
+        return decisions_from(
             P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, novel=novel,
             why_novel=why, full=full,
         )  # fmt: skip
@@ -122,7 +122,7 @@ class Deciding(ClassifierMixin):
         settings: dict[str, Any] = self.get_params(deep=False)
         classes = getattr(self, "classes_", None)
         if hasattr(settings.get("cost"), "columns") or not _has_text_keys(settings.get("cost")):
-            settings["cost"] = Cost.understood(settings["cost"])
+            settings["cost"] = Cost.from_any(settings["cost"])
         if not _has_text_keys(settings.get("class_prior")) and classes is not None:
             settings["class_prior"] = self._prior_for(settings["class_prior"]).tolist()
         return settings

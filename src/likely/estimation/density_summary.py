@@ -168,8 +168,8 @@ def settings(distribution: Any) -> dict[str, str]:
 
 def _moved(estimator: Any) -> dict[str, str]:
     """The shrinkage intensity of a covariance, and how it was chosen."""
-    shares = getattr(estimator, "shares_", None)
-    return {} if shares is None else {"covariance shrinkage": f"{shares[0]:.3g} ({estimator.shares_by_})"}
+    shares = getattr(estimator, "shrinkage_", None)
+    return {} if shares is None else {"covariance shrinkage": f"{shares[0]:.3g} ({estimator.shrinkage_method_})"}
 
 
 def _prior(prior: Any) -> str:

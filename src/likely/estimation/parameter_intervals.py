@@ -34,7 +34,8 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
     """Every parameter of a model with its interval at the given confidence level."""
     from likely.estimation import parameter_rows  # noqa: F401  # fills the table
 
-    yield from PARAMETER_ROWS.get(type(model), _declared)(model, stats, names, level)
+    rows: Callable[..., Iterator[Row]] = PARAMETER_ROWS.get(type(model), _declared)
+    yield from rows(model, stats, names, level)
 
 
 def _declared(model: Any, stats: Any, names: list[str], level: float) -> Iterator[Row]:

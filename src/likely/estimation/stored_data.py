@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-ROWS = ("DistinctRows", "KeptPoints", "Sketch", "WeightedRows")  # classes that store rows unchanged
+ROWS = ("DistinctRows", "StoredPoints", "Sketch", "WeightedRows")  # classes that store rows unchanged
 VALUES = ("WeightedValues",)  # classes that store values of columns, but not rows
 
 

@@ -79,7 +79,7 @@ class HMMPrior(Value):
         """The pseudo-counts α − 1 that the posterior mode adds to expected counts."""
         return _pseudo_counts(self.initial), _pseudo_counts(self.transition), _pseudo_counts(self.final)
 
-    def log_density_of_arcs(self, model: HMM) -> float:
+    def log_density_of_transitions(self, model: HMM) -> float:
         """Log prior density of a model's initial, transition and final probabilities."""
         if self.initial is None or self.transition is None:
             return 0.0
@@ -98,7 +98,7 @@ class HMMPrior(Value):
     def log_density(self, model: HMM) -> float:
         """Log prior density of all parameters of a model; those without a prior add nothing."""
         of_emission = 0.0 if self.emission is None else float(np.sum(self.emission.log_density(model.emission)))
-        return self.log_density_of_arcs(model) + of_emission
+        return self.log_density_of_transitions(model) + of_emission
 
     def update(self, stats: Any) -> HMMPrior:
         """The posterior: expected counts are added to α, and the emissions' prior is updated."""

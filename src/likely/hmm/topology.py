@@ -177,7 +177,7 @@ class Topology(Value):
         )
 
     @property
-    def shortest(self) -> int:
+    def min_length(self) -> int:
         """The least number of frames of a sequence from an initial to a final state."""
         if self.final is None:
             return 1

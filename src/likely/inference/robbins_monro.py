@@ -56,10 +56,10 @@ class RunningEstimate(Value):
     @cached_property
     def distribution(self) -> Any:
         """The distribution at the averaged parameters, or at the last ones without averaging."""
-        return self.rule.distribution if self.count == 0 else self.rule._free.distribution(self.answer)
+        return self.rule.distribution if self.count == 0 else self.rule._free.distribution(self.estimate)
 
     @property
-    def answer(self) -> Array:
+    def estimate(self) -> Array:
         """The unconstrained parameters of that distribution (P,)."""
         return self.average if self.rule.average else self.theta
 
@@ -75,10 +75,10 @@ class RobbinsMonro(Value):
 
     > θ_N = θ_{N−1} + a_{N−1} G⁻¹ ∂ log p(x_N | θ_{N−1}) / ∂θ,   a_{N−1} = step / (N + delay)^power
 
-    θ holds logarithms of positive parameters, log-odds of probabilities, factors of covariances (`declare_free` adds
-    distributions). G is the Fisher information (`natural=True`, Amari's natural gradient), estimated from draws of the
-    distribution itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average of
-    the path (Polyak–Ruppert averaging), whose variance is near that of maximum likelihood. `learn` names the learned
+    θ holds logarithms of positive parameters, log-odds of probabilities, factors of covariances (`declare_constraints`
+    adds distributions). G is the Fisher information (`natural=True`, Amari's natural gradient), estimated from draws of
+    the distribution itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average
+    of the path (Polyak–Ruppert averaging), whose variance is near that of maximum likelihood. `learn` names the learned
     parameters; the others stay fixed (Robbins and Monro 1951; Herbst 2.3.4).
 
     natural=False is the original rule: the gradient itself times a. Then `step` has units, about one over the
@@ -153,7 +153,7 @@ class RobbinsMonro(Value):
     def update(self, belief: RunningEstimate, y: Any, weight: float = 1.0) -> tuple[RunningEstimate, float]:
         """Update step with a row, or a block of rows as one step; returns the estimate and the block's log p before."""
         x = self._rows(y)
-        scores, logs = self._scores_and_logs(belief.theta, x, belief.answer)
+        scores, logs = self._scores_and_logs(belief.theta, x, belief.estimate)
         after = self._after(belief, _mean(scores, weight))
         if self._has_diverged(after):
             self._warn_diverged(belief, after)
@@ -295,13 +295,13 @@ class RobbinsMonro(Value):
     def _warn_unless_converged(self, belief: RunningEstimate, x: Any, at: Index) -> None:
         last = at[-BLOCK:]
         if len(last) >= 32:
-            score = self._scores(belief.answer, self._rows(_taken(x, last))).mean(axis=0)
+            score = self._scores(belief.estimate, self._rows(_taken(x, last))).mean(axis=0)
             self._warn_score(score, belief, len(last))
 
     def _has_diverged(self, belief: RunningEstimate) -> bool:
         """Whether a parameter is beyond its bound, where distributions no longer change and scores vanish."""
-        fences = self._free.fences
-        return bool((np.abs(belief.theta) >= fences).any() or (np.abs(belief.answer) >= fences).any())
+        bounds = self._free.bounds
+        return bool((np.abs(belief.theta) >= bounds).any() or (np.abs(belief.estimate) >= bounds).any())
 
     def _warn_diverged(self, before: RunningEstimate, belief: RunningEstimate) -> None:
         if not self._has_diverged(before):
@@ -314,7 +314,7 @@ class RobbinsMonro(Value):
         self._warn_score(belief.drift, belief, min(belief.count, BLOCK))
 
     def _warn_score(self, score: Array, belief: RunningEstimate, rows: int) -> None:
-        away = self._deviations(score, self._information(belief.answer, FIRST_DRAWS, belief.count))
+        away = self._deviations(score, self._information(belief.estimate, FIRST_DRAWS, belief.count))
         if away > NOT_CONVERGED[0] and away * math.sqrt(rows / len(score)) > NOT_CONVERGED[1]:
             expected = "the mean score of the last rows should be near 0, so the estimate has not converged"
             remedy = "use a better initial value, or more rows" if self.natural else "change step, or use natural=True"

@@ -11,7 +11,7 @@ from likely.core.errors import ModelFileError, sentence
 from likely.core.stream_checkpoint import Following
 
 
-class Kept:
+class StreamCheckpointFile:
     """A checkpoint of a stream in a model file, written atomically."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -37,7 +37,7 @@ class Kept:
 
 
 def follow(
-    model: Any, observations: Iterable[Any], belief: Any = None, *, keep: Any = None, every: int = 1,
+    model: Any, observations: Iterable[Any], belief: Any = None, *, checkpoint: Any = None, checkpoint_every: int = 1,
     replay: bool | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
     """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
@@ -45,9 +45,9 @@ def follow(
     - **model**: a value such as `HMM` or `LinearGaussian`, a fitted estimator of one, or an online learner: an
       estimator with `partial_fit` scores each row before it learns from it (classifiers: (row, label)), a conjugate
       prior becomes the posterior. Its belief is then the state of learning.
-    - **keep**: a checkpoint file, written after every `every` observations and at the end. If it exists, the stream
-      is resumed from it, with bitwise equal results. An observation counts once the next one is requested, so that
-      after a crash none is lost and none counts twice; a file of another model is an error.
+    - **checkpoint**: a checkpoint file, written after every `checkpoint_every` observations and at the end. If it
+      exists, the stream is resumed from it, with bitwise equal results. An observation counts once the next one is
+      requested, so that after a crash none is lost and none counts twice; a file of another model is an error.
     - **replay**: whether the observations begin again with the first, so that those processed before are skipped;
       they must be the same. None: True for observations with a length (a list, an array), False for a stream. Pass
       `replay=False` for a list that holds only new observations.
@@ -55,9 +55,11 @@ def follow(
     >>> import likely as lk, os, tempfile
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> path = os.path.join(tempfile.mkdtemp(), "live.likely")
-    >>> first = list(follow(h, [0.1, 4.9], keep=path))
-    >>> [int(belief.probs.argmax()) for belief, logp in follow(h, [0.1, 4.9, 5.2, 0.3], keep=path)]
+    >>> first = list(follow(h, [0.1, 4.9], checkpoint=path))
+    >>> [int(belief.probs.argmax()) for belief, logp in follow(h, [0.1, 4.9, 5.2, 0.3], checkpoint=path)]
     [1, 0]
     """
-    keeper = Kept(keep) if isinstance(keep, str | os.PathLike) else keep
-    return filter.follow(model, observations, belief, keep=keeper, every=every, replay=replay)
+    store = StreamCheckpointFile(checkpoint) if isinstance(checkpoint, str | os.PathLike) else checkpoint
+    return filter.follow(
+        model, observations, belief, checkpoint=store, checkpoint_every=checkpoint_every, replay=replay
+    )

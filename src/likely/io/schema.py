@@ -25,15 +25,15 @@ from likely.io.registry import class_of
 # which their own classes check, or are checked by their estimator.
 LEARNED = {
     "n_features_in_": declared.positive, "n_covariates_in_": declared.count, "n_clusters_": declared.positive,
-    "k_": declared.positive, "n_iter_": declared.count, "feature_names_in_": declared.names,
+    "n_neighbors_": declared.positive, "n_iter_": declared.count, "feature_names_in_": declared.names,
     "classes_": declared.distinct, "class_prior_": declared.numbers("C", 0), "class_count_": declared.numbers("C", 0),
     "rows_": declared.rows, "frames_": declared.rows, "sample_": declared.rows,
     "sample_weight_": declared.numbers("n", 0), "weight_": declared.numbers("n", 0),
-    "labels_": declared.numbers("n", 0, np.int64), "kept_": declared.numbers("m", 0, np.int64),
+    "labels_": declared.numbers("n", 0, np.int64), "prototype_indices_": declared.numbers("m", 0, np.int64),
     "order_": declared.numbers("k", 0, np.int64), "offsets_": declared.numbers("o", 0, np.int64),
     "is_online_": declared.flag, "takes_arrays_": declared.flag, "method_": declared.text(),
-    "schema_": declared.text(), "card_": declared.text(), "shares_": declared.numbers("K", 0, high=1.0),
-    "shares_by_": declared.text(),
+    "schema_": declared.text(), "card_": declared.text(), "shrinkage_": declared.numbers("K", 0, high=1.0),
+    "shrinkage_method_": declared.text(),
 }  # fmt: skip
 
 

@@ -52,14 +52,14 @@ class NeighborCheck(Value):
 
 
 def check_unimodality(
-    X: Any, y: Any, decided: Any, *, covariance: Any = None, weight: Any = None, most: int = 20_000
+    X: Any, y: Any, decided: Any, *, covariance: Any = None, weight: Any = None, max_samples: int = 20_000
 ) -> NeighborCheck:
     """Leave-one-out nearest neighbor against a classifier's decisions   (Ney 3.5).
 
     If classes are unimodal and the model fits, the neighbor cannot be better (its error is up to twice
     the Bayes error, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
-    by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, an evenly spaced subset is used,
-    and fewer (2,000 at least) where there are many rows of more than 10 columns.
+    by a `covariance`. `y` and `decided` are labels (n,). Of more than `max_samples` rows, an evenly spaced subset is
+    used, and fewer (2,000 at least) where there are many rows of more than 10 columns.
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 0.3, (60, 1)) for m in (-3, 0, 3)])  # the outer two are one class
@@ -69,7 +69,7 @@ def check_unimodality(
     """
     x, label, called, w, left_out = _labeled(X, y, decided, weight)
     z = _scaled(x, label, w) if covariance is None else _whitened(x, covariance)
-    tried = _tried(len(z), z.shape[1], most)
+    tried = _tried(len(z), z.shape[1], max_samples)
     nearest, twin = _nearest_label(z, label, w, tried)
     n, right = w[tried], label[tried]
     near_wrong, wrong = nearest != right, called[tried] != right

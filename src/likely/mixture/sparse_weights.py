@@ -60,7 +60,9 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SparseWeights(Value):
-    """log p(w) = Σ (α − 1) log w_k + constant with α < 1, also α < 0: a Dirichlet prior that may be improper.
+    """Sparse Dirichlet prior of mixture weights, which removes components.
+
+    log p(w) = Σ (α − 1) log w_k + constant with α < 1, also α < 0: a Dirichlet prior that may be improper.
 
     A component that explains fewer than 1 − α rows gets weight 0. With 1 − α half the number of its parameters
     this is the minimum message length criterion of Figueiredo and Jain (2002).

@@ -78,7 +78,8 @@ def test_a_line_costs_the_same_however_many_streams_there_are(at, monkeypatch):
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == len(rows)
     assert sum(sizes) < 2000 * len(rows)  # bytes; all streams at each line are some 60,000
     assert [
-        kept.taken for kept in CheckpointStore(str(at / "k.likely"), lk.load(at / "k.likely").asked).load().streams
+        kept.n_observations
+        for kept in CheckpointStore(str(at / "k.likely"), lk.load(at / "k.likely").asked).load().streams
     ] == [3] * 200
 
 

@@ -85,7 +85,7 @@ def test_weights_and_order_do_not_matter_for_any_way_of_learning(X):
         assert a.inertia_ == pytest.approx(b.inertia_, rel=1e-9)
 
 
-def test_gaps_are_left_out(X):
+def test_missing_values_are_left_out(X):
     X = np.where(np.random.default_rng(2).random(X.shape) < 0.2, np.nan, X)
     X = X[~np.isnan(X).all(axis=1)]
     m = KMeans(3, n_init=3, random_state=0).fit(X)

@@ -355,7 +355,7 @@ def test_rows_without_any_entry_are_refused_by_number():
     assert kmeans(x, 2, kept, rng=np.random.default_rng(0)).report.stats.total_weight == 48
 
 
-def test_a_column_that_is_never_observed_is_told_of():
+def test_a_column_that_is_never_observed_is_reported():
     x = blobs(50, 3, 2)
     x[:, 1] = np.nan
     with pytest.warns(FitWarning, match="column 1 is never observed"):

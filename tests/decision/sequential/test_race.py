@@ -45,19 +45,19 @@ def test_it_stops_where_waiting_does_not_pay():
     done = race([at(0.0), at(1.0)], x, price=0.01)
     odds = np.cumsum(log_ratios(x, 1.0))
     risk = 1 / (1 + np.exp(np.abs(odds)))  # a mistake costs 1
-    assert done.stopped and done.choice == 1 and done.taken == int((risk <= 0.01).argmax()) + 1
-    assert done.cost == pytest.approx(risk[done.taken - 1]) and done.cost <= 0.01
+    assert done.stopped and done.choice == 1 and done.n_observations == int((risk <= 0.01).argmax()) + 1
+    assert done.cost == pytest.approx(risk[done.n_observations - 1]) and done.cost <= 0.01
     dear = race([at(0.0), at(1.0)], x, price=0.2)
-    assert dear.taken < done.taken
-    assert race([at(0.0), at(1.0)], x, price=0.6).taken == 0  # not even one is worth it
+    assert dear.n_observations < done.n_observations
+    assert race([at(0.0), at(1.0)], x, price=0.6).n_observations == 0  # not even one is worth it
 
 
 def test_costs_change_the_decision_and_further_actions_count():
     x = np.random.default_rng(2).normal(0.5, 1.0, 3)
     cheap = race([at(0.0), at(1.0)], x, cost=[[0.0, 100.0], [1.0, 0.0]], price=0.0)
-    assert not cheap.stopped and cheap.choice == 1 and cheap.taken == 3
+    assert not cheap.stopped and cheap.choice == 1 and cheap.n_observations == 3
     asked = race([at(0.0), at(1.0)], x, cost=[[0.0, 100.0], [100.0, 0.0], [2.0, 2.0]], price=2.0)
-    assert asked.choice == 2 and asked.taken == 0 and asked.cost == 2.0
+    assert asked.choice == 2 and asked.n_observations == 0 and asked.cost == 2.0
 
 
 @pytest.mark.slow
@@ -71,7 +71,7 @@ def test_walds_limits_may_say_when_to_stop():
     x, test = np.random.default_rng(4).normal(1.0, 1.0, 300), SPRT(0.01, 0.01)
     done = race([at(0.0), at(1.0)], x, test=test, prior=[0.7, 0.3])  # the prior is no evidence
     expected = test.run(log_ratios(x, 1.0))
-    assert (done.choice, done.taken) == (expected.verdict[0], expected.taken[0]) and done.stopped
+    assert (done.choice, done.n_observations) == (expected.verdict[0], expected.n_observations[0]) and done.stopped
 
 
 def test_nonsense_is_refused():

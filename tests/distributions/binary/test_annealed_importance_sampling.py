@@ -35,7 +35,7 @@ def test_annealing_finds_the_constant_within_its_error():
 @pytest.mark.slow
 @pytest.mark.parametrize("strength", [1.0, 2.0, 4.0])
 @pytest.mark.parametrize("d", [12, 16])
-def test_glasses_have_honest_constants(d, strength):
+def test_spin_glasses_have_honest_constants(d, strength):
     off = []
     for seed in range(3):
         b = glass(d, strength, seed)
@@ -47,7 +47,7 @@ def test_glasses_have_honest_constants(d, strength):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("d", [20, 24])
-def test_glasses_of_sixteen_million_cells(d):
+def test_spin_glasses_of_sixteen_million_cells(d):
     b = glass(d, 2.0)
     found = annealed_enough(b, d, np.random.default_rng(0))
     assert found.error < 0.1 and abs(found.log_z - exact_log_z(b, d, 2)) <= 4 * found.error
@@ -71,7 +71,7 @@ def exact_pairs(distribution):
 
 
 @pytest.mark.slow
-def test_a_constant_that_is_not_known_is_told():
+def test_a_constant_that_is_not_known_is_reported():
     with pytest.warns(lk.FitWarning, match=r"log Z, and so every log p, has a standard error of 0.5 nats"):
         tell_of_error(0.5)
     with pytest.warns(lk.FitWarning, match="log Z"):

@@ -49,7 +49,7 @@ def test_many_sets_go_without_a_matrix():
         assert np.abs(one.refit(stats).collect(x, one.refit(stats).probabilities).mean - stats.mean).max() <= 1e-7
 
 
-def test_rows_with_gaps_are_learned_by_em():
+def test_rows_with_missing_values_are_learned_by_em():
     rng = np.random.default_rng(3)
     truth = lk.LogLinear.normalized(ising(4, 3, 0.5), 4)
     x = truth.sample(4000, rng)
@@ -60,7 +60,7 @@ def test_rows_with_gaps_are_learned_by_em():
     assert report.model.log_prob(x).sum() == pytest.approx(report.model.objective(report.model.collect(x)), rel=1e-10)
 
 
-def test_what_never_varies_is_told():
+def test_what_never_varies_is_reported():
     x = np.array([[0.0, 0], [1, 1], [1, 1]])
     distribution = lk.LogLinear.blank(x)
     with pytest.warns(lk.FitWarning, match="are constant"):
@@ -71,7 +71,7 @@ def test_what_never_varies_is_told():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strength", [1.0, 2.0])
-def test_a_glass_is_climbed_as_high_as_all_cells_allow(strength):
+def test_a_spin_glass_is_climbed_as_high_as_all_cells_allow(strength):
     """The way of many columns, forced on few: nearly as good on other rows as exact maximum likelihood, or better."""
     d, n = 12, 1500
     truth = lk.LogLinear.normalized(ising(d, 4, strength / np.sqrt(d)), d)
@@ -177,7 +177,7 @@ def test_a_chain_of_thirty_is_a_forest():
 
 @pytest.mark.slow
 @pytest.mark.campaign
-def test_a_glass_is_found_and_its_constant_is_honest():
+def test_a_spin_glass_is_found_and_its_constant_is_honest():
     rng = np.random.default_rng(2)
     truth = lk.LogLinear.normalized(ising(24, 2, 0.15), 24)
     x = truth.sample(6000, rng)
@@ -236,7 +236,7 @@ def left_out(d, n, fold):
 
 def test_a_distribution_moved_a_little_is_the_one_that_is_learned_anew():
     x, distribution, rest, everything = left_out(10, 300, 30)
-    near, anew = distribution.nearby(rest, everything).log_prob(x), distribution.refit(rest).log_prob(x)
+    near, anew = distribution.refit_from(rest, everything).log_prob(x), distribution.refit(rest).log_prob(x)
     moved = np.abs(distribution.log_prob(x) - anew).mean()
     assert moved > 0.1 and np.abs(near - anew).mean() <= 0.02 * moved
 
@@ -245,7 +245,7 @@ def test_a_distribution_moved_a_little_is_the_one_that_is_learned_anew():
 @pytest.mark.slow
 def test_chains_that_follow_move_a_distribution_of_many_columns():
     x, distribution, rest, everything = left_out(24, 400, 80)
-    near, anew = distribution.nearby(rest, everything), distribution.refit(rest)
+    near, anew = distribution.refit_from(rest, everything), distribution.refit(rest)
     moved = np.abs(distribution.log_prob(x) - anew.log_prob(x)).mean()
     assert np.abs(near.log_prob(x) - anew.log_prob(x)).mean() <= 0.5 * moved
     assert near.weights[0] == pytest.approx(-exact_log_z(near.weights, 24, 2), abs=0.1)
@@ -256,7 +256,7 @@ def test_chains_that_follow_move_a_distribution_of_many_columns():
 def test_a_distribution_whose_climb_is_forgotten_is_learned_anew():
     _, distribution, rest, everything = left_out(21, 100, 10)
     other = distribution.replace()
-    assert np.array_equal(other.nearby(rest, everything).weights, distribution.refit(rest).weights)
+    assert np.array_equal(other.refit_from(rest, everything).weights, distribution.refit(rest).weights)
 
 
 def test_weak_couplings_need_few_temperatures():

@@ -48,7 +48,7 @@ def test_beyond_all_cells_sums_are_refused():
         lk.bayes_error(distribution, distribution)
 
 
-def test_gaps_in_learning_are_told():
+def test_missing_values_in_learning_are_reported():
     x = np.array([[0.0, np.nan], [1, 1], [0, 1], [1, 0]])
     for distribution in (lk.Walsh, lk.Bahadur):
         with pytest.warns(lk.FitWarning, match="missing values: means are over"):

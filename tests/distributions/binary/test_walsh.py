@@ -32,7 +32,7 @@ def test_the_numbers_of_the_notes():
     assert cut.value(all_cells(2)).sum() == pytest.approx(1.0, abs=1e-15)
 
 
-def test_what_is_negative_is_told():
+def test_what_is_negative_is_reported():
     cut = lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
     with pytest.warns(lk.FitWarning, match="1 row lies where the truncated expansion is not positive"):
         assert cut.log_prob([[0, 0], [1, 1]])[0] == -np.inf
@@ -117,7 +117,7 @@ def test_sparse_rows_and_stacks_are_what_they_stand_for(name):
             assert np.allclose(stack.member(k).log_prob(x), scores[:, k], atol=1e-12)
 
 
-def test_gaps_sum_out_exactly():
+def test_missing_values_sum_out_exactly():
     rng = np.random.default_rng(6)
     x = all_cells(5)
     p = rng.dirichlet(np.ones(32) * 10)
@@ -131,7 +131,7 @@ def test_gaps_sum_out_exactly():
             assert np.exp(one.log_prob(row[None])[0]) == pytest.approx(want, abs=1e-13)
 
 
-def test_with_gaps_a_product_is_averaged_where_it_was_seen():
+def test_with_missing_values_a_product_is_averaged_where_it_was_seen():
     x = np.array([[1.0, 1], [1, np.nan], [0, 0], [np.nan, 1]])
     distribution = learned(lk.Walsh, x, 2)
     assert np.allclose(distribution.expectations, [1.0, 1 / 3, 1 / 3, 1.0])
@@ -179,7 +179,7 @@ def test_draws_beyond_all_cells_are_of_the_positive_part(order, distribution):
     assert off(False) <= 0.06 < off(True)
 
 
-def test_few_proposals_that_count_are_told():
+def test_few_proposals_that_count_are_reported():
     with pytest.warns(lk.FitWarning, match="negative nearly everywhere"):
         _tell_of_few(np.array([0.9] + [0.1 / 999] * 999))
     rng = np.random.default_rng(5)

@@ -89,7 +89,7 @@ def test_thresholds_below_zero_need_dense_rows():
             BernoulliDensity(threshold=-1.0).fit(sp.csr_array(X))
 
 
-def test_gaps_and_infinities(answers):
+def test_missing_values_and_infinities(answers):
     X = answers[0].copy()
     X[np.random.default_rng(3).random(X.shape) < 0.2] = np.nan
     d = BernoulliDensity(prior=None).fit(X)

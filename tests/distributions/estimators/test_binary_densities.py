@@ -96,7 +96,7 @@ def test_trees_grow_levels_and_meet_strangers():
 
 
 @pytest.mark.slow
-def test_gaps_in_a_classifier():
+def test_missing_values_in_a_classifier():
     X, y = parity(600)
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     for density in POSITIVE.values():
@@ -159,7 +159,7 @@ def test_promoters_of_228_bits():
 
 
 @pytest.mark.parametrize("name", POSITIVE)
-def test_gaps_are_filled_by_what_was_seen(name):
+def test_missing_values_are_filled_by_what_was_seen(name):
     X, _ = parity(300)
     X[:, 1] = X[:, 0]
     fitted = clone(POSITIVE[name]).fit(X)
@@ -175,7 +175,7 @@ def test_gaps_are_filled_by_what_was_seen(name):
     assert np.isfinite(lk.impute(both.model_, row)).all()
 
 
-def test_columns_that_look_like_numbers_are_told():
+def test_columns_that_look_like_numbers_are_reported():
     rng = np.random.default_rng(0)
     with pytest.warns(lk.FitWarning, match="2 columns look like real numbers.*probability 0.*bin them"):
         lk.ChowLiuTreeDensity().fit(rng.normal(size=(100, 2)))
@@ -188,7 +188,7 @@ def test_columns_that_look_like_numbers_are_told():
         lk.ChowLiuTreeDensity().fit(np.column_stack([np.arange(30) % 3, 0.5 * (np.arange(30) % 7)]))
 
 
-def test_a_tree_with_gaps_learns_by_em():
+def test_a_tree_with_missing_values_learns_by_em():
     rng = np.random.default_rng(1)
     x = np.cumsum(rng.random((500, 4)) < 0.2, axis=1) % 2.0
     x[rng.random(x.shape) < 0.25] = np.nan
@@ -200,7 +200,7 @@ def test_a_tree_with_gaps_learns_by_em():
 
 @pytest.mark.parametrize("density", [lk.WalshDensity(2, log=True), lk.BahadurDensity(), lk.BernoulliDensity()])
 @pytest.mark.parametrize("ask", ["predict", "predict_proba", "decide"])
-def test_rows_to_decide_that_are_not_binary_are_told_of_once(density, ask):
+def test_rows_to_decide_that_are_not_binary_are_reported_once(density, ask):
     X, y = parity(100)
     clf = lk.BayesClassifier(density, novelty=0.05).fit(X, y)
     with warnings.catch_warnings(record=True) as said:

@@ -116,7 +116,7 @@ def test_what_is_wrong_is_named(texts, kind):
         MultinomialDensity().fit(kind(texts[0])).score_samples(kind(texts[0][:, :39]))
 
 
-def test_gaps_in_dense_rows_are_learned_and_in_sparse_rows_refused(texts):
+def test_missing_values_in_dense_rows_are_learned_and_in_sparse_rows_refused(texts):
     X = texts[0].astype(float)
     X[np.random.default_rng(3).random(X.shape) < 0.1] = np.nan
     with warnings.catch_warnings():
@@ -149,7 +149,7 @@ def test_what_crosses_the_border_is_scipys(texts):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [lk.MultinomialDensity, lk.DirichletMultinomialDensity])
-def test_fractions_in_new_rows_are_told_of_once(kind):
+def test_fractions_in_new_rows_are_reported_once(kind):
     x = np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [5.0, 1.0, 3.0]])
     m, new = kind().fit(x), np.array([[1.0, 0.5, 2.0]])
     for verb in (m.score_samples, m.score):

@@ -371,7 +371,7 @@ def test_sequences_in_all_their_forms_are_the_same():
     assert est.filter(y).mean[1].shape == (y.lengths[1], 4)
 
 
-def test_gaps_are_filled_and_what_was_seen_stays():
+def test_missing_values_are_filled_and_what_was_seen_stays():
     y = tracks(3)
     est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(y)
     full = est.impute(y)
@@ -445,7 +445,7 @@ def test_it_is_chosen_by_cross_validation():
     ],
     ids=["a model", "from nothing"],
 )
-def test_two_kinds_of_movers_are_told_apart(density):
+def test_two_kinds_of_movers_are_distinguished(density):
     steady, drunk = (
         mover(spectral_density=3.0),
         L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0)),

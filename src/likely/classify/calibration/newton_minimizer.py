@@ -14,7 +14,7 @@ Curvature = Callable[[Array], Array]  # v ↦ H v
 Loss = Callable[[Array], tuple[float, Array, Curvature]]  # θ ↦ loss, gradient, curvature there
 
 STEPS = 100
-SETTLED = 1e-18  # relative Newton decrement below which the rest is rounding
+DECREMENT = 1e-18  # relative Newton decrement below which the rest is rounding
 
 
 def minimize(loss: Loss, start: Array, whose: str) -> Array:
@@ -31,7 +31,7 @@ def minimize(loss: Loss, start: Array, whose: str) -> Array:
         rough = min(0.1, float(np.linalg.norm(gradient)) / first) if first else 0.0
         step = _solve(curvature, -gradient, max(rough, 1e-10))
         promised = -float(gradient @ step)
-        if promised <= SETTLED * (1 + abs(value)):
+        if promised <= DECREMENT * (1 + abs(value)):
             return theta + step
         share, ahead = 1.0, loss(theta + step)
         while not ahead[0] <= value - 1e-4 * share * promised + 1e-13 * abs(value) and share > 1e-10:

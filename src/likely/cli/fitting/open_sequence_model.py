@@ -42,11 +42,11 @@ def named(thing: Any, path: str) -> Any:
     if isinstance(thing, SequenceClassifier | SequenceDensity):
         return thing
     if isinstance(thing, HMMDensity) and hasattr(thing, "model_"):
-        return SequenceDensity.around(thing, columns_of(thing))
+        return SequenceDensity.from_fitted(thing, columns_of(thing))
     if isinstance(thing, HMM) and thing.members is None:
         return BareChain(thing)
     if isinstance(thing, BayesClassifier) and isinstance(_density(thing), HMMDensity) and hasattr(thing, "model_"):
-        return SequenceClassifier.around(thing, columns_of(_density(thing)))
+        return SequenceClassifier.from_fitted(thing, columns_of(_density(thing)))
     if is_of_sequences(thing) and hasattr(thing, "classes_") and hasattr(thing, "decide"):
         return BareClassifier(thing, path)
     remedy = "`likely fit --sequences` writes one, `likely show` describes this file"

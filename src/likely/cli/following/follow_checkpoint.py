@@ -50,7 +50,7 @@ class CheckpointStore:
     def note(self, now: FollowedLines, streams: Mapping[str, Following], changed: Iterable[str]) -> None:
         """Keep the counts of now, and the streams that changed; it is on the disk when this returns."""
         if self.journal is None or self.journal.tell() > self.room:
-            self._anew(now, streams)
+            self._write_full_checkpoint(now, streams)
             return
         self._write(_entry(_packed(now, [(name, streams[name]) for name in changed])))
         self.behind = True
@@ -58,7 +58,7 @@ class CheckpointStore:
     def close(self, now: FollowedLines, streams: Mapping[str, Following], changed: bool) -> None:
         """The end: one file, and no journal."""
         if changed or self.behind:
-            self._anew(now, streams)
+            self._write_full_checkpoint(now, streams)
         if self.journal is not None:
             self.journal.close()
             os.unlink(self.beside)
@@ -79,11 +79,11 @@ class CheckpointStore:
             raise DataError(sentence(self.path, expected, "that of another", remedy))
         return kept
 
-    def _anew(self, now: FollowedLines, streams: Mapping[str, Following]) -> None:
+    def _write_full_checkpoint(self, now: FollowedLines, streams: Mapping[str, Following]) -> None:
         from likely.io.model_files import save
 
         if self.journal is None:  # it is there before the file is: saving that makes both names last
-            self.journal = self._opened()
+            self.journal = self._open_journal()
         first, *rest = list(_some(now, list(streams.items()))) or [now]
         save(first.replace(more=_numbers(_joined(map(_bytes, rest)))), self.path)
         self.room, self.behind = max(ROOM[0], ROOM[1] * os.path.getsize(self.path)), False
@@ -93,11 +93,11 @@ class CheckpointStore:
 
     # -------------------------------------------------------------- the journal
 
-    def _opened(self) -> IO[bytes]:
+    def _open_journal(self) -> IO[bytes]:
         try:
             return open(os.open(self.beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b")
         except OSError as error:
-            raise self._trouble(error) from error
+            raise self._write_error(error) from error
 
     def _write(self, entry: bytes) -> None:
         assert self.journal is not None
@@ -106,9 +106,9 @@ class CheckpointStore:
             self.journal.flush()
             os.fsync(self.journal.fileno())
         except OSError as error:
-            raise self._trouble(error) from error
+            raise self._write_error(error) from error
 
-    def _trouble(self, error: OSError) -> ModelFileError:
+    def _write_error(self, error: OSError) -> ModelFileError:
         return ModelFileError(sentence(self.beside, "the file cannot be written", error.strerror or "a system error"))
 
     def _entries(self, kept: FollowedLines) -> Iterator[tuple[FollowedLines, dict[str, Following]]]:

@@ -100,13 +100,13 @@ def _is_plain(distribution: Any) -> bool:
 def subject_of(thing: Any, path: str) -> Subject:
     """The filter of the model in a file."""
     from likely.cli.following.follow_recognizers import recognizer_of
-    from likely.core.filter_protocol import playing
+    from likely.core.filter_protocol import as_filter
 
     kind = type(thing).__name__
     if kind in ("HMM", "HMMDensity", "SequenceDensity"):
         return _chain(thing, path)
     try:
-        plays = playing(thing)
+        plays = as_filter(thing)
     except LikelyError:
         remedy = "`likely show` describes this file"
         raise ModelFileError(sentence(path, "a model with an online filter is needed", kind, remedy)) from None

@@ -23,8 +23,9 @@ from likely.estimation.input_validation import numeric_rows, row_weights
 class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     """Agglomerative hierarchical clustering: merge the closest clusters, then cut the tree   (Ney 6.2.3).
 
-    - **n_clusters**, **distance_threshold**, **by**: where to cut; one of them. `by="likelihood"` takes the number with
-      the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it is the default.
+    - **n_clusters**, **distance_threshold**, **criterion**: where to cut; one of them. `criterion="likelihood"` takes
+      the number with the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it
+      is the default.
     - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median",
       "coordinate-median", "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
@@ -46,7 +47,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "linkage": [StrOptions(set(LINKS))], "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"})],
         "distance_threshold": [Interval(Real, None, None, closed="neither"), None],
-        "by": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
+        "criterion": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
     }  # fmt: skip
 
     # fitted attributes stored in a model file
@@ -56,13 +57,13 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     def __init__(
         self, n_clusters: int | None = None, *, linkage: str = "ward", metric: str = "euclidean",
-        distance_threshold: float | None = None, by: str | None = None, covariance: str = "full",
+        distance_threshold: float | None = None, criterion: str | None = None, covariance: str = "full",
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
         self.linkage = linkage
         self.metric = metric
         self.distance_threshold = distance_threshold
-        self.by = by
+        self.criterion = criterion
         self.covariance = covariance
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -128,14 +129,14 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         return self.metric == "precomputed"
 
     def _check_cut(self) -> None:
-        given = [name for name in ("n_clusters", "distance_threshold", "by") if getattr(self, name) is not None]
+        given = [name for name in ("n_clusters", "distance_threshold", "criterion") if getattr(self, name) is not None]
         if len(given) > 1:
             raise DomainError(
                 sentence(
                     "AgglomerativeClustering", "one of n_clusters, distance_threshold and by says where to cut", given
                 )
             )
-        if self._given_distances and given in ([], ["by"]):
+        if self._given_distances and given in ([], ["criterion"]):
             remedy = "pass n_clusters or distance_threshold"
             raise DomainError(
                 sentence("AgglomerativeClustering", "a cut by likelihood needs rows", "distances", remedy)
@@ -151,7 +152,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         if self.distance_threshold is not None:
             return tree.cut(height=self.distance_threshold)
         if self.n_clusters is None:
-            return tree.cut(by="likelihood", X=X)
+            return tree.cut(criterion="likelihood", X=X)
         if self.n_clusters > len(tree):
             expected = f"n_clusters must not exceed the number of rows ({len(tree)})"
             raise DomainError(sentence("AgglomerativeClustering", expected, self.n_clusters))

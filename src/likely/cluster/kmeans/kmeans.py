@@ -11,7 +11,7 @@ import numpy as np
 from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
 from likely.cluster.kmeans.exchange import exchange
 from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus
-from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd, with_own_variances
+from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd, with_own_variances
 from likely.cluster.kmeans.splitting import split
 from likely.core.arrays import Array
 from likely.core.em_loop import Stop
@@ -32,7 +32,7 @@ PER_SEED = 16  # sketch rows per seed, for thousands of seeds
 
 def kmeans(
     x: Any, k: int, weight: Any = None, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
-    variances: str = "equal", stop: Stop = SETTLED, rng: np.random.Generator | None = None,
+    variances: str = "equal", stop: Stop = DEFAULT_STOP, rng: np.random.Generator | None = None,
 ) -> Partition:  # fmt: skip
     """Cluster rows (n, d) into k clusters: the best of `n_init` runs.
 

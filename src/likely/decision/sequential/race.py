@@ -11,7 +11,7 @@ import numpy as np
 from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.filter_protocol import follow, playing
+from likely.core.filter_protocol import as_filter, follow
 from likely.core.value import Value
 from likely.decision.cost import Cost
 from likely.decision.sequential.sprt import SPRT
@@ -43,7 +43,7 @@ class Race:
     """
 
     def __init__(self, models: Iterable[Any], prior: Any = None) -> None:
-        self.models = tuple(playing(model) for model in models)
+        self.models = tuple(as_filter(model) for model in models)
         K = len(self.models)
         if not K:
             raise ShapeError(sentence("Race", "at least one model is needed", "none"))
@@ -81,7 +81,7 @@ class Finish(NamedTuple):
     choice: int
     posterior: Array  # (K,)
     cost: float  # expected cost of the decision
-    taken: int
+    n_observations: int
     log_evidence: float
     stopped: bool  # False: the observations ended before the rule was satisfied
 
@@ -99,7 +99,7 @@ def race(
     >>> import likely as lk
     >>> fair, loaded = (lk.HMM([1.0], [[1.0]], lk.Categorical([p])) for p in ([0.5, 0.5], [0.2, 0.8]))
     >>> done = race([fair, loaded], [1] * 50, price=0.02)
-    >>> done.choice, done.taken, done.stopped
+    >>> done.choice, done.n_observations, done.stopped
     (1, 9, True)
     """
     contest = Race(models, prior)
@@ -109,14 +109,14 @@ def race(
         raise DomainError(sentence("race", "the price of an observation must not be negative", price))
     if test is not None and K != 2:
         raise DomainError(sentence("race", "a probability-ratio test is between two models", K, "pass a price instead"))
-    belief, taken, evidence = contest.initial_belief(), 0, 0.0
+    belief, n_observations, evidence = contest.initial_belief(), 0, 0.0
     if _over(belief, table, price, test, contest):
-        return _finish(belief, table, test, contest, taken, evidence, True)
+        return _finish(belief, table, test, contest, n_observations, evidence, True)
     for belief, news in follow(contest, observations):
-        taken, evidence = taken + 1, evidence + news
+        n_observations, evidence = n_observations + 1, evidence + news
         if _over(belief, table, price, test, contest):
-            return _finish(belief, table, test, contest, taken, evidence, True)
-    return _finish(belief, table, test, contest, taken, evidence, False)
+            return _finish(belief, table, test, contest, n_observations, evidence, True)
+    return _finish(belief, table, test, contest, n_observations, evidence, False)
 
 
 def _over(belief: RaceBelief, cost: Cost, price: float, test: SPRT | None, contest: Race) -> bool:
@@ -133,9 +133,9 @@ def _tested(belief: RaceBelief, test: SPRT, contest: Race) -> SPRT:
 
 
 def _finish(
-    belief: RaceBelief, cost: Cost, test: SPRT | None, contest: Race, taken: int, evidence: float, over: bool
+    belief: RaceBelief, cost: Cost, test: SPRT | None, contest: Race, n_observations: int, evidence: float, over: bool
 ) -> Finish:
     risks = cost.expected_of(belief.probs)
     verdict = None if test is None else _tested(belief, test, contest).verdict
     choice = int(risks.argmin()) if verdict is None else verdict
-    return Finish(choice, belief.probs, float(risks[choice]), taken, evidence, over)
+    return Finish(choice, belief.probs, float(risks[choice]), n_observations, evidence, over)

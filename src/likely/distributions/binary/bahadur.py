@@ -30,7 +30,9 @@ from likely.numerics.walsh_hadamard import all_cells
 
 @dataclass(frozen=True, eq=False)
 class Bahadur(TruncatedExpansion):
-    """p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
+    """Bahadur–Lazarsfeld expansion of the distribution of dependent binary columns.
+
+    p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
 
     r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of
     all d columns this is any distribution of binary columns; of order 1 it is `Bernoulli`. Truncated in between, **it

@@ -42,7 +42,9 @@ BINARY = "values must be 0 or 1, or NaN for a missing value"
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli(Distribution):
-    """log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1   (Ney 1.4).
+    """Bernoulli distribution of binary columns.
+
+    log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1   (Ney 1.4).
 
     One value with probabilities of a 1 (d,), or a stack of K members (K, d). With p = 0 or 1 the other value
     has probability 0; so has anything but 0 and 1. NaN is missing. SciPy sparse matrices stay sparse;

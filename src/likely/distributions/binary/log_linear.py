@@ -42,7 +42,9 @@ from likely.numerics.walsh_hadamard import expectations
 
 @dataclass(frozen=True, eq=False)
 class LogLinear(SignDistribution):
-    """log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+    """Log-linear model of binary columns; of second order the Ising model.
+
+    log p(x) = Σ_S b_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
     A log-linear model with interactions up to that order; the first weight is −log Z. Order 1 is `Bernoulli`, order 2
     the Ising model (fully visible Boltzmann machine) of spins 2xⱼ − 1 with fields and couplings, order d any positive
@@ -295,7 +297,7 @@ class LogLinear(SignDistribution):
 
     _precisions: ClassVar[list[float] | None] = None  # of the selected prior, right after a fit
 
-    def nearby(self, stats: SignSums, before: SignSums) -> LogLinear:
+    def refit_from(self, stats: SignSums, before: SignSums) -> LogLinear:
         """The model refitted after a small change of the statistics from `before`, by a warm start.
 
         Newton's method continues from here, to 1e-5 nats per row; beyond 20 columns one Newton step with the covariance

@@ -23,7 +23,9 @@ from likely.numerics.walsh_hadamard import expectations as walsh_transform
 
 @dataclass(frozen=True, eq=False)
 class Walsh(TruncatedExpansion):
-    """p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+    """Walsh–Hadamard expansion of the distribution of binary columns.
+
+    p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
     The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so fitting is averaging. With all 2ᵈ sets this is any
     distribution of binary columns; truncated earlier it sums to one, but **it can be negative**: `value` shows the

@@ -31,7 +31,9 @@ SUM_TO_ONE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
-    """log p(x = level i) = log πᵢ: one column with L levels   (Herbst 1.2, Ney 1.4).
+    """Categorical distribution of one column of levels.
+
+    log p(x = level i) = log πᵢ: one column with L levels   (Herbst 1.2, Ney 1.4).
 
     One value with probabilities (L,), or a stack of K members (K, L). `levels` are strings, numbers or
     booleans in any order; None means the integers 0 … L − 1. NaN, None and pandas' NA are missing,

@@ -49,7 +49,9 @@ EFFORT = 1 << 20  # columns² levels³ up to which missing values are summed out
 
 @dataclass(frozen=True, eq=False)
 class ChowLiuTree(Leveled, Distribution):
-    """p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
+    """Chow–Liu tree: tree-structured distribution of discrete columns.
+
+    p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
 
     Levels are numbers: 0 and 1, −1, 0 and 1, or any other, each column with its own. The tree is the maximum spanning
     tree of the pairwise mutual information, which maximizes the likelihood. Missing entries (NaN) are

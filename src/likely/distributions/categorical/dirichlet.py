@@ -31,7 +31,9 @@ ON_SIMPLEX = 1e-6  # tolerance of the row sums: single precision is within 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet(DirichletLearning):
-    """log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
+    """Dirichlet distribution of proportions; also the conjugate prior of probabilities.
+
+    log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
 
     The conjugate prior of `Categorical`, with αᵢ − 1 pseudo-counts of level i. One value with
     α (L,), or a stack of K members (K, L); one prior can be used for a whole stack's statistics. With L = 2 it is

@@ -32,7 +32,9 @@ from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
 
 @dataclass(frozen=True, eq=False)
 class DirichletMultinomial(Distribution):
-    """log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya urn).
+    """Dirichlet-multinomial distribution of overdispersed counts with a given total.
+
+    log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya urn).
 
     The predictive distribution of a row of counts, given its total N, under a `Dirichlet` prior of the probabilities.
     One value with α (d,), or a stack of K members (K, d); `length` is the total of rows that `sample` draws. A negative

@@ -35,7 +35,9 @@ SMALLEST = 1e-290  # probability of the observed columns below which the missing
 
 @dataclass(frozen=True, eq=False)
 class Multinomial(Distribution):
-    """log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all   (Ney 1.4).
+    """Multinomial distribution of counts with a given total.
+
+    log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all   (Ney 1.4).
 
     One value with probabilities (d,), or a stack of K members (K, d). The distribution is that of a row *given its
     total* N = Σ xⱼ: it does not model the total, so probabilities sum to one over the rows of

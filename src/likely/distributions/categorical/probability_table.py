@@ -43,7 +43,9 @@ class Independence(NamedTuple):
 
 @dataclass(frozen=True, eq=False, init=False)
 class ProbabilityTable(Value):
-    """p(a, b, …): the joint distribution of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
+    """Joint probability table of discrete variables.
+
+    p(a, b, …): the joint distribution of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
 
     Each keyword names a variable and gives the probability of each level; several are independent. `times`
     multiplies by a conditional distribution, `condition` applies Bayes' theorem, `marginal` sums out the other

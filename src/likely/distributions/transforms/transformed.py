@@ -159,7 +159,7 @@ class Transformed(Distribution):
         flat = np.atleast_1d(z).reshape(-1, 1)
         x = self.bijector.inverse(flat)[:, 0]
         found = np.asarray(self.distribution.cdf(np.where(np.isnan(x), 0.0, x)), dtype=np.float64)
-        if not self.bijector.rises:
+        if not self.bijector.is_increasing:
             found = 1.0 - found
             if self._discrete:
                 found = found + np.exp(self.distribution.log_prob(np.where(np.isnan(x), 0.0, x)[:, None]))
@@ -177,7 +177,7 @@ class Transformed(Distribution):
         """Quantile function (inverse CDF) in one column; (n, K) for a stack."""
         self._one_column("quantile")
         p = np.asarray(p, dtype=np.float64)
-        x = np.asarray(self.distribution.quantile(p if self.bijector.rises else 1.0 - p), dtype=np.float64)
+        x = np.asarray(self.distribution.quantile(p if self.bijector.is_increasing else 1.0 - p), dtype=np.float64)
         return self.bijector.forward(x.reshape(-1, 1)).reshape(x.shape)
 
     def _one_column(self, what: str) -> None:
@@ -375,11 +375,11 @@ def _weighted_sum(log_det: Array, w: Array | None, labels: Index | None, members
 def _of_functions(distribution: Any, forward: Any, inverse: Any, log_det_jacobian: Any) -> FunctionBijector:
     low, high = _ends(distribution) if inverse is None else (-FAR, FAR)
     change = FunctionBijector.trusted(
-        function=forward, back=inverse, slope=log_det_jacobian, low=low, high=high, rises=True
+        function=forward, back=inverse, slope=log_det_jacobian, low=low, high=high, is_increasing=True
     )
     if int(getattr(distribution, "dim", 1)) == 1:
         refuse_nonmonotone(distribution, change)
-        change = change.replace(rises=_rises(distribution, change))
+        change = change.replace(is_increasing=_rises(distribution, change))
     refuse_wrong_inverse(distribution, change)
     return change
 

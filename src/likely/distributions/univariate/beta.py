@@ -32,7 +32,9 @@ OF = ("bernoulli", "binomial", "negative binomial")
 
 @dataclass(frozen=True, eq=False)
 class Beta(BetaLearning):
-    """log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
+    """Beta distribution; also the conjugate prior of a probability.
+
+    log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
 
     The conjugate prior of `Bernoulli`, with a − 1 and b − 1 pseudo-counts of ones and zeros. Both are numbers, (d,) or
     (K, d) for a stack. One prior can be used for all members of a stack of Bernoulli distributions, and one of a single

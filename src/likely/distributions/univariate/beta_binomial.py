@@ -29,7 +29,9 @@ SMALLEST, LARGEST = 1e-6, 1e8  # bounds of the estimates of a and b: below, only
 
 @dataclass(frozen=True, eq=False)
 class BetaBinomial(KnownTrials, ValueDistribution):
-    """log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn).
+    """Beta-binomial distribution of overdispersed numbers of successes.
+
+    log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn).
 
     The predictive distribution of N trials under a `Beta` prior of the success probability: mean N a / (a + b), and
     overdispersed relative to a `Binomial`.

@@ -22,7 +22,9 @@ LONGEST = 1 << 22  # counts that are summed exactly
 
 @dataclass(frozen=True, eq=False)
 class BetaNegativeBinomial(ColumnDistribution):
-    """log p(x | r, a, b) = Σⱼ log Γ(r + x) / (Γ(r) x!) + log B(a + r, b + x) / B(a, b).
+    """Beta negative binomial distribution of overdispersed counts.
+
+    log p(x | r, a, b) = Σⱼ log Γ(r + x) / (Γ(r) x!) + log B(a + r, b + x) / B(a, b).
 
     The predictive distribution of a `NegativeBinomial` count of known size r under a `Beta` prior of p. Its tail falls
     as x^(−a − 1): the mean is infinite for a ≤ 1 and the variance for a ≤ 2. It has `log_prob` and `sample`, but no

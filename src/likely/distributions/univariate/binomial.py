@@ -28,7 +28,9 @@ TAIL = 1e-25  # tail probability that is neglected
 
 @dataclass(frozen=True, eq=False)
 class Binomial(KnownTrials, ColumnDistribution):
-    """log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
+    """Binomial distribution of numbers of successes.
+
+    log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
 
     Independent columns of successes among `trials` N, which are known. Anything but a count from 0 to N has probability
     0; NaN is missing. The conjugate prior of p is `Beta`, with predictive distribution `BetaBinomial`.

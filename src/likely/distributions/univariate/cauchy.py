@@ -20,7 +20,9 @@ from likely.numerics.special import LOG_2, LOG_PI
 
 @dataclass(frozen=True, eq=False)
 class Cauchy(Centered, ValueDistribution):
-    """log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
+    """Cauchy distribution.
+
+    log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
 
     Student's t distribution with one degree of freedom. It has no mean and no variance: `center` is the median, and the
     scale is half the interquartile range. The joint likelihood has one maximum (Copas 1975), found by

@@ -21,7 +21,9 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class ChiSquare(FeatureDistribution):
-    """log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
+    """Chi-square distribution.
+
+    log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
 
     The gamma distribution of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be an integer. Fitting
     refuses 0, which has no logarithm; there the density is 0 for D > 2, ½ for D = 2 and infinite below.

@@ -17,7 +17,9 @@ from likely.numerics.special import deviance
 
 @dataclass(frozen=True, eq=False)
 class Exponential(FeatureDistribution):
-    """log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns   (Ney 1.5).
+    """Exponential distribution of waiting times.
+
+    log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns   (Ney 1.5).
 
     The conjugate prior of its rate is `Gamma`.
 

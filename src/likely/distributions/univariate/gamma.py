@@ -40,7 +40,9 @@ SHORTEST = 1e-290  # a waiting time of 0 counts as this, so that rates stay fini
 
 @dataclass(frozen=True, eq=False)
 class Gamma(GammaLearning):
-    """log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
+    """Gamma distribution; also the conjugate prior of a rate.
+
+    log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
 
     The conjugate prior of `Poisson` (Ney 3.8's scheme for counts), with a − 1 pseudo-events in b pseudo-rows;
     and of `Exponential`, with a − 1 pseudo-waiting times of sum b. The statistics that it is updated with set which,

@@ -19,7 +19,9 @@ from likely.numerics.special import LOG_2, deviance, log_ratio
 
 @dataclass(frozen=True, eq=False)
 class Laplace(Centered, ValueDistribution):
-    """log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
+    """Laplace (double exponential) distribution.
+
+    log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
 
     v is the scale, the mean absolute deviation; the variance is 2v². Maximum likelihood takes the median, and where
     the median is an interval (an even number of rows), its midpoint.

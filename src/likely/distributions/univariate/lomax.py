@@ -18,7 +18,9 @@ from likely.numerics.special import log_ratio
 
 @dataclass(frozen=True, eq=False)
 class Lomax(ColumnDistribution):
-    """log p(x | a, b) = Σⱼ log(a/b) − (a + 1) log(1 + xⱼ/b) for xⱼ ≥ 0, in d independent columns.
+    """Lomax (Pareto type II) distribution.
+
+    log p(x | a, b) = Σⱼ log(a/b) − (a + 1) log(1 + xⱼ/b) for xⱼ ≥ 0, in d independent columns.
 
     A Pareto distribution shifted to start at 0, and the predictive distribution of an exponential waiting time whose
     rate has a `Gamma` prior of shape a and rate b.

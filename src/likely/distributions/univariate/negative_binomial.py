@@ -36,7 +36,9 @@ TAIL = 1e-25  # tail probability that is neglected
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(ValueDistribution):
-    """log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
+    """Negative binomial distribution of overdispersed counts.
+
+    log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
 
     Counts with more variance than a Poisson distribution: its predictive distribution under a `Gamma` prior of the
     rate, with r the shape and p = b / (b + 1) for the rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a

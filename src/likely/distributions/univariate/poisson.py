@@ -49,7 +49,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Poisson(Distribution):
-    """log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
+    """Poisson distribution of counts.
+
+    log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
 
     One value with rates (d,), or a stack of K members with rates (K, d). A rate of 0 allows only the
     count 0. Anything but a count (negative, not an integer) has probability 0; NaN is missing. SciPy sparse

@@ -32,7 +32,9 @@ NEAREST = 1e-290  # of the range, from the lowest value: nearer values are merge
 
 @dataclass(frozen=True, eq=False)
 class Triangular(ValueDistribution):
-    """p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
+    """Triangular distribution.
+
+    p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
 
     `known` names the ends that are fixed, not estimated: "", "low", "high" or "both". With both ends fixed the
     likelihood has its maximum at one of the values; otherwise the ends are estimated too, and lie beyond the data

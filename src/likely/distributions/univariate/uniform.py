@@ -20,7 +20,9 @@ from likely.numerics.special import LOG_2
 
 @dataclass(frozen=True, eq=False)
 class Uniform(ColumnDistribution):
-    """log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns   (Ney 1.5).
+    """Uniform distribution.
+
+    log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns   (Ney 1.5).
 
     Maximum likelihood puts the ends on the extremes of the data, so that a new row just outside has density 0:
     `weak_prior` widens them by the mean spacing of the data, which is also the unbiased estimate, and

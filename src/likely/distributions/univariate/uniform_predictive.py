@@ -15,7 +15,9 @@ from likely.distributions.column_distribution import ColumnDistribution
 
 @dataclass(frozen=True, eq=False)
 class UniformPredictive(ColumnDistribution):
-    """log p(x | l, u, a) = Σⱼ log a/(a + 2) − log R − (a + 1) log(1 + t/R), with R = u − l and t the distance beyond.
+    """Posterior predictive distribution of uniform columns.
+
+    log p(x | l, u, a) = Σⱼ log a/(a + 2) − log R − (a + 1) log(1 + t/R), with R = u − l and t the distance beyond.
 
     Constant from l to u, with probability a/(a + 2), and a Pareto tail of exponent a on each side: the predictive
     distribution of a `Uniform` variable under a `BilateralPareto` prior of its ends.

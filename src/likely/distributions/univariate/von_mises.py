@@ -26,7 +26,9 @@ PIECE = 1 << 14  # angles that are integrated at once
 
 @dataclass(frozen=True, eq=False)
 class VonMises(Centered, FeatureDistribution):
-    """log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
+    """Von Mises distribution of angles.
+
+    log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
 
     Angles are any real numbers, and multiples of 2π make no difference to `log_prob`. As a distribution on the line it
     is one period, cut opposite the center: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform

@@ -23,7 +23,9 @@ POINTS = 1 << 12  # of the periodic trapezoidal rule, which converges exponentia
 
 @dataclass(frozen=True, eq=False)
 class VonMisesSum(Centered, ColumnDistribution):
-    """p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
+    """Distribution of the sum of two independent von Mises angles.
+
+    p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
 
     The predictive distribution of `DirectionPrior`: κ is the known concentration of the angles, c that of the posterior
     of their center. It has `log_prob` and `sample`, but no estimator of its own.

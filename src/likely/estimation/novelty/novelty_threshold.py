@@ -70,7 +70,7 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
             for f in np.unique(fold):
                 here = fold == f
                 rest = without(clf.stats_, clf.learned_model_.collect(X[here], w[here], labels[here]))
-                scores[here] = clf._elsewhere(clf._stepped(clf.learned_model_, rest)).log_prob(X[here])
+                scores[here] = clf._scoring_model_of(clf._after_one_refit(clf.learned_model_, rest)).log_prob(X[here])
     except (Canceled, LikelyError, TypeError):
         return None
     return scores
@@ -122,7 +122,7 @@ def _without_each_fold(clf: Any, X: Any, labels: Index, weight: Any, fold: Index
             seen = (
                 report.model if as_learned else clf._blank(X[fold != f])
             )  # only the levels of the other folds are known
-            yield f, clf._elsewhere(report), seen.components
+            yield f, clf._scoring_model_of(report), seen.components
         except LikelyError:
             yield f, clf.model_, clf.learned_model_.components
 
@@ -147,7 +147,7 @@ def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callabl
         rest = [stats for g, stats in each.items() if g != f]
         if not rest:
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
-        return clf._stepped(clf.learned_model_, sum(rest))
+        return clf._after_one_refit(clf.learned_model_, sum(rest))
 
     return without
 

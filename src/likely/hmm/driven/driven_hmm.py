@@ -39,7 +39,9 @@ FURTHER = 1.5  # over-relaxation of the bound's maximizing step: up to 2 the bou
 
 @dataclass(frozen=True, eq=False)
 class DrivenHMM(Distribution):
-    """p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
+    """Hidden Markov model whose transition probabilities depend on covariates (input–output HMM).
+
+    p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
 
     A sample is a sequence of frames with covariates: `with_covariates(x, u)`, or the two as separate arguments. The
     model is conditional on the covariates: `log_prob` is log p(x | u). Covariates of a sequence's first frame have no
@@ -315,7 +317,7 @@ class DrivenHMM(Distribution):
         if prior is not None:
             own = prior.evidence(beta, self._possible)
             gradient, curvature, ridge = gradient + own[0], curvature + own[1], prior.penalty
-            pseudo_counts = prior.start_counts(self.initial)
+            pseudo_counts = prior.initial_counts(self.initial)
         initial = np.where(self.initial > 0, stats.initial + pseudo_counts, 0.0)
         return self.replace(
             initial=initial / initial.sum() if initial.sum() > 0 else self.initial,
@@ -332,7 +334,7 @@ class DrivenHMM(Distribution):
         value += float(self.emission.objective(stats.emission, None if prior is None else prior.emission))
         if prior is None:
             return value
-        return value + float(prior.log_density_of_moves(self.initial, self.coefficients, self._possible))
+        return value + float(prior.log_density_of_transitions(self.initial, self.coefficients, self._possible))
 
     @property
     def log_smoothing(self) -> float:

@@ -321,7 +321,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             )
         if self.topology_.final is None:
             return  # a chain without final probabilities may stop anywhere, before the first frame too
-        least = self.topology_.shortest
+        least = self.topology_.min_length
         short = np.flatnonzero(seqs.lengths < least)
         if len(short):
             expected = f"sequences must have at least {least} frames to pass through this topology"

@@ -89,7 +89,7 @@ def _formatted(value: float, digits: int) -> str:
 
 def choose_components(
     estimator: Any, X: Any, numbers: Iterable[int] = range(1, 11), *, sample_weight: Any = None,
-    by: Iterable[str] = CRITERIA,
+    criteria: Iterable[str] = CRITERIA,
 ) -> ComponentChoice:  # fmt: skip
     """Compare numbers of components of a `MixtureDensity` on rows X, up to the number of distinct rows.
 
@@ -106,7 +106,7 @@ def choose_components(
     >>> choose_components(lk.MixtureDensity(random_state=0), X, range(1, 6)).best
     {'bic': 3, 'held-out': 3, 'prior': 3}
     """
-    requested, criteria = _checked(numbers, by)
+    requested, criteria = _checked(numbers, criteria)
     X, weight = _rows(estimator, X, sample_weight)
     folds, distinct = _assign_folds(estimator, X)
     available = [k for k in requested if k <= distinct] or [distinct]
@@ -135,14 +135,14 @@ class _Curves:
         )  # fmt: skip
 
 
-def _checked(numbers: Iterable[int], by: Iterable[str]) -> tuple[list[int], tuple[str, ...]]:
-    numbers, criteria = sorted({int(k) for k in numbers}), tuple(by)
+def _checked(numbers: Iterable[int], criteria: Iterable[str]) -> tuple[list[int], tuple[str, ...]]:
+    numbers, criteria = sorted({int(k) for k in numbers}), tuple(criteria)
     if not numbers or numbers[0] < 1:
         raise DomainError(sentence("choose_components", "numbers must be whole and at least 1", numbers))
     unknown = [criterion for criterion in criteria if criterion not in CRITERIA]
     if unknown or not criteria:
         raise DomainError(
-            sentence("choose_components", f"by must be among {', '.join(CRITERIA)}", unknown or "nothing")
+            sentence("choose_components", f"criteria must be among {', '.join(CRITERIA)}", unknown or "nothing")
         )
     return numbers, criteria
 

@@ -95,7 +95,7 @@ class ContaminatedDensity(DensityEstimator):
         return self.model_.components.base.covariance
 
     @property
-    def outlier_share_(self) -> float:
+    def outlier_fraction_(self) -> float:
         """The proportion ε of outliers."""
         return float(self.model_.weights[1])
 

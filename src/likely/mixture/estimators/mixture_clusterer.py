@@ -60,7 +60,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
 
         self._validate_params()
         settings = {**self.get_params(deep=False), "n_components": 1}
-        self.choice_ = choose_components(MixtureDensity(**settings), X, sample_weight=sample_weight, by=("bic",))
+        self.choice_ = choose_components(MixtureDensity(**settings), X, sample_weight=sample_weight, criteria=("bic",))
         return self.choice_.best["bic"]
 
     @property

@@ -25,7 +25,7 @@ from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch, joined_rows
 from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import tallied
-from likely.distributions.gaussian.estimator import BLENDS, GaussianDensity
+from likely.distributions.gaussian.estimator import SHRUNK, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.component import Traits
@@ -144,12 +144,12 @@ class MixtureDensity(DensityEstimator):
     def _warn_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
-        if report.dead and not self._empties:
-            empty = f"{len(report.dead)} of {report.model.weights.size} components have no weight"
+        if report.empty_components and not self._prior_removes_components:
+            empty = f"{len(report.empty_components)} of {report.model.weights.size} components have no weight"
             tell(f"{type(self).__name__}: {empty}: use fewer components")
 
     @property
-    def _empties(self) -> bool:
+    def _prior_removes_components(self) -> bool:
         """True if the prior removes components on purpose."""
         weights = getattr(self.prior, "weights", self.prior)
         alpha = weights if isinstance(weights, Real) else getattr(weights, "alpha", 1.0)
@@ -169,7 +169,9 @@ class MixtureDensity(DensityEstimator):
         prior = self.prior_rule()
 
         def learn(i: int, start: Mixture) -> FitReport:
-            return self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.n_init))
+            return self._em_from_initialization(
+                start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.n_init)
+            )
 
         def agree(models: list[Mixture], best: int) -> float:
             some = sketch().rows[: min(COMPARED, len(sketch()))]
@@ -179,7 +181,7 @@ class MixtureDensity(DensityEstimator):
 
         return best_of(self._starts(blank, X, weight, sketch, rng), learn, agree)
 
-    def _climb(
+    def _em_from_initialization(
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
         """EM from one initialization; empty components are reseeded as long as that improves the objective."""
@@ -187,13 +189,13 @@ class MixtureDensity(DensityEstimator):
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):
-            if not report.dead or self._empties or len(sketch()) <= self._size:
+            if not report.empty_components or self._prior_removes_components or len(sketch()) <= self._size:
                 break
             model = reseeded(report.model, sketch(), report.prior)
             better = fit(model, data, **how)
             if not better.objective > report.objective:
                 break
-            report = replace(better, reseeded=report.reseeded + len(report.dead))
+            report = replace(better, reseeded=report.reseeded + len(report.empty_components))
         return report
 
     def _set_aside(self, X: Any, weight: Any) -> tuple[Any, Any, Any]:
@@ -355,7 +357,7 @@ class MixtureDensity(DensityEstimator):
             raise DomainError(sentence(type(self).__name__, f'tie="{self.tie}" needs Gaussian components', got))
         if self.tie not in ONE_COVARIANCE:
             return components
-        if getattr(self.component_, "covariance", None) in BLENDS:
+        if getattr(self.component_, "covariance", None) in SHRUNK:
             got = f"GaussianDensity({self.component_.covariance!r})"
             expected = f'tie="{self.tie}" is redundant for these: components must be "full", "diagonal" or "spherical"'
             raise DomainError(sentence(type(self).__name__, expected, got))

@@ -228,7 +228,7 @@ class FaultMonitor(Recognizer):
         total = both.sum(axis=1, keepdims=True)
         return np.divide(both, total, out=np.full_like(both, 1.0 / both.shape[1]), where=total > 0)
 
-    def speaking(self, belief: FaultBelief, top: int = 5) -> list[tuple[str, float]]:
+    def top_contributions(self, belief: FaultBelief, top: int = 5) -> list[tuple[str, float]]:
         """The sensors with the largest contributions to a fault, by name, in bits."""
         self._check_fitted()
         bits = self.model_.contributions(belief)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from likely.classify.bayes import BayesClassifier
-from likely.classify.preprocessing import Fronted
+from likely.classify.feature_classifier import FeatureClassifier
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
@@ -35,7 +35,7 @@ FAINTEST = 40.0  # decibels below the faintest word of training at which a sound
 PENALTY = 80.0  # nats per word, chosen likewise: correlated frames would favor many short words
 
 
-class SpokenWords(Fronted):
+class SpokenWords(FeatureClassifier):
     """Recognize isolated or connected words: one hidden Markov model per word, and a Bayes classifier   (Ney 1.2.3, 7).
 
     A sound is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a

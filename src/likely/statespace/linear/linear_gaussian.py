@@ -23,6 +23,7 @@ from likely.mixture.embedding import by_thirds, dense, embedded
 from likely.numerics import covariance_roots
 from likely.statespace.linear import kalman_filter as passes
 from likely.statespace.linear import linear_em, linear_simulation, predicted_observations
+from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 from likely.statespace.linear.fixed_lag_smoother import fixed_lag_part
 from likely.statespace.linear.forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.statespace.linear.kalman_filter import Series, Smoothed, States, read_only, series_of
@@ -30,7 +31,7 @@ from likely.statespace.linear.kalman_smoother import smooth_part
 from likely.statespace.linear.linear_em import LinearLearner
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.result_repr import linear_words
-from likely.statespace.linear.state_belief import DiffusePart, StateBelief, diffuse_moments
+from likely.statespace.linear.state_belief import StateBelief
 from likely.statespace.linear.structural_models import StructuralModels
 from likely.statespace.nonlinear.state_space import StateSpace, as_distributions
 

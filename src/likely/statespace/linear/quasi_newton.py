@@ -11,7 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
-from likely.core.em_loop import FALLS, INTERRUPTED, Keeper, Stop, fit, gather, units
+from likely.core.em_loop import FALLS, INTERRUPTED, FitCheckpointStore, Stop, fit, gather, units
 from likely.core.engine import Threads
 from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport
@@ -36,7 +36,11 @@ EXPANSION = 4.0  # longer steps where the gradient does not decrease: far from a
 
 
 def fit_quasi_newton(
-    start: LinearLearner, data: Any, prior: Any = None, stop: Stop = Stop(500, 1e-8), checkpoint: Keeper | None = None
+    start: LinearLearner,
+    data: Any,
+    prior: Any = None,
+    stop: Stop = Stop(500, 1e-8),
+    checkpoint: FitCheckpointStore | None = None,
 ) -> FitReport:
     """Fit by EM and BFGS: the maximum that EM converges to, in fewer passes; the objective never decreases.
 
@@ -98,7 +102,9 @@ def _collect_pairs(blocks: Blocks, report: FitReport) -> CollectPair:
 class _PartialCheckpoint:
     """Checkpoint of EM passes within a longer fit: the trace is prepended, and the fit is not marked as finished."""
 
-    def __init__(self, checkpoint: Keeper | None, before: list[float], progress: Progress | None = None) -> None:
+    def __init__(
+        self, checkpoint: FitCheckpointStore | None, before: list[float], progress: Progress | None = None
+    ) -> None:
         self.checkpoint, self.before, self.progress = checkpoint, list(before), progress
 
     def load(self) -> Progress | None:
@@ -113,7 +119,9 @@ class _PartialCheckpoint:
 class _Run:
     """Alternation of EM and BFGS: current report, objective after each pass, and number of passes left."""
 
-    def __init__(self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: Keeper | None) -> None:
+    def __init__(
+        self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: FitCheckpointStore | None
+    ) -> None:
         self.start, self.blocks, self.prior, self.stop, self.checkpoint = start, blocks, prior, stop, checkpoint
         self.whole = blocks.whole()
         self.trace: list[float] = []

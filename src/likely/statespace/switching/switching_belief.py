@@ -21,7 +21,9 @@ ME = "SwitchingBelief"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SwitchingBelief(Value):
-    """Gaussian mixture p(z_t, x_t | y) ≈ Σ_i W_i 1{z_t = which_i} N(x_t; mean_i, rootᵢᵀ rootᵢ).
+    """Belief state of a switching model: a Gaussian mixture over regimes.
+
+    Gaussian mixture p(z_t, x_t | y) ≈ Σ_i W_i 1{z_t = which_i} N(x_t; mean_i, rootᵢᵀ rootᵢ).
 
     The belief of every filter of a switching model: interacting models keep one Gaussian per regime or a pair of them,
     Rao–Blackwell particles one each. Random numbers are keyed by (seed, time), so that a belief kept in a file goes on

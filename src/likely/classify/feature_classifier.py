@@ -13,7 +13,7 @@ from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
 
 
-class Fronted(Deciding, BaseEstimator):
+class FeatureClassifier(Deciding, BaseEstimator):
     """Base class of recognizers: `_built()` returns a classifier, `_front(X, learning)` its features.
 
     The fitted classifier is `classifier_`.

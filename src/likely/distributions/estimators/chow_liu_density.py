@@ -38,7 +38,7 @@ class ChowLiuTreeDensity(DensityEstimator):
     - **prior**: "weak" (one pseudo-row of independent columns with the pooled level frequencies), None for maximum
       likelihood, a number of such rows, or a `Prior`.
 
-    >>> from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
+    >>> from likely.distributions.estimators.chow_liu_density import ChowLiuTreeDensity
     >>> t = ChowLiuTreeDensity().fit([[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0], [1, 1, 1]])
     >>> t.parents_.tolist(), t.levels_[0].tolist()
     ([-1, 0, 0], [0.0, 1.0])
