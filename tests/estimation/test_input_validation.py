@@ -251,3 +251,16 @@ def test_a_lazy_frame_is_collected(rng):
         assert np.array_equal(learned.predict_proba(frame.lazy()), clone(clf).fit(frame, y).predict_proba(frame))
     assert lk.GaussianDensity().fit(frame.lazy()).score(frame.lazy()) == lk.GaussianDensity().fit(frame).score(frame)
     assert lk.evaluate(lk.BayesClassifier(), frame.lazy(), y).error == lk.evaluate(lk.BayesClassifier(), frame, y).error
+
+
+def test_a_list_of_masked_rows_keeps_their_masks(rng):
+    """NumPy drops the masks when it makes one array of a list."""
+    X = rng.normal(size=(30, 2))
+    masked, gaps = hidden(X, X > 0.5)
+    distribution = lk.Gaussian([0.0, 0.0], 1.0)
+    np.testing.assert_allclose(distribution.log_prob(list(masked)), distribution.log_prob(gaps))
+    np.testing.assert_allclose(lk.fit(distribution, list(masked)).model.mean, lk.fit(distribution, gaps).model.mean)
+    expected = lk.GaussianDensity("diagonal").fit(gaps).score_samples(gaps)
+    np.testing.assert_allclose(lk.GaussianDensity("diagonal").fit(list(masked)).score_samples(list(masked)), expected)
+    chain = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], 1.0))
+    np.testing.assert_allclose(chain.log_prob([list(masked)]), chain.log_prob([gaps]))

@@ -85,7 +85,8 @@ def frames(s: Any, which: str) -> Frames:
         return Columns.of(s)
     if hasattr(s, "columns"):
         return side_by_side({str(name): cells(s[name]) for name in s.columns})
-    a = unmasked(s) if isinstance(s, np.ndarray) else _as_array(s, which)
+    a = unmasked(s)
+    a = a if isinstance(a, np.ndarray) else _as_array(a, which)
     if a.dtype.kind == "c":
         raise DataError(sentence(WHOSE, f"{which} must hold real numbers, categories or strings", "complex numbers"))
     if a.ndim == 0:
