@@ -275,3 +275,16 @@ def test_a_classifier_is_no_component():
         lk.MixtureDensity(lk.BayesClassifier(), n_components=2).fit(np.zeros((4, 2)))
     with pytest.raises(lk.DataError, match=r"^GaussianDensity: rows of numbers are needed, got named parts \(a, b\)"):
         lk.GaussianDensity().fit(lk.Columns(a=[1.0, 2.0], b=[3.0, 4.0]))
+
+
+def test_a_list_of_masked_rows_keeps_their_masks(rng):
+    """NumPy drops the masks when it makes one array of a list."""
+    X = rng.normal(size=(30, 2))
+    masked, gaps = hidden(X, X > 0.5)
+    distribution = lk.Gaussian([0.0, 0.0], 1.0)
+    np.testing.assert_allclose(distribution.log_prob(list(masked)), distribution.log_prob(gaps))
+    np.testing.assert_allclose(lk.fit(distribution, list(masked)).model.mean, lk.fit(distribution, gaps).model.mean)
+    expected = lk.GaussianDensity("diagonal").fit(gaps).score_samples(gaps)
+    np.testing.assert_allclose(lk.GaussianDensity("diagonal").fit(list(masked)).score_samples(list(masked)), expected)
+    chain = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], 1.0))
+    np.testing.assert_allclose(chain.log_prob([list(masked)]), chain.log_prob([gaps]))

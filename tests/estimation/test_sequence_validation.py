@@ -52,6 +52,13 @@ def test_lengths_in_the_place_of_y_are_refused_in_score_and_streams(name):
     assert fitted.score(X, lengths=LENGTHS) == pytest.approx(fitted.score(S), rel=1e-12)
 
 
+def test_lengths_in_the_place_of_y_are_refused_when_clusters_are_assigned():
+    clusterer = lk.MixtureClusterer(lk.HMMDensity(n_states=1, max_iter=2), 2, max_iter=2, random_state=0)
+    with pytest.raises(ShapeError, match=r"^MixtureClusterer: y is not used.*write lengths="):
+        clusterer.fit_predict(X, LENGTHS)
+    np.testing.assert_array_equal(clusterer.fit_predict(X, lengths=LENGTHS), clusterer.fit_predict(S))
+
+
 @pytest.mark.parametrize("name", UNSUPERVISED)
 def test_a_label_per_sequence_or_per_frame_of_one_is_ignored(name):
     """As pipelines of scikit-learn hand it on."""

@@ -110,6 +110,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Accuracy: the share of sequences that are classified correctly."""
+        checked_labels(y, None, "DTWClassifier", each="sequence")
         return float(super().score(cut(X, lengths), y, sample_weight))
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:

@@ -196,6 +196,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded_with_gaps(named)[0]
         labels = labels_among(y, self.classes_, type(self).__name__)
+        tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         before = None if first else novelty_threshold.surprise_of(self, X)[0]
         hidden = self.density_.traits.latent or bool((labels < 0).any())
         if first:  # latent labels need more than one pass

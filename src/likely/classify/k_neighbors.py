@@ -132,6 +132,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
         labels = labels_among(y, self.classes_, type(self).__name__)
+        tell_of_labels(self.classes_, labels, type(self).__name__)
         here = w > 0
         x, labels, w = x[here], labels[here], w[here]
         if not first:

@@ -113,6 +113,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
             named = targets if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
         labels = labels_among(targets, self.classes_, type(self).__name__)
+        tell_of_labels(self.classes_, labels, type(self).__name__)
         distribution = self._blank(x) if first else self._learned()
         stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, labels=labels))
         sketch = Sketch.of(_with_class_column(x, labels), w)

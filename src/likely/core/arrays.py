@@ -29,9 +29,13 @@ def frozen(a: NDArray[Any]) -> NDArray[Any]:
 def unmasked(x: Any) -> Any:
     """A masked array with its masked entries as missing values: NaN among numbers, None among anything else.
 
+    A list of rows may hold masked arrays, too.
+
     >>> unmasked(np.ma.masked_array([1, 2], [False, True]))
     array([ 1., nan])
     """
+    if isinstance(x, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in x):
+        return [unmasked(row) for row in x]
     if not isinstance(x, np.ma.MaskedArray):
         return x
     hidden, cells = np.ma.getmaskarray(x), np.ma.getdata(x)

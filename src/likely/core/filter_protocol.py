@@ -10,6 +10,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.model_fingerprint import fingerprint, in_a_row
 from likely.core.online_filters import BayesianLearner, Learner
 from likely.core.stream_checkpoint import Following, StreamCheckpointStore, refuse_other_model
+from likely.core.time_index import tell_of_uneven
 
 B = TypeVar("B")
 Y = TypeVar("Y", contravariant=True)
@@ -106,6 +107,8 @@ def follow(
     """
     filter_ = as_filter(model)
     _refuse_no_stream(observations)
+    if not isinstance(filter_, Learner | BayesianLearner):  # these assume no order
+        tell_of_uneven([(observations, lambda: "the stream")], "follow")
     observations = _row_by_row(observations)
     if checkpoint is None:
         return _without_checkpoint(filter_, observations, belief)

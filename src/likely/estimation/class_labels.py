@@ -21,11 +21,11 @@ SPAN = 4096  # integer labels within this range are counted rather than sorted
 
 
 def checked_labels(
-    y: Any, n: int, whose: str, gaps: bool = False, none: bool = False, each: str = "row"
+    y: Any, n: int | None, whose: str, gaps: bool = False, none: bool = False, each: str = "row"
 ) -> NDArray[Any]:  # fmt: skip
     """Validated labels, one per row: strings, numbers or booleans; missing ones if `gaps` (`none`: all may be missing).
 
-    `each` is the unit that has a label: a "row" or a "sequence".
+    `each` is the unit that has a label: a "row" or a "sequence". `n` is their number, None: any.
     """
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
@@ -33,7 +33,7 @@ def checked_labels(
     y = in_memory(y)
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
     y = column_or_1d(_kept_apart(y), warn=True)
-    if len(y) != n:
+    if n is not None and len(y) != n:
         expected = f"y must have one label per {each} of X"
         raise DataError(sentence(whose, expected, f"{len(y)} labels for {n} {each}s"))
     if gaps:

@@ -18,6 +18,7 @@ from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
 from likely.decision.decide import decisions_from
 from likely.decision.posteriors import class_shares
+from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.novelty.novelty_score import tell_of_support
 
 RULES = {  # constraints of the decision parameters
@@ -59,6 +60,11 @@ class Deciding(ClassifierMixin):
         P = self.predict_proba(X)
         cost = self._cost_of(None)
         return self.classes_[P.argmax(axis=1) if cost is None else cost.predicted(P)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy: the share of rows whose predicted class is the label; every row needs one."""
+        checked_labels(y, None, type(self).__name__, each=labeled_things(X))
+        return float(super().score(X, y, sample_weight))
 
     def decide(
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,

@@ -54,6 +54,10 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         self.labels_ = self.predict(X)
         return self
 
+    def fit_predict(self, X: Any, y: Any = None, **settings: Any) -> Index:
+        """Fit to rows X (n, d) and return their `labels_`; `y` and `settings` are those of `fit`."""
+        return self.fit(X, y, **settings).labels_
+
     def _choose(self, X: Any, sample_weight: Any) -> int:
         """The number of components of least BIC."""
         from likely.mixture.estimators.choose_components import choose_components
