@@ -148,15 +148,15 @@ def hmm(states: int, component: Any = None, **settings: Any) -> Any:
     return lk.HMMDensity(component, states, random_state=0, max_iter=FEW, **settings)
 
 
-LEFT_OUT = {"stats_", "report_", "density_", "component_", "held_out_surprise_"}  # asked for by themselves, or settings
+BY_TYPE = {"stats_", "report_", "density_", "component_", "held_out_surprise_"}  # asked for by themselves, or settings
 
 
 def fitted(estimator: Any) -> Result:
     """Public attributes that `fit` made, and the trace of an iterated fit."""
-    out = {
-        name: value for name, value in sorted(vars(estimator).items())
-        if name.endswith("_") and not name.startswith("_") and name not in LEFT_OUT
-    }  # fmt: skip
+    out = {"@type": type(estimator).__name__}
+    for name, value in sorted(vars(estimator).items()):
+        if name.endswith("_") and not name.startswith("_"):
+            out[name] = f"<{type(value).__name__}>" if name in BY_TYPE else value
     report = getattr(estimator, "report_", None)
     if report is not None:
         out["trace"] = [float(v) for v in report.trace]
@@ -206,7 +206,7 @@ def spoken_words() -> Result:
     noise = np.random.default_rng(0)
     sounds = [s + 0.05 * noise.standard_normal(len(s)) for s in sounds]
     learned = lk.SpokenWords(2, 1, max_iter=3).fit(sounds, np.array(["low", "high"] * 3))
-    return {"log_posterior": learned.log_posterior(sounds), "cepstra": lk.MFCC()(sounds[0])}
+    return {"fitted": fitted(learned), "log_posterior": learned.log_posterior(sounds), "cepstra": lk.MFCC()(sounds[0])}
 
 
 def fault_monitor() -> Result:
@@ -256,7 +256,7 @@ def sensors_that_agree() -> Result:
 
 def table_clusterer() -> Result:
     learned = lk.TableClusterer(3, n_init=1).fit(REAL)
-    return {"labels": learned.predict(REAL)}
+    return {"fitted": fitted(learned), "labels": learned.predict(REAL)}
 
 
 OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
