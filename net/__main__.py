@@ -93,6 +93,11 @@ def numbers(asked: argparse.Namespace) -> Found:
         results = list(pool.map(measured, (name for name, _, _ in chosen)))
     now = {name: leaves for (name, _, _), leaves in zip(chosen, results, strict=True)}
     for name, _, tolerance in chosen:
+        if FAILED in now[name]:
+            if asked.renew:
+                raise SystemExit(f"net: {name} ends in {now[name][FAILED]}: mend it, then renew")
+            yield name, f"{name}: ends in {now[name][FAILED]}"
+            continue
         if name not in golden:
             yield name, f"{name}: a new case"
             continue
@@ -116,6 +121,9 @@ def cases() -> Iterator[tuple[str, Callable[[], Any], float]]:
         yield from module.cases()
 
 
+FAILED = "@error"  # the leaf of a case that raised an error: the others are still compared
+
+
 def measured(name: str) -> dict[str, Any]:
     """The leaves of one case, and the kinds of warnings that it gave; run in a worker."""
     from net.record import flat
@@ -123,7 +131,10 @@ def measured(name: str) -> dict[str, Any]:
     make = next(make for other, make, _ in cases() if other == name)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        out = dict(flat(make()))
+        try:
+            out = dict(flat(make()))
+        except Exception as error:
+            return {FAILED: f"{type(error).__name__}: {error}"}
     return {**out, "warnings": ", ".join(sorted({w.category.__name__ for w in said}))}
 
 

@@ -93,3 +93,8 @@ def test_attributes_of_a_fit_are_all_recorded():
             self.setting, self.mean_, self.density_, self._own_ = 1, 2.0, object(), 3
 
     assert fitted(Learner()) == {"@type": "Learner", "mean_": 2.0, "density_": "<object>", "statistics": None}
+
+
+def test_a_case_that_fails_does_not_hide_the_others(monkeypatch):
+    monkeypatch.setattr(net, "cases", lambda: iter([("value/broken", lambda: 1 / 0, 1e-12)]))
+    assert net.measured("value/broken") == {net.FAILED: "ZeroDivisionError: division by zero"}
