@@ -86,7 +86,7 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "mixture of counts": (lambda: mixture(lk.PoissonDensity()), COUNTS, ITERATED),
     "mixture of bernoullis": (lambda: mixture(lk.BernoulliDensity()), BINARY, ITERATED),
     "mixture, clusters": (lambda: lk.MixtureClusterer(n_components=3, random_state=0, max_iter=FEW), REAL, ITERATED),
-    "pca": (lambda: lk.PCA(2), REAL, 1e-11),
+    "pca": (lambda: lk.PCA(2), REAL, CLOSED),
     "k-means": (lambda: lk.KMeans(3, random_state=0), REAL, ITERATED),
     "agglomerative": (lambda: lk.AgglomerativeClustering(3), REAL, CLOSED),
 }
@@ -104,7 +104,7 @@ CLASSIFIERS: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "naive bayes": (lambda: lk.NaiveBayes(), REAL, CLOSED),
     "naive bayes counts": (lambda: lk.NaiveBayes("poisson"), COUNTS, CLOSED),
     "naive bayes categories": (lambda: lk.NaiveBayes("categorical"), LEVELS, CLOSED),
-    "fisher": (lambda: lk.FisherDiscriminant(), REAL, 1e-10),
+    "fisher": (lambda: lk.FisherDiscriminant(), REAL, CLOSED),
     "nearest neighbors": (lambda: lk.KNeighborsClassifier(), REAL, CLOSED),
     "nearest neighbors chosen": (lambda: lk.KNeighborsClassifier("leave-one-out"), REAL, CLOSED),
     "nearest centroid": (lambda: lk.NearestCentroidClassifier(), REAL, ITERATED),
@@ -125,8 +125,8 @@ CHAINS: dict[str, tuple[Callable[[], Any], float]] = {
         lambda: hmm(2, mixture(lk.GaussianDensity("diagonal"), 2)),
         ITERATED,
     ),
-    "linear-gaussian": (lambda: lk.LinearGaussianDensity(n_states=1, max_iter=FEW, accelerate=False), 1e-8),
-    "switching": (lambda: lk.SwitchingDensity(2, max_iter=5, random_state=0), 1e-7),
+    "linear-gaussian": (lambda: lk.LinearGaussianDensity(n_states=1, max_iter=FEW, accelerate=False), ITERATED),
+    "switching": (lambda: lk.SwitchingDensity(2, max_iter=5, random_state=0), ITERATED),
     "hmm with names": (lambda: lk.SequenceDensity(hmm(2)), ITERATED),
 }
 
@@ -260,13 +260,13 @@ def table_clusterer() -> Result:
 
 
 OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
-    "hmm with covariates": (driven, 1e-7),
+    "hmm with covariates": (driven, ITERATED),
     "spoken words": (spoken_words, ITERATED),
     "fault monitor": (fault_monitor, ITERATED),
     "tracker": (tracker, ITERATED),
     "table clusters": (table_clusterer, ITERATED),
     "novelty of copies": (novelty_of_copies, ITERATED),
-    "calibrated discriminant": (calibrated_discriminant, 1e-6),
+    "calibrated discriminant": (calibrated_discriminant, ITERATED),
     "thin part": (thin_part, ITERATED),
     "sensors that agree": (sensors_that_agree, ITERATED),
 }
