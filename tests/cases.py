@@ -50,7 +50,7 @@ def rest_in_campaign(cases: Iterable[Any], key: Callable[..., Hashable]) -> list
 
 
 def spread(cases: list[set[Hashable]], count: int) -> set[int]:
-    """Places of so many cases, given by the values of their parameters: evenly spread, all values among them if they fit.
+    """Places of so many cases, given by their values of parameters: evenly spread, all values among them if they fit.
 
     >>> sorted(spread([{a, b} for a in "xyz" for b in "pq"], 3))
     [0, 2, 5]
