@@ -283,12 +283,12 @@ def _judged(model: SpokenWords, said: list[Utterance], noise: float) -> Sequence
 
 ALTERNATIVES: dict[str, dict[str, Any]] = {
     "as it is: 8 states, 4 components": {},
-    "1 component": {"components": 1},
-    "8 components": {"components": 8},
-    "5 states": {"states": 5},
-    "12 states": {"states": 12},
+    "1 component": {"n_components": 1},
+    "8 components": {"n_components": 8},
+    "5 states": {"n_states": 5},
+    "12 states": {"n_states": 12},
     "silence at the ends kept": {"features": MFCC(**{**FEATURES, "trim": None})},
-    "slopes over five frames": {"features": MFCC(**{**FEATURES, "reach": 2})},
+    "slopes over five frames": {"features": MFCC(**{**FEATURES, "delta_width": 2})},
     "mean taken off": {"features": MFCC(**{**FEATURES, "normalize": "mean"})},
     "mean and variance taken off": {"features": MFCC(**{**FEATURES, "normalize": "mean and variance"})},
     "volume left in": {"features": MFCC(**{**FEATURES, "normalize": None})},

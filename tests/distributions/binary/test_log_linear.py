@@ -7,9 +7,11 @@ import pytest
 from scipy.optimize import minimize
 
 import likely as lk
+from likely.distributions.binary import log_linear, log_linear_fit
 from likely.distributions.binary.annealed_importance_sampling import TEMPERATURES, temperatures
 from likely.distributions.binary.log_linear_fit import EXACT, all_log_cells, exact_log_z
 from likely.distributions.binary.log_linear_pairs import forest, learned_pairs
+from likely.distributions.binary.log_linear_update import chains_of, reweighted
 from likely.distributions.binary.sign_products import number_of_sets, places
 from likely.numerics.walsh_hadamard import all_cells, cells_of
 
@@ -47,6 +49,15 @@ def test_many_sets_go_without_a_matrix():
     for one in (distribution, many):
         stats = one.collect(x, p)
         assert np.abs(one.refit(stats).collect(x, one.refit(stats).probabilities).mean - stats.mean).max() <= 1e-7
+
+
+def test_without_a_matrix_the_weights_are_those_of_newtons_method(monkeypatch):
+    p = np.random.default_rng(2).dirichlet(np.ones(1 << 6))
+    distribution = lk.LogLinear.even(6, 3)
+    stats = distribution.collect(all_cells(6), p)
+    want = distribution.refit(stats).weights
+    monkeypatch.setattr(log_linear_fit, "NEWTON", 10)
+    assert np.allclose(distribution.refit(stats).weights, want, rtol=0, atol=1e-6)
 
 
 def test_rows_with_missing_values_are_learned_by_em():
@@ -239,6 +250,23 @@ def test_a_distribution_moved_a_little_is_the_one_that_is_learned_anew():
     near, anew = distribution.refit_from(rest, everything).log_prob(x), distribution.refit(rest).log_prob(x)
     moved = np.abs(distribution.log_prob(x) - anew).mean()
     assert moved > 0.1 and np.abs(near - anew).mean() <= 0.02 * moved
+
+
+@pytest.mark.slow
+def test_chains_that_follow_move_a_distribution_of_few_columns(monkeypatch):
+    monkeypatch.setattr(log_linear, "EXACT", 5)
+    x, distribution, rest, everything = left_out(10, 400, 80)
+    near, anew = distribution.nearby(rest, everything), distribution.refit(rest)
+    moved = np.abs(distribution.log_prob(x) - anew.log_prob(x)).mean()
+    assert np.abs(near.log_prob(x) - anew.log_prob(x)).mean() <= 0.35 * moved
+    assert near.weights[0] == pytest.approx(-exact_log_z(near.weights, 10, 2), abs=0.015)
+
+
+def test_chains_follow_a_large_change_in_parts():
+    chains, b = chains_of(np.zeros(number_of_sets(8, 2)), 8), ising(8, 5, 0.3)
+    assert chains.follow(b[1:])[0] < 1.0
+    grown = reweighted(chains_of(np.zeros(number_of_sets(8, 2)), 8), b[1:])
+    assert grown == pytest.approx(exact_log_z(b, 8, 2) - 8 * np.log(2.0), abs=0.1)
 
 
 @pytest.mark.campaign

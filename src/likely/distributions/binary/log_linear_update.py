@@ -54,7 +54,7 @@ def moved_pairs(chains: PersistentChains, log_z: float, precision: float, before
     with one_blas_thread():
         change = _newton_change(chains, precision, before, now)
         moved = PersistentChains(chains.weights, chains.states, np.random.default_rng(SEED))
-        log_z += _reweighted(moved, change)
+        log_z += reweighted(moved, change)
     return np.concatenate([[-log_z], moved.weights])
 
 
@@ -70,7 +70,7 @@ def _newton_change(chains: PersistentChains, precision: float, before: Averages,
     return solved(lambda v: times(v) + (pull + RIDGE) * v, right, scale, ROUNDS, NEAR)
 
 
-def _reweighted(chains: PersistentChains, change: Array) -> float:
+def reweighted(chains: PersistentChains, change: Array) -> float:
     """Move the chains by a change of the weights, in as many parts as needed; returns the change of log Z."""
     left, grown = 1.0, 0.0
     while left > 0.0:
