@@ -486,7 +486,6 @@ TABLE: dict[str, Entry] = {
     "LogLinear": entry(
         lambda: import_module("likely.distributions.binary.log_linear").LogLinear,
         weights=numbers("* M"), dim=count, order=count,
-        error=numbers("*", 0),
     ),
     "Bahadur": entry(
         lambda: import_module("likely.distributions.binary.bahadur").Bahadur,

@@ -1,6 +1,6 @@
 """Exact maximum likelihood and normalization of log-linear models of few binary columns.
 
-Up to `EXACT` columns all 2ᵈ cells are summed by the fast Walsh–Hadamard transform, and maximum likelihood is a convex
+All 2ᵈ cells are summed by the fast Walsh–Hadamard transform, and maximum likelihood is a convex
 problem solved by Newton's method: the Hessian's entry for sets S and T is E[φ_S φ_T] − E[φ_S] E[φ_T], and φ_S φ_T is
 φ of the symmetric difference, so one transform gives all of it.
 """
@@ -16,10 +16,10 @@ from likely.core.warnings import tell
 from likely.distributions.binary.sign_products import pair_matrix, places, split_sizes
 from likely.numerics.walsh_hadamard import all_cells, cells_of, expectations
 
-EXACT = 20  # columns up to which all cells are summed
 NEWTON = 1500  # sets up to which Newton's equations are solved
 STEPS, SMALL = 200, 1e-14  # Newton steps, and the size of a gradient that is rounding
 NOTHING = 1e-25  # Newton decrement per row below which the sums over cells are rounding
+ENOUGH = 1e-5  # nats per row: tolerance where rows are left out
 SEEN = 1e-11  # the smallest gain per row that the objective resolves
 FLAT = 1e-10  # eigenvalue of the information below which weights are unbounded
 HALVED = 8  # columns from which cells of pairwise models are computed by halves

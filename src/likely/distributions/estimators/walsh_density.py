@@ -14,16 +14,15 @@ class WalshDensity(BinaryDensity):
 
     - **order**: highest order of interaction: 1, 2 (pairs), …; more than there are columns means all of them.
     - **log**: False expands p(x): means, no iteration, but it can be negative: the positive part counts, and log p
-      is −inf elsewhere, with a warning. True expands log p(x), which stays positive: exact maximum likelihood up to 20
-      columns (missing values are integrated out, by EM), beyond that order 1, or order 2 with persistent Gibbs chains
-      under a prior whose width is selected by estimated held-out likelihood, with log Z by annealed importance sampling
-      (`model_.error` is its standard error).
+      is −inf elsewhere, with a warning. True expands log p(x), which stays positive: exact maximum likelihood; missing
+      values are integrated out, by EM.
     - **prior**: "weak" (one pseudo-row of independent columns about the pooled means), None for maximum likelihood, a
       number of such rows, or a `Prior`.
     - **threshold**: numbers above it are 1, the others 0, with a warning if there were any but 0 and 1 (or −1 and 1);
       None: anything but 0 and 1 is an error in `fit`, and has probability 0 afterwards.
 
-    Statistics are additive: `partial_fit` equals the batch. Sparse rows are made dense block by block.
+    Both sum over all cells, of at most 20 columns; with more, use `ChowLiuTreeDensity`. Statistics are additive:
+    `partial_fit` equals the batch. Sparse rows are made dense block by block.
 
     >>> from likely.distributions.estimators.walsh_density import WalshDensity
     >>> w = WalshDensity(2, log=True, prior=None).fit([[0, 0], [1, 1], [1, 1], [0, 1], [1, 0]])
@@ -55,8 +54,8 @@ class WalshDensity(BinaryDensity):
         return bool(self.log)
 
     def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
-        told = [stats if prior is None else prior.update(stats).stats for stats, prior in (now, before)]
-        return model.nearby(*told)
+        stats, prior = now
+        return model.nearby(stats if prior is None else prior.update(stats).stats)
 
     def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
         return isinstance(model, LogLinear if self.log else Walsh) and super()._fits(model, width, members)
