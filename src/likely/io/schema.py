@@ -897,12 +897,6 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.decision.sequential.cusum").Cusum, threshold=number(0),
         total=Kind("a number from 0", lambda x, sizes: type(x) is float and x >= 0),
     ),
-    "RaceBelief": entry(
-        lambda: import_module("likely.decision.sequential.race").RaceBelief,
-        log_probs=Kind("log-probabilities", lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64
-                       and x.ndim == 1 and bool((x < np.inf).all())),
-        beliefs=items(belief),
-    ),
     "Progress": entry(
         lambda: import_module("likely.core.fit_checkpoint").Progress, model=density,
         prior=maybe(prior), trace=numbers("?"), held_out=numbers("?"), best=maybe(density), weight=number(0),
