@@ -337,3 +337,13 @@ def test_every_dependency_is_imported_and_every_extra_that_is_named_exists():
     from likely.cli import info
 
     assert [*info.REQUIRED, *info.OPTIONAL] == names
+
+
+WRITES = re.compile(r"__dict__(\[[^\]]*\] = |\.(update|setdefault)\()")
+WRITERS = {"core/value.py", "statespace/linear/state_belief.py"}  # the mechanism; a constructor with a measured reason
+
+
+def test_values_are_written_through_their_declared_caches_only():
+    values = [path for path in SOURCES if room_of(dotted(path)) in VALUES]
+    found = {name_of(path) for path in values if WRITES.search(path.read_text(encoding="utf-8"))}
+    assert found == WRITERS

@@ -26,6 +26,7 @@ from likely.core.arrays import (
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
+from likely.core.value import fill_cache
 from likely.core.warnings import tell
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
@@ -106,8 +107,7 @@ class Gaussian(Algebra):
         """Members `index` as a stack that keeps its statistics about the same origin."""
         covariance = self.covariance if self.tied else self.covariance[index]
         part = Gaussian.trusted(mean=self.mean[index], covariance=np.array(covariance), kind=self.kind)
-        part.__dict__["origin"] = self.origin
-        return part
+        return fill_cache(part, origin=self.origin)
 
     @property
     def smallest_eigenvalue(self) -> float:
@@ -409,9 +409,7 @@ class Gaussian(Algebra):
         if stats is not None:
             return stats
         refuse_infinite(x, "Gaussian", at + start)
-        one = self.member(k)
-        one.__dict__["origin"] = self.origin
-        return one._full_stats(x, w)
+        return fill_cache(self.member(k), origin=self.origin)._full_stats(x, w)
 
     def _full_stats(self, x: Array, w: Array | None) -> Moments:
         """Statistics with full scatter matrices: of complete rows directly, of incomplete rows by the E-step."""
