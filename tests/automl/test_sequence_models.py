@@ -93,9 +93,9 @@ def test_what_does_not_fit_together_is_refused(mixed):
     x = laid_out(mixed, (), {"x": "real"})
     inner = lk.HMMDensity(n_states=2, random_state=0).fit(x)
     with pytest.raises(DataError, match="must be consistent"):
-        SequenceDensity.around(inner, {"x": "real"}, states=["only"])._check_state()
+        SequenceDensity.around(inner, {"x": "real"}, states=["only"]).check_state()
     with pytest.raises(DataError, match="must be consistent"):
-        SequenceDensity.around(inner, {"x": "real", "y": "real"})._check_state()
+        SequenceDensity.around(inner, {"x": "real", "y": "real"}).check_state()
     with pytest.raises(DataError, match="a fitted model is needed"):
         SequenceDensity().score_samples(x)
 

@@ -657,7 +657,7 @@ def same(a: Any, b: Any) -> bool:
         )  # fmt: skip
     if isinstance(a, Value):
         return same(a._field_values(), b._field_values())
-    if hasattr(a, "_saved"):
+    if hasattr(a, "saved_attributes"):
         return same(state(a), state(b))
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
@@ -667,7 +667,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def state(estimator: Any) -> dict[str, Any]:
-    learned = {name: vars(estimator)[name] for name in estimator._saved if name in vars(estimator)}
+    learned = {name: vars(estimator)[name] for name in estimator.saved_attributes if name in vars(estimator)}
     return {**estimator.get_params(deep=False), **learned}
 
 

@@ -626,7 +626,7 @@ def _seen(args):
 class Toy:
     """An estimator as files see it: settings, what it learned, and a check."""
 
-    _saved = ("model_", "stats_", "n_features_in_", "feature_names_in_")
+    saved_attributes = ("model_", "stats_", "n_features_in_", "feature_names_in_")
 
     def __init__(self, prior="weak", parts=None, random_state=None):
         self.prior, self.components, self.random_state = prior, parts, random_state
@@ -634,7 +634,7 @@ class Toy:
     def get_params(self, deep=True):
         return {"prior": self.prior, "parts": self.components, "random_state": self.random_state}
 
-    def _check_state(self):
+    def check_state(self):
         if hasattr(self, "model_") and self.model_.dim != self.n_features_in_:
             raise lk.ShapeError("Toy: the model must have as many columns as were learned from.")
 

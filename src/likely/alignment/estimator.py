@@ -60,7 +60,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         "band": "no_validation",
         "weights": [StrOptions({"uniform", "distance"})],
     }
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "frames_", "offsets_", "labels_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
     )  # fmt: skip
 
@@ -245,7 +245,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
             return np.nan
         return float(np.mean(self._votes(found).argmax(axis=1) != self.labels_))
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Validate the fitted state after a file was read."""
         _ = self._frame_cost
         if not hasattr(self, "frames_"):

@@ -139,9 +139,9 @@ class Watch:
         """Validated rows with unknown levels as missing; and their masks by column."""
         e = self.estimator
         if isinstance(e, BayesClassifier):
-            rows, strange = e.density_._known(e.density_._rows(frame, reset=False), e._learned.components)
+            rows, strange = e.density_.mask_unknown(e.density_.validate_rows(frame), e.learned_model_.components)
         else:
-            rows, strange = e._known(e._rows(frame, reset=False), e._learned)
+            rows, strange = e.mask_unknown(e.validate_rows(frame, reset=False), e.learned_model_)
         return rows, {name: np.asarray(mask) for name, mask in strange.items() if np.any(mask)}
 
     def _gain(self, frame: Any, scores: Array, name: str) -> Array:

@@ -104,7 +104,7 @@ class SequenceClassifier(Deciding, _OfSequences):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"classifier": [HasMethods(["fit", "decide"]), None]}
-    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
+    saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
     calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
 
     def __init__(self, classifier: Any = None) -> None:
@@ -155,7 +155,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         if isinstance(self.classifier_, PriorClassifier):
             return np.full(len(frames), np.nan)
         with self._spoken(self.classifier_):
-            return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
+            return self.classifier_.score_samples(frames)
 
     # decision parameters are those of the classifier
     cost = property(lambda self: self.classifier_.cost)
@@ -167,7 +167,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         with self._spoken(self.classifier_):
             return self.classifier_._novel(self.frames(X), rate)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: texts are JSON, and the classifier is one for these columns."""
         if not hasattr(self, "classifier_"):
             return
@@ -200,7 +200,7 @@ class SequenceDensity(_OfSequences):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"density": [HasMethods(["fit", "score_samples"]), None]}
-    _saved: tuple[str, ...] = ("density_", "schema_", "card_")
+    saved_attributes: tuple[str, ...] = ("density_", "schema_", "card_")
 
     def __init__(self, density: Any = None) -> None:
         self.density = density
@@ -285,7 +285,7 @@ class SequenceDensity(_OfSequences):
         """p(state | sequence) of each frame; with a `lag`, fixed-lag smoothing."""
         return shares_of(self.model_, self.density_.topology_.original, self.known(cut(X, lengths))[0], lag)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: texts are JSON, and the model is one for these columns and states."""
         if not hasattr(self, "density_"):
             return
@@ -324,7 +324,7 @@ class LiveFrames:
 
 def known_rows(density: Any, X: Any) -> tuple[Ragged, Mask]:
     """Validated frames with unknown levels as missing, and the sequences (n,) that had one."""
-    rows, strange = density._known(density._rows(X, reset=False), density._learned)
+    rows, strange = density.mask_unknown(density.validate_rows(X, reset=False), density.learned_model_)
     return rows, np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *strange.values()])
 
 

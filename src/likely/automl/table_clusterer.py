@@ -49,7 +49,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         "most": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
+    saved_attributes: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
 
     def __init__(
         self, n_components: int | None = None, *, by: str = "bic", kinds: Any = None, n_init: int = 3,
@@ -113,7 +113,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     def rows(self, X: Any) -> Any:
         """Validated rows with unknown levels as missing."""
         mixture = self.mixture_
-        rows, strange = mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learned)
+        rows, strange = mixture.mask_unknown(mixture.validate_rows(self.frame(X), reset=False), mixture.learned_model_)
         tell_of_strangers(strange, "TableClusterer")
         return rows
 
@@ -137,7 +137,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
 
         save(self, path)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: texts are JSON, and the mixture is one for these columns."""
         if not hasattr(self, "mixture_"):
             return

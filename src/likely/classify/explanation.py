@@ -102,9 +102,9 @@ class Explanation:
         with np.errstate(invalid="ignore"):
             odds_before = raw[at, decided] - raw[at, rival]
         return cls(
-            clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
+            clf.column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
-            clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
+            clf.classes_[np.stack(without, axis=1)], _cells(clf._decoded(rows)),
             None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1), expected,
             None if calibration is None else plain[decided] - plain[rival],
             None if calibration is None else odds_before,

@@ -14,7 +14,7 @@ from likely.classify.numeric_classifier_mixin import PlainDeciding
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import said_once, tell
+from likely.core.warnings import speaking_as, tell
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import BaseEstimator
@@ -79,7 +79,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "rows_", "labels_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
         "distribution_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -141,7 +141,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
 
     def _remember(self, x: Array, labels: Index, weight: Array) -> Self:
         self.rows_, self.labels_, self.weight_ = x, labels.astype(np.int64), weight
-        with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1)):
+        with speaking_as(type(self).__name__, "Gaussian"):
             metric = Metric.learned(self.metric, x, weight, labels, p=self.p, scale=self.scale)
         for name in ("scale_", "distribution_"):
             self.__dict__.pop(name, None)
@@ -312,7 +312,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             self._calm[self.k_] = np.stack([reach, self._voters.weight[at]])
         return self._calm[self.k_]
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent; then the search is built."""
         asked, smoothing = self.n_neighbors, self.smoothing
         sound = (

@@ -58,7 +58,7 @@ def _log_posterior_without(
     whole: BayesClassifier, rows: Any, labels: Index, weight: Array, unit: float, i: int
 ) -> Array:
     """Log-posteriors (1, C) of row i under a model of the others."""
-    if whole.stats_.complete and not whole.density_._wants_rows:
+    if whole.stats_.complete and not whole.density_.traits.second_pass:
         try:
             return _by_statistics(whole, rows, labels, unit, i)
         except Canceled:
@@ -67,7 +67,7 @@ def _log_posterior_without(
 
 
 def _by_statistics(whole: BayesClassifier, rows: Any, labels: Index, unit: float, i: int) -> Array:
-    learned, one = whole._learned, slice(i, i + 1)
+    learned, one = whole.learned_model_, slice(i, i + 1)
     rest = without(whole.stats_, learned.collect(rows[one], np.array([unit]), labels[one]))
     return whole._elsewhere(whole._stepped(learned, rest)).log_posterior(rows[one])
 

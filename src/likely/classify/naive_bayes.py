@@ -114,7 +114,7 @@ class NaiveBayes(BayesClassifier):
         alike = len(plain) <= 1 and all(isinstance(distribution, str) for distribution in distributions.values())
         if alike and not isinstance(X, dict | Columns):  # named parts of any number of columns need a product
             density = DISTRIBUTIONS[plain.pop() if plain else "gaussian"]()
-            density._chosen = bool(chosen)
+            density.strict_support = bool(chosen)
             return density
         return ProductDensity(
             [

@@ -18,7 +18,7 @@ from likely.core.em_loop import Stop, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
 from likely.core.sketch import Sketch
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import speaking_as, tell, unheard
 from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
@@ -70,7 +70,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "centers_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
         "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -127,7 +127,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
 
     def _in_own_name(self) -> Any:
         """Context manager: messages of the inner Gaussians are reported in the name of the classifier."""
-        return said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1))
+        return speaking_as(type(self).__name__, "Gaussian")
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Array, Any, Array]:
         self._validate_params()
@@ -284,7 +284,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         labels = self.sample_[some, -1].astype(np.intp)
         return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], labels)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent."""
         if not (sound_rules(self) and self.centroid in ("mean", "median")):
             raise DataError(sentence(type(self).__name__, "parameters must be valid"))

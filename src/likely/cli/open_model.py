@@ -57,7 +57,7 @@ def card_as_written(path: str) -> Iterator[None]:
 
 
 def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:
-    return {name: _entry(model.density_, model._learned.components, name) for name in _names(model, path)}
+    return {name: _entry(model.density_, model.learned_model_.components, name) for name in _names(model, path)}
 
 
 def _names(model: Any, path: str) -> list[str]:
@@ -79,7 +79,7 @@ def watch_model(path: str) -> Watch:
         return Watch.over(clusters)
     refuse_sequences(thing, path, "novelty")
     if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
-        inner, distribution = getattr(thing, "component_", thing), thing._learned
+        inner, distribution = getattr(thing, "component_", thing), thing.learned_model_
         distribution = distribution.components if inner is not thing else distribution
         return Watch.over(thing, {name: _entry(inner, distribution, name) for name in _names(thing, path)})
     try:
@@ -94,7 +94,7 @@ def _entry(density: Any, distribution: Any, name: str) -> dict[str, Any]:
         part, inner = next((title, part) for title, part, own in density.parts_ if name in own)
         return _entry(inner, distribution[part], name)
     if getattr(density, "words", None) is not None:  # a tree over columns of words
-        words = density.words[[str(own) for own in density._column_names()].index(name)]
+        words = density.words[[str(own) for own in density.column_names()].index(name)]
         return {"kind": "category", "levels": [str(word) for word in words]}
     kind = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(density).__name__, "real")
     if kind != "category":

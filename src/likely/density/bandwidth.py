@@ -81,8 +81,7 @@ def _floored(x: Array, w: Array, variance: Array, whose: str) -> tuple[Array, Ma
         expected = f"the variance of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
         raise DataError(sentence(whose, expected, float(variance[odd[0]]), "rescale the column"))
     if constant.any() and len(x) > 1:
-        at = np.flatnonzero(constant)
-        tell(f"{whose}: {constant_note(at)}")
+        tell(constant_note(np.flatnonzero(constant), whose))
     return variance, constant
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -262,7 +262,7 @@ def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any
 def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
     """f(*args); its warnings and errors name the part."""
     try:
-        with said_once(reworded=lambda text: f"part {name!r}: {text}"):
+        with said_once(lambda note: replace(note, parts=(name, *note.parts))):
             return f(*args)
     except (DataError, DomainError) as error:
         if type(error) not in (DataError, DomainError):

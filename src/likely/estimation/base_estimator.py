@@ -10,6 +10,8 @@ from typing import Any
 
 import sklearn.base
 
+from likely.estimation.component import INTERNAL
+
 _GAUSSIAN = ("component=GaussianDensity(covariance=…)", "density=GaussianDensity(covariance=…)")
 _MIXTURE = ("density=MixtureDensity(n_components=…)", "component=MixtureDensity(n_components=…)")
 _PRIOR = ("prior", "density=GaussianDensity(prior=…)")
@@ -86,6 +88,10 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
             cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
+
+    def __dir__(self) -> list[str]:
+        """Names that users call: without private ones and those of the component protocol."""
+        return [name for name in super().__dir__() if not name.startswith("_") and name not in INTERNAL]
 
     def __getattr__(self, name: str) -> Any:
         """Called for missing attributes only, so that nothing else is slower."""

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
-from likely.core.warnings import said_once, speaking_as
+from likely.core.warnings import Note, said_once, speaking_as
 from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
 from likely.decision.decide import settled
@@ -89,7 +89,7 @@ class Deciding(ClassifierMixin):
         reject_below = getattr(self, "reject_below", None) if reject_below is None else reject_below
         novelty = getattr(self, "novelty", None) if novelty is None else novelty
         novel, why = (None, None) if novelty is None else self._novel(X, novelty)
-        with said_once(reworded=str if novelty is None else _decided_elsewhere):
+        with said_once(*(() if novelty is None else (_decided_elsewhere,))):
             if class_prior is None:
                 P = self.predict_proba(X).astype(np.float64, copy=False)
             else:
@@ -117,7 +117,7 @@ class Deciding(ClassifierMixin):
 
     # ------------------------------------------------------------------- inside
 
-    def _settings_for_file(self) -> dict[str, Any]:
+    def file_settings(self) -> dict[str, Any]:
         """Parameters as stored in a file: costs as a `Cost`, class probabilities in the order of the classes."""
         settings: dict[str, Any] = self.get_params(deep=False)
         classes = getattr(self, "classes_", None)
@@ -171,9 +171,9 @@ def class_probabilities(given: Any, classes: Any, whose: str) -> Array:
     return class_shares(given, len(classes), whose)
 
 
-def _decided_elsewhere(text: str) -> str:
+def _decided_elsewhere(note: Note) -> Note | None:
     """A warning, except the one on rows of density 0 that are novel."""
-    return "" if NO_DENSITY in text else text
+    return None if NO_DENSITY in note.text else note
 
 
 def _has_text_keys(setting: Any) -> bool:

@@ -365,8 +365,8 @@ class _Catalog:
         if name not in ESTIMATORS or ESTIMATORS[name]() is not type(thing):
             return self.values.take_apart(thing)
         _refuse_what_says_so(thing)
-        learned = {n: vars(thing)[n] for n in thing._saved if n in vars(thing)}
-        settings = getattr(thing, "_settings_for_file", lambda: thing.get_params(deep=False))()
+        learned = {n: vars(thing)[n] for n in thing.saved_attributes if n in vars(thing)}
+        settings = getattr(thing, "file_settings", lambda: thing.get_params(deep=False))()
         return name, {**settings, **learned}
 
     def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
@@ -375,10 +375,10 @@ class _Catalog:
 
 
 def _refuse_what_says_so(estimator: Any) -> None:
-    """Raise the error of an estimator that cannot be saved: `_cannot_be_saved` gives expected, got and remedy."""
+    """Raise the error of an estimator that cannot be saved: `why_not_saved` gives expected, got and remedy."""
     from likely.io.container import Refusal
 
-    why = getattr(estimator, "_cannot_be_saved", lambda: None)()
+    why = getattr(estimator, "why_not_saved", lambda: None)()
     if why is not None:
         raise Refusal(*why)
 
@@ -391,14 +391,14 @@ def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
         cls = ESTIMATORS[name]()
     except ImportError as error:
         raise Refusal(f"{name} needs a package that can be loaded", error) from error
-    learned = {n: parts.pop(n) for n in cls._saved if n in parts}
+    learned = {n: parts.pop(n) for n in cls.saved_attributes if n in parts}
     same_names(parts, _settings(cls), name, where)
     refuse_learned(learned, where)
     try:
         estimator = cls(**parts)
         _refuse_settings(estimator, parts, where)
         vars(estimator).update(learned)
-        getattr(estimator, "_check_state", lambda: None)()
+        getattr(estimator, "check_state", lambda: None)()
     except Refusal:
         raise
     except LikelyError as error:
@@ -412,7 +412,7 @@ def _refuse_settings(estimator: Any, settings: dict[str, Any], where: str) -> No
     """Raise an error for invalid parameters, with the name from scikit-learn's message."""
     from likely.io.container import Refusal, short
 
-    if not hasattr(estimator, "_parameter_constraints"):  # then `_check_state` checks them
+    if not hasattr(estimator, "_parameter_constraints"):  # then `check_state` checks them
         return
     try:
         estimator._validate_params()

@@ -103,7 +103,7 @@ def test_a_learned_switching_model(folder, models):
     assert "SwitchingDensity: SwitchingLinearGaussian" in text and "process_covariance, transition, initial" in text
     assert f"{est.model_.regimes[1].process_covariance[0, 0]:.6g}" in text and "frames          240" in text
     facts = est.summary().facts
-    assert facts["parameters"] == est._learned.n_parameters and facts["converged"].startswith(("yes", "NO"))
+    assert facts["parameters"] == est.learned_model_.n_parameters and facts["converged"].startswith(("yes", "NO"))
     told = est.report_.objective - est.prior_.log_density(est.model_)
     assert facts["log-likelihood"] == pytest.approx(told, rel=1e-9)
     shares = [row.estimate for row in est.summary().rows if row.parameter == "share of frames"]

@@ -130,8 +130,8 @@ def test_a_stream_may_begin_with_fewer_rows_than_clusters(X):
 
 def test_a_stream_that_has_not_begun_has_no_file(X, tmp_path):
     m = KMeans(4).partial_fit(X[:2])
-    assert "4 distinct rows" in m._cannot_be_saved()[0]
-    assert m.partial_fit(X)._cannot_be_saved() is None
+    assert "4 distinct rows" in m.why_not_saved()[0]
+    assert m.partial_fit(X).why_not_saved() is None
 
 
 def test_batch_then_stream(X):

@@ -154,7 +154,7 @@ def test_a_mixture_of_them_finds_two_lines(rng, density):
     lines = np.array([[1.0, 1.0, 0.2, 0.5], [1.0, -1.0, 0.5, -0.2]])
     label = np.arange(600) % 2
     X = 3 * rng.normal(size=(600, 1)) * lines[label] + 0.2 * rng.normal(size=(600, 4))
-    start = Mixture([0.5, 0.5], density._blank(X, members=2))
+    start = Mixture([0.5, 0.5], density.blank_model(X, members=2))
     guess = np.where(rng.random(600) < 0.25, 1 - label, label)
     stats = start.collect(X, labels=guess)
     prior = start.weak_prior(stats)

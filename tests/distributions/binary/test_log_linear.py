@@ -111,22 +111,6 @@ def test_cells_of_pairs_are_those_of_the_transform(order):
     assert np.allclose(all_log_cells(b, 11, order), cells_of(full), rtol=0, atol=1e-12)
 
 
-def left_out(d, n, fold):
-    """Some rows, the distribution of all rows, and the statistics of the others."""
-    x = lk.LogLinear.normalized(ising(d, 5, 0.25), d).sample(n, np.random.default_rng(6))
-    even = lk.LogLinear.even(d)
-    everything, rest = even.collect(x), even.collect(x[fold:])
-    prior = even.weak_prior(everything)
-    return x[:fold], even.refit(everything, prior), prior.update(rest).stats
-
-
-def test_a_distribution_moved_a_little_is_the_one_that_is_learned_anew():
-    x, distribution, rest = left_out(10, 300, 30)
-    near, anew = distribution.nearby(rest).log_prob(x), distribution.refit(rest).log_prob(x)
-    moved = np.abs(distribution.log_prob(x) - anew).mean()
-    assert moved > 0.1 and np.abs(near - anew).mean() <= 0.02 * moved
-
-
 def test_pairs_of_very_many_columns_are_refused_with_a_way_out():
     x = np.eye(21)
     for make in (

@@ -218,21 +218,3 @@ def test_words_are_refused_with_a_way_to_give_them():
     with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowLiuTreeDensity\(words="):
         lk.WalshDensity().fit(X)
     assert lk.ChowLiuTreeDensity(words=[["n", "y"]] * 2).fit(X).score_samples([["y", "q"]])[0] == -np.inf
-
-
-def test_alarms_of_a_climb_are_those_of_learning_anew():
-    X, y = parity(300, 8)
-    X[:, 7] = np.where(np.random.default_rng(3).random(300) < 0.8, X[:, 6], X[:, 7])
-    near = lk.BayesClassifier(lk.WalshDensity(2, log=True)).fit(X, y)
-    far = lk.BayesClassifier(Anew(2, log=True)).fit(X, y)
-    seen = near.surprise(X)
-    apart = np.abs(near.held_out_surprise_[0] - far.held_out_surprise_[0])
-    assert apart.mean() <= 0.01 and np.array_equal(near.held_out_surprise_[1:], far.held_out_surprise_[1:])
-    assert np.abs(far.held_out_surprise_[0] - seen).mean() > 10 * apart.mean()
-
-
-class Anew(lk.WalshDensity):
-    """Learns each fold anew."""
-
-    def _climbs(self) -> bool:
-        return False

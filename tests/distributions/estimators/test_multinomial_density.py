@@ -143,7 +143,7 @@ def test_what_crosses_the_border_is_scipys(texts):
     """Others look at these rows too; tallied rows may cross it as well."""
     X = sp.csr_array(texts[0])
     d = MultinomialDensity().fit(X)
-    assert sp.issparse(d._rows(sp.coo_array(X), reset=False))
+    assert sp.issparse(d.validate_rows(sp.coo_array(X), reset=False))
     assert np.array_equal(d.score_samples(tallied(X)), d.score_samples(X))
 
 

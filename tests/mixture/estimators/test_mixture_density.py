@@ -148,7 +148,7 @@ def test_the_order_of_columns_does_not_matter(name):
 
 def test_blocks_of_other_sizes_and_engines():
     m = learner("full").fit(X)
-    start = m._first(X, None)
+    start = m._initial_model(X, None)
     runs = [fit(start, lk.Blocks.of(X, rows=r, blocks=b), prior="weak", engine=e, stop=Stop(25, 0.0))
             for r, b, e in ((4096, 16, None), (64, 2, Serial()), (64, 2, lk.Threads(2)), (17, 1, None))]  # fmt: skip
     assert runs[1].trace == runs[2].trace and gap(runs[1].model, runs[2].model) == 0.0

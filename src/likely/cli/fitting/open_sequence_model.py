@@ -68,7 +68,7 @@ def columns_of(density: Any) -> dict[str, str]:
     for _, part, own in getattr(inner, "parts_", ()):
         for name in own:
             kinds[str(name)] = "category" if type(part).__name__ == "CategoricalDensity" else "real"
-    distribution = untied(density._learned.emission) if hasattr(density, "model_") else None
+    distribution = untied(density.learned_model_.emission) if hasattr(density, "model_") else None
     if hasattr(distribution, "levels") and _kind(distribution) == "real":  # levels that are numbers stay numbers
         kinds = dict.fromkeys(names, "real")
     return {"symbol": next(iter(kinds.values()))} if names == ["0"] else kinds

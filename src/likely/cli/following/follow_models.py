@@ -86,7 +86,7 @@ class OfChains(Subject):
 def _as_it_is(known: Any, found: Any) -> Any:
     """Frames inside the border of a bare model, whatever words they hold."""
     rows = known.frames(found)
-    return known.density_._rows(rows, reset=False) if hasattr(known, "density_") else rows
+    return known.density_.validate_rows(rows, reset=False) if hasattr(known, "density_") else rows
 
 
 def _is_plain(distribution: Any) -> bool:

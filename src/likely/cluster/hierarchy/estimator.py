@@ -50,7 +50,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     }  # fmt: skip
 
     # fitted attributes stored in a model file
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "labels_", "dendrogram_", "n_clusters_", "centers_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
@@ -69,7 +69,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         """Cluster rows X (n, d), or the rows of a matrix of distances (n, n); `y` is ignored."""
         self._validate_params()
         self._check_cut()
-        X = self._rows(X, reset=True)
+        X = self.validate_rows(X, reset=True)
         weight = _positive(sample_weight, X)
         here = weight > 0
         seen = X if here.all() else X[here][:, here] if self._given_distances else X[here]
@@ -100,7 +100,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
             raise DomainError(
                 sentence("AgglomerativeClustering", "predict needs cluster means", "distances only", remedy)
             )
-        X = self._rows(X, reset=False)
+        X = self.validate_rows(X, reset=False)
         if not self._takes_gaps and np.isnan(X).any():
             row = int(np.argwhere(np.isnan(X))[0, 0])
             remedy = "impute first (GaussianDensity, PPCA)"
@@ -141,7 +141,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
                 sentence("AgglomerativeClustering", "a cut by likelihood needs rows", "distances", remedy)
             )
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         X = numeric_rows(self, X, reset, dtype=np.float64, order="C")
         refuse_infinite(X, "AgglomerativeClustering")
         return X
@@ -170,7 +170,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     def _nearest(self, X: Array) -> Index:
         return map_rows(lambda x: _squares(x, self.centers_).argmin(axis=1), X, None, np.intp)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: tree, labels and centers must be consistent."""
         if not hasattr(self, "labels_"):
             return

@@ -68,7 +68,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "whiten": ["boolean"],
         "route": [StrOptions({"auto", "scatter", "qr"})],
     }
-    _saved: tuple[str, ...] = ("principal_", "stats_", "route_", "n_features_in_", "feature_names_in_")
+    saved_attributes: tuple[str, ...] = ("principal_", "stats_", "route_", "n_features_in_", "feature_names_in_")
 
     def __init__(self, n_components: Any = None, *, whiten: bool = False, route: str = "auto") -> None:
         self.n_components = n_components
@@ -120,7 +120,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Coordinates along the axes (n, q); expected coordinates for rows with missing entries."""
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
+        X = self.validate_rows(X, reset=False)
         if any_missing(X):
             refuse_infinite(X, "PCA")
             X = expected_rows(gaussian_of(self.stats_), X)[0].astype(X.dtype)
@@ -176,7 +176,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # ------------------------------------------------------------------- inside
 
-    _rows: Any = DensityEstimator._rows  # input validation is that of the densities
+    validate_rows: Any = DensityEstimator.validate_rows  # input validation is that of the densities
     _checked: Any = DensityEstimator._checked
 
     def _adopt(self, stats: Any, principal: PrincipalSubspace, route: str) -> Self:
@@ -241,7 +241,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         distribution = gaussian_of(known)
         return Threads().total(lambda block: distribution.collect(block.x, block.weight), Blocks.of(X, weight))
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After reading a file: axes and statistics must have the same width."""
         principal, stats = getattr(self, "principal_", None), getattr(self, "stats_", None)
         if principal is None and stats is None:

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import SignDistribution, width_of
-from likely.distributions.binary.log_linear_fit import ENOUGH, all_log_cells, exact_log_z, independent, most_likely
+from likely.distributions.binary.log_linear_fit import all_log_cells, exact_log_z, independent, most_likely
 from likely.distributions.binary.positive_part import completions, rows_from_table
 from likely.distributions.binary.sign_products import (
     EXACT,
@@ -220,24 +220,12 @@ class LogLinear(SignDistribution):
             self._check(stats)
             return self.refit(prior.update(stats).stats)
         self._refuse_nothing(stats)
-        return self._refitted(stats)
-
-    def nearby(self, stats: SignSums) -> LogLinear:
-        """The model refitted after a small change of its statistics: Newton's method from here, to 1e-5 nats per row.
-
-        Cross-validation leaves out a tenth of the rows at a time: the model of all rows is close to that of the others.
-        """
-        return self._refitted(stats, enough=ENOUGH)
-
-    def _refitted(self, stats: SignSums, **how: float) -> LogLinear:
         each = zip(np.atleast_2d(stats.mean), np.atleast_2d(self.weights), np.atleast_1d(stats.rows), strict=True)
-        found = np.stack([self._most_likely(mean, b, **how) if n > 0 else b for mean, b, n in each])
+        found = np.stack([self._most_likely(mean, b) if n > 0 else b for mean, b, n in each])
         return self.replace(weights=found if self.members else found[0])
 
-    def _most_likely(self, mean: Array, start: Array, **how: float) -> Array:
-        if self.order == 1:
-            return independent(mean, self.dim)
-        return most_likely(mean, start, self.dim, self.order, **how)
+    def _most_likely(self, mean: Array, start: Array) -> Array:
+        return independent(mean, self.dim) if self.order == 1 else most_likely(mean, start, self.dim, self.order)
 
     def objective(self, stats: SignSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics, Σ_S b_S Σ w φ_S, plus the entropy of missing entries (+ log prior)."""

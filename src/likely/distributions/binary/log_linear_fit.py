@@ -19,7 +19,6 @@ from likely.numerics.walsh_hadamard import all_cells, cells_of, expectations
 NEWTON = 1500  # sets up to which Newton's equations are solved
 STEPS, SMALL = 200, 1e-14  # Newton steps, and the size of a gradient that is rounding
 NOTHING = 1e-25  # Newton decrement per row below which the sums over cells are rounding
-ENOUGH = 1e-5  # nats per row: tolerance where rows are left out
 SEEN = 1e-11  # the smallest gain per row that the objective resolves
 FLAT = 1e-10  # eigenvalue of the information below which weights are unbounded
 HALVED = 8  # columns from which cells of pairwise models are computed by halves
@@ -67,11 +66,10 @@ def _exponentials(logs: Array) -> tuple[Array, float]:
     return logs, top + float(np.log(logs.sum()))
 
 
-def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = NOTHING) -> Array:
+def most_likely(mean: Array, start: Array, d: int, order: int) -> Array:
     """The weights (M,), the first −log Z, whose expectations are `mean` (M,): maximum likelihood.
 
-    `start`, a distribution, is compared with independent columns; a step without gain is halved. `enough` is the
-    gain per row at which the iteration stops.
+    `start`, a distribution, is compared with independent columns; a step without gain is halved.
     """
     if len(mean) > NEWTON:
         return _by_gradients(mean, start, d, order)
@@ -81,14 +79,12 @@ def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = N
         gradient = mean - q[places(d, order)]
         gradient[0] = 0.0
         step = _newton_step(gradient, q, d, order)
-        if np.abs(gradient).max() <= SMALL or gradient @ step <= enough or np.abs(b).max() > FAR:
+        if np.abs(gradient).max() <= SMALL or gradient @ step <= NOTHING or np.abs(b).max() > FAR:
             break
         better = _line_search(b, step, float(gradient @ step), value, q, mean, d, order)
         if better is None:
             break
         b, value, q = better
-    if enough > NOTHING:
-        return _with_constant(b, mean, value)
     singular = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
     return _finished(b, mean, value, q, d, order, singular)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -367,9 +367,8 @@ class Elliptical(Centered, Distribution):
             return self.replace(center=point.mean, scale=np.array(point.covariance))
         scale = (found.scatter / n)[None].copy()
         pooled = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.center.copy())
-        note = raise_to_floor(scale, 0, column_floor(pooled), "full") if pooled is not None else ""
-        if note:
-            tell(f"Elliptical: {note.replace('covariance', 'scale')}")
+        for note in raise_to_floor(scale, 0, column_floor(pooled), "full") if pooled is not None else ():
+            tell(replace(note, whose="Elliptical", text=note.text.replace("covariance", "scale")))
         return self.replace(center=found.mean, scale=scale[0])
 
     def _line_search(

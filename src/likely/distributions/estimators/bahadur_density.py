@@ -31,7 +31,7 @@ class BahadurDensity(BinaryDensity):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Bahadur,)
+    model_types = (Bahadur,)
 
-    def _blank(self, X: Any, members: int | None = None) -> Bahadur:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Bahadur:
         return Bahadur.blank(X[:1], members, min(int(self.order), X.shape[1]))

@@ -49,23 +49,23 @@ class BernoulliDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Bernoulli,)
+    model_types = (Bernoulli,)
 
-    def _blank(self, X: Any, members: int | None = None) -> Bernoulli:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Bernoulli:
         return Bernoulli.blank(X[:4096], members)
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         return predictive(model, stats, prior, "BernoulliDensity") if self.predictive else model
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         from likely.distributions.univariate.beta import Beta
 
         if isinstance(self.prior, Real):
             return lambda model, stats: Beta.symmetric(model.dim, float(self.prior))
         return self.prior
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
         if reset and self.threshold is None and not scipy.sparse.issparse(X):
             invalid = ~is_binary(X) & np.isfinite(X)
             if invalid.any():
@@ -78,7 +78,7 @@ class BernoulliDensity(DensityEstimator):
         invalid = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
         if invalid.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(invalid, self._column_names(), "BernoulliDensity", what)
+            tell_of_columns(invalid, self.column_names(), "BernoulliDensity", what)
         return X if not invalid.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:
@@ -95,7 +95,7 @@ class BernoulliDensity(DensityEstimator):
     @property
     def probs_(self) -> Any:
         """The estimated probabilities of a 1 (d,)."""
-        return self._learned.probs
+        return self.learned_model_.probs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

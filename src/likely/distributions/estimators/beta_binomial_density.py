@@ -35,7 +35,7 @@ class BetaBinomialDensity(TrialsDensity):
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.trials = trials
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.binomial_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
@@ -46,9 +46,9 @@ class BetaBinomialDensity(TrialsDensity):
     @property
     def a_(self) -> Any:
         """The estimated a (d,)."""
-        return self._learned.a
+        return self.learned_model_.a
 
     @property
     def b_(self) -> Any:
         """The estimated b (d,)."""
-        return self._learned.b
+        return self.learned_model_.b

@@ -44,8 +44,8 @@ class BetaDensity(ColumnDensity):
         self.high = high
         self.outside = outside
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = given = DensityEstimator._rows(self, X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = given = DensityEstimator.validate_rows(self, X, reset)
         if not self.low < self.high:
             raise DomainError(sentence("BetaDensity", "low must be below high", (self.low, self.high)))
         if (self.low, self.high) != (0, 1):
@@ -54,7 +54,7 @@ class BetaDensity(ColumnDensity):
             self._warn_of_unseen(X)  # before outside values are dropped, which has its own warning
         with np.errstate(invalid="ignore"):
             edge, beyond = ((X <= 0) | (X >= 1)) & np.isfinite(X), ((X < 0) | (X > 1)) & np.isfinite(X)
-        if reset and self._chosen and beyond.any():
+        if reset and self.strict_support and beyond.any():
             raise self._unsuited(given, beyond, self._expected, f"set low and high, or {OTHER_DISTRIBUTIONS}")
         if self.outside == "missing":
             X = with_missing(self, X, edge, f"what is not between {self.low:g} and {self.high:g}", reset)
@@ -68,7 +68,7 @@ class BetaDensity(ColumnDensity):
     def _expected(self) -> str:
         return f"values must lie between {self.low:g} and {self.high:g}"
 
-    def _look_for_gaps(self, data: Any) -> None:
+    def _look_for_unobserved(self, data: Any) -> None:
         """No check: it was made before outside values were dropped; an all-missing table is left to the prior."""
 
     def score_samples(self, X: Any) -> Any:
@@ -76,18 +76,18 @@ class BetaDensity(ColumnDensity):
         found = super().score_samples(X)
         if (self.low, self.high) == (0, 1):
             return found
-        observed = (~np.isnan(self._rows(X, reset=False))).sum(axis=1)
+        observed = (~np.isnan(self.validate_rows(X, reset=False))).sum(axis=1)
         return (found - observed * np.log(self.high - self.low)).astype(found.dtype)
 
-    def _outward(self, rows: Any, like: Any = None) -> Any:
-        return super()._outward(self.low + (self.high - self.low) * rows, like)
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
+        return super().decode_rows(self.low + (self.high - self.low) * rows, like)
 
     @property
     def a_(self) -> Any:
         """The estimated a (d,)."""
-        return self._learned.a
+        return self.learned_model_.a
 
     @property
     def b_(self) -> Any:
         """The estimated b (d,)."""
-        return self._learned.b
+        return self.learned_model_.b

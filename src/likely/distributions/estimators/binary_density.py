@@ -32,7 +32,7 @@ class BinaryDensity(DensityEstimator):
 
     _for_text = "write 1 for one word and 0 for the other, or use ChowLiuTreeDensity(words=…), which takes strings"
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         from likely.distributions.priors.pseudo_data import EarlierData
 
         if isinstance(self.prior, Real):
@@ -40,8 +40,8 @@ class BinaryDensity(DensityEstimator):
             return lambda model, stats: EarlierData.trusted(distribution=model, stats=pseudo_spin_sums(stats, strength))
         return self.prior
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
         return X if self.threshold is None else self._binary(X, float(self.threshold), reset)
 
     def _binary(self, X: Any, threshold: float, reset: bool) -> Any:
@@ -49,7 +49,7 @@ class BinaryDensity(DensityEstimator):
         invalid = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
         if invalid.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(invalid & ~_plus_minus(X), self._column_names(), type(self).__name__, what)
+            tell_of_columns(invalid & ~_plus_minus(X), self.column_names(), type(self).__name__, what)
         return X if not invalid.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:

@@ -42,13 +42,13 @@ class BinomialDensity(TrialsDensity):
         self.predictive = predictive
 
     @property
-    def _model_types(self) -> Any:
+    def model_types(self) -> Any:
         return (Binomial, BetaBinomial)
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         return predictive(model, stats, prior, "BinomialDensity") if self.predictive else model
 
     @property
     def probs_(self) -> Any:
         """The estimated probabilities of success (d,)."""
-        return self._learned.probs
+        return self.learned_model_.probs

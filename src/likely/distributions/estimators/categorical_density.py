@@ -14,6 +14,7 @@ from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.distributions.product import Product, ProductStats
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import foreign, refuse_dates
@@ -51,47 +52,47 @@ class CategoricalDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Categorical, Product)
+    model_types = (Categorical, Product)
 
-    def _blank(self, X: Any, members: int | None = None) -> Categorical | Product:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Categorical | Product:
         if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
             text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
             tell(text)
         columns = [Categorical.over(_levels([X[:, j]]), members) for j in range(X.shape[1])]
-        return columns[0] if len(columns) == 1 else Product(tuple(zip(self._column_names(), columns, strict=True)))
+        return columns[0] if len(columns) == 1 else Product(tuple(zip(self.column_names(), columns, strict=True)))
 
-    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         if isinstance(model, Categorical):
             return _widened(model, stats, X[:, 0])
         grown = [_widened(part, stats[name], X[:, j]) for j, (name, part) in enumerate(model.components)]
         models = tuple((name, m) for name, (m, _) in zip(model.names, grown, strict=True))
         return Product(models), ProductStats(tuple((name, s) for name, (_, s) in zip(model.names, grown, strict=True)))
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         return predictive(model, stats, prior, "CategoricalDensity") if self.predictive else model
 
-    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+    def mask_unknown(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
         parts = [model] if isinstance(model, Categorical) else [p for _, p in model.components]
         unseen = {
             name: mask
-            for j, (name, part) in enumerate(zip(self._column_names(), parts, strict=True))
+            for j, (name, part) in enumerate(zip(self.column_names(), parts, strict=True))
             if (mask := part.encode(X[:, j]) == UNKNOWN).any()
         }
         return (self._forgotten(X, unseen) if unseen else X), unseen
 
     def _forgotten(self, X: Any, unseen: dict[str, Any]) -> Any:
         """A copy of the rows with unseen levels set to missing."""
-        out, names = X.astype(object), self._column_names()
+        out, names = X.astype(object), self.column_names()
         for name, mask in unseen.items():
             out[mask, names.index(name)] = None
         return out
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         if isinstance(self.prior, Real):
             return lambda model, stats: _symmetric(model, float(self.prior))
         return self.prior
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         X = foreign(X)
         refuse_dates(X, "CategoricalDensity")
         X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
@@ -99,9 +100,9 @@ class CategoricalDensity(DensityEstimator):
             refuse_objects(X[:, j])
         return X
 
-    _looks_once = False  # levels must be found in all rows
+    traits = Traits(sketchable=False)  # levels must be found in all rows
 
-    def _outward(self, rows: Any, like: Any = None) -> Any:
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model as a table (n, d) of levels, or in the format of the rows `like`."""
         columns = [rows[name] for name in rows] if isinstance(rows, Columns) else [rows]
         kinds = {column.dtype.kind for column in columns}

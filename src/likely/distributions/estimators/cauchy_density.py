@@ -24,9 +24,9 @@ class CauchyDensity(ColumnDensity):
     @property
     def center_(self) -> Any:
         """The estimated centers (d,)."""
-        return self._learned.center
+        return self.learned_model_.center
 
     @property
     def scale_(self) -> Any:
         """The estimated scales (d,)."""
-        return self._learned.scale
+        return self.learned_model_.scale

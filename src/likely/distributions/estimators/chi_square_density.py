@@ -25,8 +25,8 @@ class ChiSquareDensity(ColumnDensity):
 
     _distribution = ChiSquare
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = DensityEstimator._rows(self, X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = DensityEstimator.validate_rows(self, X, reset)
         if reset:
             self._refuse_outside(X, "unsigned")
         X = with_missing(self, X, X == 0, "0", reset)
@@ -37,4 +37,4 @@ class ChiSquareDensity(ColumnDensity):
     @property
     def dof_(self) -> Any:
         """The estimated degrees of freedom (d,)."""
-        return self._learned.dof
+        return self.learned_model_.dof

@@ -15,6 +15,7 @@ from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.pair_counts import UNKNOWN, codes_of, joined_levels, levels_of, pseudo_pair_counts
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.vocabulary_codes import coded, refuse_unlike_words, worded
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.estimation.input_validation import foreign, refuse_dates
 from likely.estimation.sparse_validation import checked_sparse
@@ -52,12 +53,11 @@ class ChowLiuTreeDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (ChowLiuTree,)
-    _tells_of_gaps = False
+    model_types = (ChowLiuTree,)
     _for_text = "say which words each column may hold: ChowLiuTreeDensity(words=[['n', 'y'], …])"
-    _looks_once = False  # levels must be found in all rows
+    traits = Traits(reports_unobserved=False, sketchable=False)  # levels must be found in all rows
 
-    def _blank(self, X: Any, members: int | None = None) -> ChowLiuTree:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> ChowLiuTree:
         distribution = ChowLiuTree.blank(X, members)
         self._tell_of_measurements(
             [j for j, known in enumerate(distribution.levels) if _measured(known, X.shape[0])], distribution
@@ -67,17 +67,17 @@ class ChowLiuTreeDensity(DensityEstimator):
     def _tell_of_measurements(self, continuous: list[int], distribution: ChowLiuTree) -> None:
         if not continuous:
             return
-        names = ", ".join(str(self._column_names()[j]) for j in continuous[:3]) + (", …" if len(continuous) > 3 else "")
+        names = ", ".join(str(self.column_names()[j]) for j in continuous[:3]) + (", …" if len(continuous) > 3 else "")
         values = len(distribution.levels[continuous[0]])
         what = f"{_columns(len(continuous))} real numbers rather than few levels ({names}: {values} values)"
         text = "each value becomes a level of its own, and any other value has probability 0"
         tell(f"ChowLiuTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
 
-    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         levels = joined_levels(model.levels, levels_of(X, "ChowLiuTreeDensity"))
         return model.grown(levels), stats.grown(levels)
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         from likely.distributions.priors.pseudo_data import EarlierData
 
         if isinstance(self.prior, Real):
@@ -87,10 +87,10 @@ class ChowLiuTreeDensity(DensityEstimator):
             )
         return self.prior
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         if self.words is not None:
             return self._coded(X, reset)
-        return checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+        return checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
 
     def _coded(self, X: Any, reset: bool) -> Any:
         """Words as their codes in the vocabulary."""
@@ -100,18 +100,15 @@ class ChowLiuTreeDensity(DensityEstimator):
         cells = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
         return coded(cells, self.words, "ChowLiuTreeDensity")
 
-    def _told(self, rows: Any) -> Any:
-        return rows if self.words is None else worded(rows, self.words)
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
+        return super().decode_rows(rows if self.words is None else worded(rows, self.words), like)
 
-    def _outward(self, rows: Any, like: Any = None) -> Any:
-        return super()._outward(self._told(rows), like)
-
-    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+    def mask_unknown(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
         unseen = codes_of(X.toarray() if scipy.sparse.issparse(X) else X, model.levels, "ChowLiuTreeDensity") == UNKNOWN
         if not unseen.any():
             return X, {}
         X = X.toarray() if scipy.sparse.issparse(X) else X
-        names = self._column_names()
+        names = self.column_names()
         return np.where(unseen, np.nan, X), {names[j]: unseen[:, j] for j in np.flatnonzero(unseen.any(axis=0))}
 
     @property

@@ -34,14 +34,14 @@ class ColumnDensity(DensityEstimator):
         self.tol = tol
 
     @property
-    def _model_types(self) -> Any:
+    def model_types(self) -> Any:
         return (self._distribution,)
 
-    def _blank(self, X: Any, members: int | None = None) -> ColumnDistribution:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> ColumnDistribution:
         return self._distribution.blank(X[:4096], members)
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = super().validate_rows(X, reset)
         if reset:
             self._refuse_outside(X, self._distribution._support)
             self._warn_of_constants(X)
@@ -54,7 +54,7 @@ class ColumnDensity(DensityEstimator):
         if not unseen.any() or not len(X):
             return
         if unseen.all():
-            where = "" if self._titles is None else f" ({', '.join(self._titles)})"
+            where = "" if self.column_titles is None else f" ({', '.join(self.column_titles)})"
             raise nothing_seen(f"{type(self).__name__}{where}")
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
@@ -62,7 +62,7 @@ class ColumnDensity(DensityEstimator):
 
     def _are(self, columns: Any) -> str:
         """Names of columns with their verb: "x1 is", "x1, x2 are"; of many, the first five."""
-        names = self._column_names()
+        names = self.column_names()
         more = f" and {len(columns) - 5} more" if len(columns) > MANY else ""
         which = ", ".join(names[j] for j in (columns[:5] if more else columns))
         return f"{which}{more} {'is' if len(columns) == 1 else 'are'}"
@@ -86,7 +86,7 @@ class ColumnDensity(DensityEstimator):
         if len(self._constant):
             tell(f"{type(self).__name__}: {self._are(self._constant)} {NARROW}")
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         if isinstance(model, self._distribution):
             model._tell_limits(getattr(self, "_constant", ()))
         return model
@@ -112,6 +112,6 @@ class PredictingDensity(ColumnDensity):
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.predictive = predictive
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        model = super()._finish(model, stats, prior)
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+        model = super().scoring_model(model, stats, prior)
         return predictive(model, stats, prior, type(self).__name__) if self.predictive else model

@@ -11,13 +11,14 @@ from likely.core.warnings import tell
 from likely.distributions.column_distribution import refuse_fractions
 from likely.distributions.estimators.column_density import OTHER_DISTRIBUTIONS, ColumnDensity
 from likely.distributions.univariate.binomial_trials import largest_counts
+from likely.estimation.component import Traits
 
 
 class CountDensity(ColumnDensity):
     """Base of estimators of counts: numbers that are not integers have probability 0, and are refused."""
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = super().validate_rows(X, reset)
         if reset:
             refuse_non_integers(self, X)
         return X
@@ -30,9 +31,9 @@ class TrialsDensity(CountDensity):
     """Base of estimators of successes among known trials."""
 
     trials: Any
-    _looks_once = False  # unless given, trials are the largest count of all rows
+    traits = Traits(sketchable=False)  # unless given, trials are the largest count of all rows
 
-    def _blank(self, X: Any, members: int | None = None) -> Any:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Any:
         given = self.trials is not None
         if not given:
             tell(f"{type(self).__name__}: trials were not given: the largest count of each column is used")
@@ -51,8 +52,8 @@ class TrialsDensity(CountDensity):
 
 def refuse_non_integers(estimator: Any, X: Any) -> None:
     """Raise for rows, dense or sparse, with a number that is not an integer, naming its column."""
-    named = estimator._titles is not None or hasattr(estimator, "feature_names_in_")
-    names = estimator._column_names() if named else None
+    named = estimator.column_titles is not None or hasattr(estimator, "feature_names_in_")
+    names = estimator.column_names() if named else None
     refuse_fractions(X, type(estimator).__name__, f"round it, or {OTHER_DISTRIBUTIONS}", names)
 
 

@@ -39,13 +39,13 @@ class DirichletDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Dirichlet,)
+    model_types = (Dirichlet,)
 
-    def _blank(self, X: Any, members: int | None = None) -> Dirichlet:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Dirichlet:
         return Dirichlet.blank(X[:4096], members)
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = super().validate_rows(X, reset)
         z = np.asarray(X, dtype=np.float64)
         refuse_infinite(z, "DirichletDensity")
         if np.isnan(z).any():
@@ -80,7 +80,7 @@ class DirichletDensity(DensityEstimator):
     @property
     def alpha_(self) -> Any:
         """The estimated α (d,)."""
-        return self._learned.alpha
+        return self.learned_model_.alpha
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

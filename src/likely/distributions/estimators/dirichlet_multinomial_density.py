@@ -34,13 +34,13 @@ class DirichletMultinomialDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (DirichletMultinomial,)
+    model_types = (DirichletMultinomial,)
 
-    def _blank(self, X: Any, members: int | None = None) -> DirichletMultinomial:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> DirichletMultinomial:
         return DirichletMultinomial.blank(X[:4096], members)
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
         if not is_sparse(X):
             refuse_infinite(np.asarray(X, dtype=np.float64), "DirichletMultinomialDensity")
             if reset and np.isnan(X).any():
@@ -51,13 +51,13 @@ class DirichletMultinomialDensity(DensityEstimator):
             refuse_negative(X, "DirichletMultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
             what = "is not all whole numbers: the others are scored as expected counts"
-            tell_of_columns(odd, self._column_names(), "DirichletMultinomialDensity", what)
+            tell_of_columns(odd, self.column_names(), "DirichletMultinomialDensity", what)
         return X
 
     @property
     def alpha_(self) -> Any:
         """The estimated α (d,)."""
-        return self._learned.alpha
+        return self.learned_model_.alpha
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

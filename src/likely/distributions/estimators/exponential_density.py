@@ -25,4 +25,4 @@ class ExponentialDensity(PredictingDensity):
     @property
     def rate_(self) -> Any:
         """The estimated rates (d,)."""
-        return self._learned.rate
+        return self.learned_model_.rate

@@ -34,8 +34,8 @@ class GammaDensity(ColumnDensity):
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.zeros = zeros
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = DensityEstimator._rows(self, X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = DensityEstimator.validate_rows(self, X, reset)
         if reset:
             support = "unsigned" if self.zeros == "missing" else "positive"
             self._refuse_outside(X, support)
@@ -48,12 +48,12 @@ class GammaDensity(ColumnDensity):
     @property
     def shape_(self) -> Any:
         """The estimated shapes (d,)."""
-        return self._learned.shape
+        return self.learned_model_.shape
 
     @property
     def rate_(self) -> Any:
         """The estimated rates (d,)."""
-        return self._learned.rate
+        return self.learned_model_.rate
 
 
 def with_missing(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> Any:
@@ -61,7 +61,7 @@ def with_missing(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> A
     if not edge.any():
         return X
     if reset:
-        which = ", ".join(estimator._column_names()[j] for j in np.flatnonzero(edge.any(axis=0)))
+        which = ", ".join(estimator.column_names()[j] for j in np.flatnonzero(edge.any(axis=0)))
         share = f"{edge.sum()} of {edge.size} entries"
         tell(f"{type(estimator).__name__}: {which}: {what} counts as missing ({share})")
     return np.where(edge, np.nan, X).astype(X.dtype)

@@ -24,9 +24,9 @@ class LaplaceDensity(ColumnDensity):
     @property
     def center_(self) -> Any:
         """The estimated medians (d,)."""
-        return self._learned.center
+        return self.learned_model_.center
 
     @property
     def scale_(self) -> Any:
         """The estimated mean absolute deviations (d,)."""
-        return self._learned.scale
+        return self.learned_model_.scale

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.multinomial import Multinomial
 from likely.distributions.categorical.sparse_counts import is_sparse
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.sparse_validation import (
     checked_sparse,
@@ -48,16 +49,16 @@ class MultinomialDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Multinomial, DirichletMultinomial)
-    _tells_of_gaps = False
+    model_types = (Multinomial, DirichletMultinomial)
+    traits = Traits(reports_unobserved=False)
 
-    def _blank(self, X: Any, members: int | None = None) -> Multinomial:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Multinomial:
         return Multinomial.blank(X[:4096], members)
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         return predictive(model, stats, prior, "MultinomialDensity") if self.predictive else model
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         from likely.distributions.categorical.dirichlet import Dirichlet
         from likely.distributions.priors.multinomial_prior import MultinomialPrior
 
@@ -68,19 +69,19 @@ class MultinomialDensity(DensityEstimator):
             return lambda model, stats: MultinomialPrior(self.prior, model.length)
         return self.prior
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
         if reset:
             refuse_negative(X, "MultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
             what = "is not all whole numbers: the others are scored as expected counts"
-            tell_of_columns(odd, self._column_names(), "MultinomialDensity", what)
+            tell_of_columns(odd, self.column_names(), "MultinomialDensity", what)
         return X
 
     @property
     def probs_(self) -> Any:
         """The estimated probabilities (d,)."""
-        return self._learned.probs
+        return self.learned_model_.probs
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

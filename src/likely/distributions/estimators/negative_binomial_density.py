@@ -29,16 +29,16 @@ class NegativeBinomialDensity(CountDensity):
 
     _distribution = NegativeBinomial
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         if not is_sparse(X):
-            return super()._rows(X, reset)
+            return super().validate_rows(X, reset)
         X = checked_sparse(self, X, reset)
         if reset:
             refuse_negative(X, "NegativeBinomialDensity")
             refuse_non_integers(self, X)
         return X
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
@@ -54,9 +54,9 @@ class NegativeBinomialDensity(CountDensity):
     @property
     def size_(self) -> Any:
         """The estimated sizes (d,)."""
-        return self._learned.size
+        return self.learned_model_.size
 
     @property
     def prob_(self) -> Any:
         """The estimated probabilities (d,)."""
-        return self._learned.prob
+        return self.learned_model_.prob

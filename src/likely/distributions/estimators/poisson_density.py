@@ -42,23 +42,23 @@ class PoissonDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Poisson,)
+    model_types = (Poisson,)
 
-    def _blank(self, X: Any, members: int | None = None) -> Poisson:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Poisson:
         return Poisson.blank(X[:4096], members)
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         return predictive(model, stats, prior, "PoissonDensity") if self.predictive else model
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         from likely.distributions.univariate.gamma import Gamma
 
         if isinstance(self.prior, Real):
             return lambda model, stats: Gamma.weak(stats, strength=float(self.prior))
         return self.prior
 
-    def _rows(self, X: Any, reset: bool) -> Any:
-        X = checked_sparse(self, X, reset) if is_sparse(X) else super()._rows(X, reset)
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        X = checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
         if reset and is_sparse(X):
             refuse_negative(X, "PoissonDensity")
         elif reset:
@@ -73,7 +73,7 @@ class PoissonDensity(DensityEstimator):
     @property
     def rate_(self) -> Any:
         """The estimated rates (d,)."""
-        return self._learned.rate
+        return self.learned_model_.rate
 
     def __sklearn_tags__(self) -> Any:
         tags = counts_tags(super().__sklearn_tags__())

@@ -33,20 +33,20 @@ class TriangularDensity(ColumnDensity):
         self.low = low
         self.high = high
 
-    def _blank(self, X: Any, members: int | None = None) -> Triangular:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Triangular:
         return Triangular.blank(X[:4096], members, low=self.low, high=self.high)
 
     @property
     def low_(self) -> Any:
         """The lower ends (d,)."""
-        return self._learned.low
+        return self.learned_model_.low
 
     @property
     def mode_(self) -> Any:
         """The estimated modes (d,)."""
-        return self._learned.mode
+        return self.learned_model_.mode
 
     @property
     def high_(self) -> Any:
         """The upper ends (d,)."""
-        return self._learned.high
+        return self.learned_model_.high

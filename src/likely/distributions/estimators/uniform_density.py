@@ -26,9 +26,9 @@ class UniformDensity(PredictingDensity):
     @property
     def low_(self) -> Any:
         """The estimated lower ends (d,)."""
-        return self._learned.low
+        return self.learned_model_.low
 
     @property
     def high_(self) -> Any:
         """The estimated upper ends (d,)."""
-        return self._learned.high
+        return self.learned_model_.high

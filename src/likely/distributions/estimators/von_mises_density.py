@@ -24,9 +24,9 @@ class VonMisesDensity(ColumnDensity):
     @property
     def center_(self) -> Any:
         """The estimated directions (d,)."""
-        return self._learned.center
+        return self.learned_model_.center
 
     @property
     def concentration_(self) -> Any:
         """The estimated concentrations (d,)."""
-        return self._learned.concentration
+        return self.learned_model_.concentration

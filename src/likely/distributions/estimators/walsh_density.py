@@ -43,19 +43,12 @@ class WalshDensity(BinaryDensity):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Walsh, LogLinear)
+    model_types = (Walsh, LogLinear)
 
-    def _blank(self, X: Any, members: int | None = None) -> Walsh | LogLinear:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Walsh | LogLinear:
         distribution: Any = LogLinear if self.log else Walsh
         blank: Walsh | LogLinear = distribution.blank(X[:1], members, min(int(self.order), X.shape[1]))
         return blank
 
-    def _climbs(self) -> bool:
-        return bool(self.log)
-
-    def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
-        stats, prior = now
-        return model.nearby(stats if prior is None else prior.update(stats).stats)
-
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        return isinstance(model, LogLinear if self.log else Walsh) and super()._fits(model, width, members)
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
+        return isinstance(model, LogLinear if self.log else Walsh) and super().accepts_model(model, width, members)

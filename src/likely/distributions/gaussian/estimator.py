@@ -13,6 +13,7 @@ from likely.core.engine import Threads
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.shrinkage import Blend, pooled_covariance
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.neighbors.distinct_rows import DistinctRows
 
@@ -73,17 +74,19 @@ class GaussianDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Gaussian,)
-    _saved = (*DensityEstimator._saved, "shares_", "shares_by_")
+    model_types = (Gaussian,)
+    saved_attributes = (*DensityEstimator.saved_attributes, "shares_", "shares_by_")
 
-    def _blank(self, X: Any, members: int | None = None) -> Gaussian:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Gaussian:
         kind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"
         tied = members is not None and self.covariance == "pooled" and self.pooling == "observation"
         return Gaussian.blank(X[:4096], kind=kind, members=members, tied=tied)
 
     # ------------------------------------- from the estimate to the model that scores
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Block | None = None, choose: bool = True) -> Any:
+        if choose:
+            self._choose_shrinkage(model, stats, prior, rows)
         self._refuse_contradictions()
         if self.covariance in BLENDS:
             model = self._blended(model, stats, prior)
@@ -100,7 +103,7 @@ class GaussianDensity(DensityEstimator):
             expected, remedy = f'predictive="all" has no closed form with {what}', 'use predictive="mean"'
             raise DomainError(sentence("GaussianDensity", expected, remedy=remedy))
 
-    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+    def _choose_shrinkage(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
         """Choose the shrinkage weight per class: from the rows if available, else from the sufficient statistics."""
         if self.covariance not in BLENDS or (self.covariance == "interpolated" and model.members is None):
             for name in ("shares_", "shares_by_"):
@@ -120,15 +123,16 @@ class GaussianDensity(DensityEstimator):
             edges = np.array([0, len(distinct)]) if distinct.edges is None else distinct.edges
             self.shares_, self.shares_by_ = blend.by_rows(distinct.rows, distinct.weight, edges), EXACT
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         shares: Any = self.__dict__.get("shares_")
         by = self.__dict__.get("shares_by_")
         sound = by in (EXACT, APPROXIMATE, GIVEN) and np.shape(shares) == (members or 1,)
-        return super()._fits(model, width, members) and (sound or (shares is None and by is None))  # so in older files
+        return super().accepts_model(model, width, members) and (sound or (shares is None and by is None))
 
     @property
-    def _wants_rows(self) -> bool:  # type: ignore[override]
-        return self.covariance in BLENDS and self.blend == "leave-one-out"
+    def traits(self) -> Traits:  # type: ignore[override]
+        """A shrinkage weight that is chosen by leave-one-out needs a second pass over the rows."""
+        return Traits(second_pass=self.covariance in BLENDS and self.blend == "leave-one-out")
 
     def _ends(self, stats: Any, prior: Any) -> Blend:
         """Class covariances and shrinkage targets."""
@@ -186,7 +190,7 @@ class GaussianDensity(DensityEstimator):
     @property
     def mean_(self) -> Any:
         """Estimated mean (d,)."""
-        return self._learned.mean
+        return self.learned_model_.mean
 
     @property
     def covariance_(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,9 +25,9 @@ from likely.core.arrays import (
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import fill_cache
-from likely.core.warnings import tell
+from likely.core.warnings import Note, tell
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.covariance_types import KINDS, check_covariance, covariance_and_kind
@@ -543,14 +543,12 @@ class Gaussian(Algebra):
         floor = column_floor(stats.pooled())
         lead = covariance.shape[: covariance.ndim - KINDS[::-1].index(self.kind)]
         per_member = np.array(covariance.reshape(-1, *covariance.shape[len(lead) :]))
-        notes: dict[str, list[int]] = {}
+        notes: dict[Note, list[int]] = {}
         for k in range(len(per_member)):
-            note = raise_to_floor(per_member, k, floor, self.kind)
-            if note:
+            for note in raise_to_floor(per_member, k, floor, self.kind):
                 notes.setdefault(note, []).append(k)
         for note, members in notes.items():
-            where = f" ({enumerated('member', members)})" if self.members and not self.tied else ""
-            tell(f"Gaussian{where}: {note}")
+            tell(replace(note, members=tuple(members)) if self.members and not self.tied else note)
         return per_member.reshape(covariance.shape)
 
     def objective(self, stats: Any, prior: Any = None) -> float:

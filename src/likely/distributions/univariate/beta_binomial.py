@@ -11,8 +11,8 @@ from numpy.random import Generator
 from scipy.special import polygamma
 
 from likely.core.arrays import Array, rows
-from likely.core.errors import DomainError, ShapeError, about_columns, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import Note, tell
 from likely.distributions.column_distribution import ValueDistribution, column_moments
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation
@@ -132,8 +132,8 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         """Maximum-likelihood fit to weighted rows; `trials` are the largest counts of all rows, if not given."""
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
-            which = about_columns(np.flatnonzero(found.binomial_like).tolist())
-            tell(f"BetaBinomial: {which} not overdispersed: a + b is at its upper bound (binomial limit)")
+            text = "{columns} not overdispersed: a + b is at its upper bound (binomial limit)"
+            tell(Note("BetaBinomial", text, columns=tuple(np.flatnonzero(found.binomial_like).tolist())))
         return found
 
     @property

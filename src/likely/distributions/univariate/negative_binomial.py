@@ -12,8 +12,8 @@ from scipy.special import betainc
 
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
-from likely.core.errors import DomainError, ShapeError, about_columns, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import Note, tell
 from likely.distributions.categorical.sparse_counts import (
     SparseRows,
     is_sparse,
@@ -246,8 +246,9 @@ class NegativeBinomial(ValueDistribution):
         """Maximum-likelihood fit to weighted rows; warns of columns that are not overdispersed."""
         found = super().fit(x, weight, **options)
         if found.poisson_like.any():
-            which = about_columns(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
-            tell(f"NegativeBinomial: {which} not overdispersed: size is at its upper bound (Poisson limit)")
+            at = np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist()
+            text = "{columns} not overdispersed: size is at its upper bound (Poisson limit)"
+            tell(Note("NegativeBinomial", text, columns=tuple(at)))
         return found
 
     def weak_prior(self, stats: WeightedValues) -> Any:

@@ -76,10 +76,11 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
     def predict(self, X: Any, lengths: Any = None) -> Index:
         """The most probable component of each row (n,)."""
         check_is_fitted(self)
-        rows = self._known(self._rows(self._cut(X, lengths), reset=False), self._learned)[0]
+        rows = self.mask_unknown(self.validate_rows(self._cut(X, lengths), reset=False), self.learned_model_)[0]
         return map_rows(self.model_.most_probable, rows, None, np.intp)
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """p(k | x) of each row (n, K)."""
         check_is_fitted(self)
-        return self.model_.posterior(self._known(self._rows(self._cut(X, lengths), reset=False), self._learned)[0])
+        rows = self.validate_rows(self._cut(X, lengths))
+        return self.model_.posterior(self.mask_unknown(rows, self.learned_model_)[0])

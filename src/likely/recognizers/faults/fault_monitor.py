@@ -83,7 +83,7 @@ class FaultMonitor(Recognizer):
     (41, 1)
     """
 
-    _saved = (
+    saved_attributes = (
         "model_", "classes_", "false_alarm_rate_", "supported_rate_", "later_half_rate_",
         "n_features_in_", "feature_names_in_", "ridge_", "shrunk_",
     )  # fmt: skip
@@ -284,7 +284,7 @@ class FaultMonitor(Recognizer):
             remedy = "give both, in the same unit, or none"
             raise DomainError(sentence(ME, "cost_false and cost_missed must be positive numbers", costs, remedy))
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Validate the fitted state after a file was read."""
         self._check_settings()
         m = vars(self).get("model_")

@@ -63,7 +63,7 @@ class SpokenWords(Fronted):
     ['up', 'down']
     """
 
-    _saved = ("classifier_", "silence_", "faintest_")
+    saved_attributes = ("classifier_", "silence_", "faintest_")
 
     def __init__(
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
@@ -214,8 +214,8 @@ class SpokenWords(Fronted):
         if not (isinstance(self.scale, Real) and not isinstance(self.scale, bool) and 0 < self.scale <= 1):
             raise DomainError(sentence(type(self).__name__, "scale must lie above 0, at most 1", self.scale))
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         self._check_scale()
         silence, faintest = (vars(self).get(name) for name in ("silence_", "faintest_"))
         if "classifier_" in vars(self) and not (isinstance(silence, HMM) and silence.members is None):
