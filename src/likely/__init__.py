@@ -95,28 +95,17 @@ _HOMES = {
     "likely.distributions.elliptical.elliptical": ["Elliptical"],
     "likely.distributions.elliptical.estimator": ["EllipticalDensity"],
     "likely.distributions.entropy": ["entropy"],
-    "likely.distributions.estimators.bahadur_density": ["BahadurDensity"],
-    "likely.distributions.estimators.bernoulli_density": ["BernoulliDensity"],
-    "likely.distributions.estimators.beta_binomial_density": ["BetaBinomialDensity"],
-    "likely.distributions.estimators.beta_density": ["BetaDensity"],
-    "likely.distributions.estimators.binomial_density": ["BinomialDensity"],
-    "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
-    "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
-    "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
-    "likely.distributions.estimators.chow_tree_density": ["ChowLiuTreeDensity"],
-    "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
-    "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
-    "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
-    "likely.distributions.estimators.gamma_density": ["GammaDensity"],
-    "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
-    "likely.distributions.estimators.multinomial_density": ["MultinomialDensity"],
-    "likely.distributions.estimators.negative_binomial_density": ["NegativeBinomialDensity"],
-    "likely.distributions.estimators.poisson_density": ["PoissonDensity"],
+    "likely.distributions.estimators.binary_densities": ["BahadurDensity", "BernoulliDensity", "WalshDensity"],
+    "likely.distributions.estimators.categorical_densities": ["CategoricalDensity", "ChowLiuTreeDensity"],
+    "likely.distributions.estimators.continuous_densities": [
+        "BetaDensity", "CauchyDensity", "ChiSquareDensity", "DirichletDensity", "ExponentialDensity", "GammaDensity",
+        "LaplaceDensity", "TriangularDensity", "UniformDensity", "VonMisesDensity",
+    ],
+    "likely.distributions.estimators.count_densities": [
+        "BetaBinomialDensity", "BinomialDensity", "DirichletMultinomialDensity", "MultinomialDensity",
+        "NegativeBinomialDensity", "PoissonDensity",
+    ],
     "likely.distributions.estimators.product_density": ["ProductDensity"],
-    "likely.distributions.estimators.triangular_density": ["TriangularDensity"],
-    "likely.distributions.estimators.uniform_density": ["UniformDensity"],
-    "likely.distributions.estimators.von_mises_density": ["VonMisesDensity"],
-    "likely.distributions.estimators.walsh_density": ["WalshDensity"],
     "likely.distributions.gaussian.estimator": ["GaussianDensity"],
     "likely.distributions.gaussian.factor_gaussian": ["FactorGaussian"],
     "likely.distributions.gaussian.gaussian": ["Gaussian"],
@@ -342,28 +331,29 @@ if TYPE_CHECKING:
     from likely.distributions.elliptical.elliptical import Elliptical
     from likely.distributions.elliptical.estimator import EllipticalDensity
     from likely.distributions.entropy import entropy
-    from likely.distributions.estimators.bahadur_density import BahadurDensity
-    from likely.distributions.estimators.bernoulli_density import BernoulliDensity
-    from likely.distributions.estimators.beta_binomial_density import BetaBinomialDensity
-    from likely.distributions.estimators.beta_density import BetaDensity
-    from likely.distributions.estimators.binomial_density import BinomialDensity
-    from likely.distributions.estimators.categorical_density import CategoricalDensity
-    from likely.distributions.estimators.cauchy_density import CauchyDensity
-    from likely.distributions.estimators.chi_square_density import ChiSquareDensity
-    from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
-    from likely.distributions.estimators.dirichlet_density import DirichletDensity
-    from likely.distributions.estimators.dirichlet_multinomial_density import DirichletMultinomialDensity
-    from likely.distributions.estimators.exponential_density import ExponentialDensity
-    from likely.distributions.estimators.gamma_density import GammaDensity
-    from likely.distributions.estimators.laplace_density import LaplaceDensity
-    from likely.distributions.estimators.multinomial_density import MultinomialDensity
-    from likely.distributions.estimators.negative_binomial_density import NegativeBinomialDensity
-    from likely.distributions.estimators.poisson_density import PoissonDensity
+    from likely.distributions.estimators.binary_densities import BahadurDensity, BernoulliDensity, WalshDensity
+    from likely.distributions.estimators.categorical_densities import CategoricalDensity, ChowLiuTreeDensity
+    from likely.distributions.estimators.continuous_densities import (
+        BetaDensity,
+        CauchyDensity,
+        ChiSquareDensity,
+        DirichletDensity,
+        ExponentialDensity,
+        GammaDensity,
+        LaplaceDensity,
+        TriangularDensity,
+        UniformDensity,
+        VonMisesDensity,
+    )
+    from likely.distributions.estimators.count_densities import (
+        BetaBinomialDensity,
+        BinomialDensity,
+        DirichletMultinomialDensity,
+        MultinomialDensity,
+        NegativeBinomialDensity,
+        PoissonDensity,
+    )
     from likely.distributions.estimators.product_density import ProductDensity
-    from likely.distributions.estimators.triangular_density import TriangularDensity
-    from likely.distributions.estimators.uniform_density import UniformDensity
-    from likely.distributions.estimators.von_mises_density import VonMisesDensity
-    from likely.distributions.estimators.walsh_density import WalshDensity
     from likely.distributions.gaussian.estimator import GaussianDensity
     from likely.distributions.gaussian.factor_gaussian import FactorGaussian
     from likely.distributions.gaussian.gaussian import Gaussian

@@ -27,15 +27,17 @@ FORMAT = 2  # format 1 had other names of classes and fields, and is an error
 # Estimators by name, each loaded on first use, so that only their files load scikit-learn.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
     "AgglomerativeClustering": lambda: import_module("likely.cluster.hierarchy.estimator").AgglomerativeClustering,
-    "BahadurDensity": lambda: import_module("likely.distributions.estimators.bahadur_density").BahadurDensity,
-    "BernoulliDensity": lambda: import_module("likely.distributions.estimators.bernoulli_density").BernoulliDensity,
+    "BahadurDensity": lambda: import_module("likely.distributions.estimators.binary_densities").BahadurDensity,
+    "BernoulliDensity": lambda: import_module("likely.distributions.estimators.binary_densities").BernoulliDensity,
     "BayesClassifier": lambda: import_module("likely.classify.bayes").BayesClassifier,
     "CalibratedClassifier": lambda: import_module("likely.classify.calibration.calibrated").CalibratedClassifier,
     "ContaminatedDensity": lambda: import_module("likely.mixture.estimators.contaminated_density").ContaminatedDensity,
     "CategoricalDensity": lambda: (
-        import_module("likely.distributions.estimators.categorical_density").CategoricalDensity
+        import_module("likely.distributions.estimators.categorical_densities").CategoricalDensity
     ),
-    "ChowLiuTreeDensity": lambda: import_module("likely.distributions.estimators.chow_tree_density").ChowLiuTreeDensity,
+    "ChowLiuTreeDensity": lambda: (
+        import_module("likely.distributions.estimators.categorical_densities").ChowLiuTreeDensity
+    ),
     "PriorClassifier": lambda: import_module("likely.classify.prior_classifier").PriorClassifier,
     "NearestCentroidClassifier": lambda: import_module("likely.classify.nearest_centroid").NearestCentroidClassifier,
     "KNeighborsClassifier": lambda: import_module("likely.classify.k_neighbors").KNeighborsClassifier,
@@ -57,42 +59,44 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "PCA": lambda: import_module("likely.decomposition.estimators.pca").PCA,
     "PPCA": lambda: import_module("likely.decomposition.estimators.factor_analysis").PPCA,
     "MultinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.multinomial_density").MultinomialDensity
+        import_module("likely.distributions.estimators.count_densities").MultinomialDensity
     ),
     "KMeans": lambda: import_module("likely.cluster.kmeans.estimator").KMeans,
     "MixtureClusterer": lambda: import_module("likely.mixture.estimators.mixture_clusterer").MixtureClusterer,
     "MixtureDensity": lambda: import_module("likely.mixture.estimators.mixture_density").MixtureDensity,
     "NaiveBayes": lambda: import_module("likely.classify.naive_bayes").NaiveBayes,
     "ExponentialDensity": lambda: (
-        import_module("likely.distributions.estimators.exponential_density").ExponentialDensity
+        import_module("likely.distributions.estimators.continuous_densities").ExponentialDensity
     ),
-    "CauchyDensity": lambda: import_module("likely.distributions.estimators.cauchy_density").CauchyDensity,
-    "ChiSquareDensity": lambda: import_module("likely.distributions.estimators.chi_square_density").ChiSquareDensity,
-    "LaplaceDensity": lambda: import_module("likely.distributions.estimators.laplace_density").LaplaceDensity,
-    "TriangularDensity": lambda: import_module("likely.distributions.estimators.triangular_density").TriangularDensity,
-    "UniformDensity": lambda: import_module("likely.distributions.estimators.uniform_density").UniformDensity,
+    "CauchyDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").CauchyDensity,
+    "ChiSquareDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").ChiSquareDensity,
+    "LaplaceDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").LaplaceDensity,
+    "TriangularDensity": lambda: (
+        import_module("likely.distributions.estimators.continuous_densities").TriangularDensity
+    ),
+    "UniformDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").UniformDensity,
     "BetaBinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.beta_binomial_density").BetaBinomialDensity
+        import_module("likely.distributions.estimators.count_densities").BetaBinomialDensity
     ),
-    "BetaDensity": lambda: import_module("likely.distributions.estimators.beta_density").BetaDensity,
-    "BinomialDensity": lambda: import_module("likely.distributions.estimators.binomial_density").BinomialDensity,
-    "DirichletDensity": lambda: import_module("likely.distributions.estimators.dirichlet_density").DirichletDensity,
+    "BetaDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").BetaDensity,
+    "BinomialDensity": lambda: import_module("likely.distributions.estimators.count_densities").BinomialDensity,
+    "DirichletDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").DirichletDensity,
     "DirichletMultinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.dirichlet_multinomial_density").DirichletMultinomialDensity
+        import_module("likely.distributions.estimators.count_densities").DirichletMultinomialDensity
     ),
-    "GammaDensity": lambda: import_module("likely.distributions.estimators.gamma_density").GammaDensity,
+    "GammaDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").GammaDensity,
     "NegativeBinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.negative_binomial_density").NegativeBinomialDensity
+        import_module("likely.distributions.estimators.count_densities").NegativeBinomialDensity
     ),
-    "VonMisesDensity": lambda: import_module("likely.distributions.estimators.von_mises_density").VonMisesDensity,
+    "VonMisesDensity": lambda: import_module("likely.distributions.estimators.continuous_densities").VonMisesDensity,
     "EllipticalDensity": lambda: import_module("likely.distributions.elliptical.estimator").EllipticalDensity,
     "StudentTDensity": lambda: import_module("likely.distributions.student_t.estimator").StudentTDensity,
-    "PoissonDensity": lambda: import_module("likely.distributions.estimators.poisson_density").PoissonDensity,
+    "PoissonDensity": lambda: import_module("likely.distributions.estimators.count_densities").PoissonDensity,
     "ProductDensity": lambda: import_module("likely.distributions.estimators.product_density").ProductDensity,
     "SequenceClassifier": lambda: import_module("likely.automl.sequence_models").SequenceClassifier,
     "SequenceDensity": lambda: import_module("likely.automl.sequence_models").SequenceDensity,
     "SpokenWords": lambda: import_module("likely.recognizers.speech.spoken_words").SpokenWords,
-    "WalshDensity": lambda: import_module("likely.distributions.estimators.walsh_density").WalshDensity,
+    "WalshDensity": lambda: import_module("likely.distributions.estimators.binary_densities").WalshDensity,
     "TableClusterer": lambda: import_module("likely.automl.table_clusterer").TableClusterer,
     "TableClassifier": lambda: import_module("likely.automl.table_classifier").TableClassifier,
 }
