@@ -12,7 +12,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
-from likely.core.value import Value
+from likely.core.value import Value, fill_cache
 from likely.core.warnings import tell, unheard
 from likely.distributions.log_density_gradients import FreeScores, formulas_of
 from likely.distributions.unconstrained_parameters import FreeParameters
@@ -186,7 +186,8 @@ class RobbinsMonro(Value):
         """The estimate at a later θ; at some steps the Fisher information is estimated again."""
         parts = {"rule": self, "theta": theta, "average": average, "drift": drift, "count": count}
         if count != self._next_look(count - 1):
-            return RunningEstimate.trusted(fisher=belief.fisher, _solver=belief._solver, **parts)
+            same = RunningEstimate.trusted(fisher=belief.fisher, **parts)
+            return fill_cache(same, _solver=belief._solver)
         fresh = self._information(theta, DRAWS, count)
         return RunningEstimate.trusted(fisher=belief.fisher + (fresh - belief.fisher) / 8, **parts)
 
