@@ -30,7 +30,13 @@ from likely.core.value import fill_cache
 from likely.core.warnings import Note, tell
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
-from likely.distributions.gaussian.covariance_types import KINDS, check_covariance, covariance_and_kind
+from likely.distributions.gaussian.covariance_types import (
+    KINDS,
+    check_covariance,
+    covariance_and_kind,
+    covariance_score,
+    whitened,
+)
 from likely.distributions.gaussian.gaussian_algebra import Algebra
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
@@ -130,6 +136,12 @@ class Gaussian(Algebra):
         return Quadratic(np.atleast_2d(self.mean), covariance[None] if add_axis else covariance, "Gaussian")
 
     # ---------------------------------------------------------------- density
+
+    @staticmethod
+    def _parameter_score(x: Array, mean: Array, covariance: Array) -> tuple[Array, ...]:
+        """∂ log p by the mean and by the covariance, given as its Cholesky factor or as variances."""
+        z, v = whitened(x, mean, covariance)
+        return v, covariance_score(z, v, covariance, 1.0)
 
     def log_prob(self, x: Any) -> Array:
         """log N(x | μ, Σ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
