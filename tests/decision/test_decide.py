@@ -174,3 +174,8 @@ def test_reasons_of_many_rows_take_moments():
 def test_rows_that_are_no_posteriors_are_refused():
     with pytest.raises(lk.DataError, match="add to 1"):
         lk.change_prior([[30.0, 1.0]], [0.5, 0.5], [0.1, 0.9])
+
+
+def test_infinite_runners_up_are_no_next_best():
+    told = lk.decide([[0.2, 0.3, 0.5]], cost=[[0, 1, np.inf], [1, 0, 2]], full=True).reasons[0]
+    assert told == "expected cost 1.2; every other action, inf"

@@ -162,3 +162,26 @@ def test_sequences_without_frames_are_told_of(name):
     with pytest.warns(FitWarning, match=rf"^{name}: sequence 1 has no frames"):
         found = UNSUPERVISED[name]().fit([S[0], np.empty((0, 2)), *S[1:]])
     assert_allclose(found.score_samples(S), UNSUPERVISED[name]().fit(S).score_samples(S))
+
+
+def test_lazy_frames_are_collected():
+    frame = pl.DataFrame({"x": X[:, 0], "y": X[:, 1]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        eager = lk.HMMDensity(n_states=2, random_state=0).fit(frame)
+        lazy = lk.HMMDensity(n_states=2, random_state=0).fit(frame.lazy())
+        assert_array_equal(lazy.predict(frame.lazy()), eager.predict(frame))
+        assert_array_equal(Ragged.of([frame.lazy(), frame.lazy()]).values, Ragged.of([frame, frame]).values)
+        track = lk.LinearGaussian.constant_velocity(dim=2)
+        assert_array_equal(track.log_prob(frame.lazy()), track.log_prob(frame))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [lk.HMMDensity(n_states=2), lk.LinearGaussianDensity(lk.LinearGaussian.constant_velocity(dim=2))],
+)
+def test_a_column_of_words_is_named(estimator):
+    frame = pd.DataFrame({"x": X[:, 0], "c": pd.Categorical(["u", "v"] * (len(X) // 2))})
+    for data in (frame, [frame, frame]):
+        with pytest.raises(lk.DataError, match=r": column 'c' must be numbers, got 'u': drop the column, or use "):
+            estimator.fit(data)

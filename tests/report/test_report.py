@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from likely.report.markup import Markup, safe, tag
 from likely.report.number_format import column, number, percent
 from likely.report.page import SECTIONS
 from likely.report.sections.confusion_section import costliest_errors, shown_classes
+from likely.report.sections.verdict_section import spread
 from likely.report.style import DARK, HEAT, LIGHT
 
 VOID = {"meta", "br", "hr"}
@@ -611,6 +613,12 @@ def test_a_report_on_real_wines(tmp_path, data_dir):
 def test_every_kind_of_cost_has_its_words(costs, words):
     page = Page(report_html(study(2, **costs)))
     assert words in page.text
+
+
+def test_a_standard_error_says_over_what():
+    """That of the headline may be over folds, those of the leaderboard are over rows."""
+    for folds, words in (None, "0.03 over rows"), (0.01, "0.03 over rows"), (0.05, "0.05 over folds"):
+        assert spread(SimpleNamespace(decision_cost=SimpleNamespace(se=0.03, se_folds=folds))) == words
 
 
 def test_impossible_truths_are_told():

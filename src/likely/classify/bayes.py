@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.classify.calibration.calibration_maps import METHODS, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.probability_floor import Floor
 from likely.classify.small_classes import notes_on_classes
-from likely.core.arrays import Array, Index, Mask, n_rows
+from likely.core.arrays import Array, Index, Mask, in_memory, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.columns import Columns
 from likely.core.em_loop import Stop, best_of, fit, gather, reached, resolve_prior
@@ -43,7 +43,7 @@ from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Decidin
 from likely.estimation.density_estimator import ADensity, DefaultParts, named_note, tell_of_strangers
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.foreign_tables import as_table, take_rows
-from likely.estimation.input_validation import foreign, row_weights
+from likely.estimation.input_validation import row_weights
 from likely.estimation.novelty import novelty_threshold
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.sequence_validation import cut
@@ -133,7 +133,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         methods.
         """
         self._validate_params()
-        X = self._cut(foreign(X), lengths)
+        X = self._cut(in_memory(X), lengths)
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
         given = X, y, sample_weight
@@ -187,7 +187,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
                 'use fit, or lk.CalibratedClassifier(…, cv="prefit")',
             )
             raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
-        first, X = not hasattr(self, "model_"), self._cut(foreign(X), lengths)
+        first, X = not hasattr(self, "model_"), self._cut(in_memory(X), lengths)
         if first:
             self.density_ = self._fresh_density(X)
             self.density_._validate_params()
@@ -561,7 +561,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Accuracy; rows with a missing label are ignored."""
-        X = self._cut(foreign(X), lengths)
+        X = self._cut(in_memory(X), lengths)
         labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labeled_things(X))
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):

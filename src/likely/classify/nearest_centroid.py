@@ -161,7 +161,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         self._check_priors()
         return self
 
-    def _learned(self) -> Gaussian:
+    def learned_model_(self) -> Gaussian:
         """The distribution that collects more rows; it imputes missing values."""
         means = self._means()
         return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.spread_)

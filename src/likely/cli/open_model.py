@@ -53,7 +53,8 @@ def card_as_written(path: str) -> Iterator[None]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, LikelyError):
             raise
-        raise ModelFileError(sentence(path, "the card must be as likely writes it", f"{error!r}"[:80])) from error
+        expected, remedy = "the card must be as likely writes it", "fit the model again"
+        raise ModelFileError(sentence(path, expected, f"another ({type(error).__name__})", remedy)) from error
 
 
 def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:

@@ -46,6 +46,13 @@ def unmasked(x: Any) -> Any:
     return out
 
 
+def in_memory(x: Any) -> Any:
+    """Rows in memory: a lazy frame of Polars is collected, and masked entries are missing."""
+    if type(x).__module__.startswith("polars") and hasattr(x, "collect"):
+        x = x.collect()
+    return unmasked(x)
+
+
 def is_gap(cell: Any) -> bool:
     """Whether a cell is a missing value: None, NaN, NaT or pandas' NA."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, Real) and cell != cell)

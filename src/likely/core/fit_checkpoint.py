@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.value import Value
 
@@ -17,12 +18,13 @@ LEAST = -float(np.finfo(np.float64).max)
 class Progress(Value):
     """A model, its objective and the history of the fit; `reason` is empty until the fit has ended."""
 
-    model: Any
-    prior: Any
-    trace: Array  # (t,): the objective of each model so far, this model's last
-    held_out: Array  # (t,), or none: mean held-out log-likelihood
-    best: Any  # the model with the best held-out log-likelihood, if it is another
-    weight: float  # of all rows, to recognize the data
+    model: Annotated[Any, declared.density]
+    prior: Annotated[Any, declared.maybe(declared.prior)]
+    trace: Annotated[Array, declared.numbers("?")]  # (t,): the objective of each model so far, this model's last
+    held_out: Annotated[Array, declared.numbers("?")]  # (t,), or none: mean held-out log-likelihood
+    # the model with the best held-out log-likelihood, if it is another
+    best: Annotated[Any, declared.maybe(declared.density)]
+    weight: Annotated[float, declared.number(0)]  # of all rows, to recognize the data
     reason: str = ""
     converged: bool = False
     early: bool = False

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Index
 from likely.core.errors import DataError, sentence
 from likely.core.value import Value
@@ -21,10 +23,11 @@ class Following(Value):
     """
 
     model: str
-    belief: Any  # None before the first observation
-    taken: int
-    log_evidence: float  # −inf after an observation of density 0
-    alarm: Any = None  # the state of the alarm of this stream
+    belief: Annotated[Any, declared.belief]  # None before the first observation
+    taken: Annotated[int, declared.count]
+    log_evidence: Annotated[float, declared.evidence]  # −inf after an observation of density 0
+    # the state of the alarm of this stream
+    alarm: Annotated[Any, declared.maybe(declared.value("the state of an alarm", "step", "alarm"))] = None
     seen: str = ""  # fingerprint of the observations, in order
 
 
@@ -50,15 +53,22 @@ class FollowedLines(Value):
 
     asked: str  # fingerprint of the model and of the options
     header: str  # the first line, if it holds column names
-    lines: int  # of the input, with the header
+    lines: Annotated[int, declared.count]  # of the input, with the header
     digest: str  # fingerprint of these lines
-    written: int  # bytes of the output
-    names: tuple[str, ...]  # of the streams
-    streams: tuple[Following, ...]
+    written: Annotated[int, declared.count]  # bytes of the output
+    names: Annotated[tuple[str, ...], declared.texts]  # of the streams
+    streams: Annotated[tuple[Following, ...], declared.streams]
     output: str = ""  # digest of the bytes written to a file; "": standard output
-    more: Index = field(
+    more: Annotated[Index, declared.numbers("?", dtype=np.int64)] = field(
         default_factory=_nothing
     )  # further streams, packed: a file can describe only some thousand parts
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that the streams of a feed have unique names."""
+        names = fields["names"]
+        alike = len(names) == len(set(names)) == len(fields["streams"])
+        return "" if alike else "each stream must have a name of its own"
 
 
 def refuse_other_model(kept: Following, model: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -37,6 +37,11 @@ class Value:
         self = object.__new__(cls)
         self._set(**fields)
         return self
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """What is wrong with fields of a file that are each as declared, but do not fit together; "" if nothing."""
+        return ""
 
     def replace(self, **fields: Any) -> Self:
         """A copy with the given fields replaced, without validation."""

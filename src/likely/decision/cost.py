@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -32,9 +33,9 @@ class Cost(Value):
     ['keep', 'repair']
     """
 
-    table: Array  # (A, C): +inf where an action must never be taken
-    actions: tuple[str, ...] = ()  # names of the further actions
-    classes: NDArray[Any] | None = None  # (C,)
+    table: Annotated[Array, declared.numbers("A C", high=np.inf)]  # (A, C): +inf where an action must never be taken
+    actions: Annotated[tuple[str, ...], declared.texts] = ()  # names of the further actions
+    classes: Annotated[NDArray[Any] | None, declared.labels] = None  # (C,)
 
     def __post_init__(self) -> None:
         table = _costs(self.table)

@@ -203,7 +203,8 @@ class Decisions:
             top = self.posterior[i].argmax()
             share = f"{self.posterior[i, top]:.4g}, below {self.reject_below:.4g}"
             return f"rejected: the most probable class, {self.classes[top]}, has {share}"
-        told = f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
+        others = f"the next best, {next_best}, {then:.4g}" if np.isfinite(then) else "every other action, inf"
+        told = f"expected cost {least:.4g}; {others}"
         return "; ".join(part for part in (told, self.cost_decided(i)) if part)
 
     def cost_decided(self, i: int) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -40,10 +41,10 @@ class DiscriminantSubspace(Value):
     (array([[1., 0.]]), array([1.]), array([[1.]]))
     """
 
-    mean: Array  # (d,)
-    axes: Array  # (q, d): B
-    within: Array  # (q,), ascending
-    centroids: Array  # (K, q): the class means in these coordinates
+    mean: Annotated[Array, declared.numbers("d")]  # (d,)
+    axes: Annotated[Array, declared.numbers("q d")]  # (q, d): B
+    within: Annotated[Array, declared.numbers("q", 0)]  # (q,), ascending
+    centroids: Annotated[Array, declared.numbers("K q")]  # (K, q): the class means in these coordinates
 
     def __post_init__(self) -> None:
         parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self._field_values().items()}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -34,10 +35,10 @@ class PrincipalSubspace(Value):
     (array([[1.]]), array([[1.8, 1.6]]), 0.2)
     """
 
-    mean: Array  # (d,)
-    axes: Array  # (q, d), orthonormal rows
-    variances: Array  # (q,), descending
-    rest: Array = 0.0  # type: ignore[assignment]  # (): variance in all other directions together
+    mean: Annotated[Array, declared.numbers("d")]  # (d,)
+    axes: Annotated[Array, declared.numbers("q d")]  # (q, d), orthonormal rows
+    variances: Annotated[Array, declared.numbers("q", 0)]  # (q,), descending
+    rest: Annotated[Array, declared.numbers("", 0)] = 0.0  # type: ignore[assignment]  # (): variance in all other directions together
 
     def __post_init__(self) -> None:
         me = "PrincipalSubspace"

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import fill_cache
@@ -71,16 +72,17 @@ class KDE(KeptPoints):
     array([-1.1000e+00, -4.0513e+03])
     """
 
-    points: Array  # (n, d)
-    bandwidth: Array | None = None  # (d,) or (K, d); None if the kernel is elliptical
+    points: Annotated[Array, declared.numbers("n d")]  # (n, d)
+    # (d,) or (K, d); None if the kernel is elliptical
+    bandwidth: Annotated[Array | None, declared.maybe(declared.numbers("?", 0))] = None
     kernel: str = "gaussian"
-    weight: Array | None = None  # (n,) once it is checked
-    dof: float = 3.0
-    edges: Index | None = None  # (K + 1,) for a stack
-    tolerance: float | None = None
-    rule: Any = FIXED
-    unit: str = "pooled"
-    kernel_covariance: Array | None = None  # (d, d) or (K, d, d)
+    weight: Annotated[Array | None, declared.numbers("n", 0)] = None  # (n,) once it is checked
+    dof: Annotated[float, declared.number(0)] = 3.0
+    edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
+    tolerance: Annotated[float | None, declared.maybe(declared.number(0))] = None
+    rule: Annotated[Any, declared.rule_or_number] = FIXED
+    unit: Annotated[str, declared.text("class", "pooled", "common")] = "pooled"
+    kernel_covariance: Annotated[Array | None, declared.maybe(declared.numbers("?"))] = None  # (d, d) or (K, d, d)
 
     def __post_init__(self) -> None:
         checked_kernel(self.kernel, self.dof, "KDE")

@@ -9,7 +9,9 @@ from difflib import get_close_matches
 from typing import Any
 
 import sklearn.base
+from sklearn.utils._param_validation import Interval
 
+from likely.core.errors import DomainError, sentence
 from likely.estimation.component import INTERNAL
 
 _GAUSSIAN = ("component=GaussianDensity(covariance=…)", "density=GaussianDensity(covariance=…)")
@@ -92,6 +94,14 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
     def __dir__(self) -> list[str]:
         """Names that users call: without private ones and those of the component protocol."""
         return [name for name in super().__dir__() if not name.startswith("_") and name not in INTERNAL]
+
+    def _validate_params(self) -> None:
+        """scikit-learn's validation; True and False are no numbers, though Python counts them as integers."""
+        super()._validate_params()
+        for name, allowed in self._parameter_constraints.items():
+            value = getattr(self, name, None)
+            if isinstance(value, bool) and "boolean" not in allowed and any(isinstance(a, Interval) for a in allowed):
+                raise DomainError(sentence(type(self).__name__, f"{name} must be a number", value))
 
     def __getattr__(self, name: str) -> Any:
         """Called for missing attributes only, so that nothing else is slower."""

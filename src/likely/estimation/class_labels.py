@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from likely.core.arrays import Index, unmasked
+from likely.core.arrays import Index, in_memory
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
@@ -29,11 +29,10 @@ def checked_labels(
     """
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
+    y = y.astype(object) if isinstance(y, np.ma.MaskedArray) else y  # labels keep their type beside missing ones
+    y = in_memory(y)
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
-    y = (
-        y.astype(object) if isinstance(y, np.ma.MaskedArray) else y
-    )  # so that labels keep their type beside missing ones
-    y = column_or_1d(_kept_apart(unmasked(y)), warn=True)
+    y = column_or_1d(_kept_apart(y), warn=True)
     if len(y) != n:
         expected = f"y must have one label per {each} of X"
         raise DataError(sentence(whose, expected, f"{len(y)} labels for {n} {each}s"))

@@ -38,7 +38,7 @@ class ADensity(HasMethods):
     """Parameter constraint: an instance of a density estimator, not a class; with an example."""
 
     def __init__(self, example: str = "GaussianDensity()") -> None:
-        super().__init__(["fit", "score_samples", "blank_model"])
+        super().__init__(["fit", "score_samples", "blank_model", "traits"])
         self.example = example
 
     def is_satisfied_by(self, val: Any) -> bool:

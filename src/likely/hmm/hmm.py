@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, Blocks, runs
 from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
@@ -51,10 +52,11 @@ class HMM(Distribution):
     array([0, 0, 1, 1])
     """
 
-    initial: Array  # (N,), or (C, N) for a stack
-    transition: Array  # (N, N), or (C, N, N)
-    emission: Any  # a stack of K, or C·K, members; the other N − K states are null
-    final: Array | None = field(default=None, kw_only=True)  # (N,), or (C, N): to the exit
+    initial: Annotated[Array, declared.numbers("* N", 0)]  # (N,), or (C, N) for a stack
+    transition: Annotated[Array, declared.numbers("* N N", 0)]  # (N, N), or (C, N, N)
+    emission: Annotated[Any, declared.distribution]  # a stack of K, or C·K, members; the other N − K states are null
+    # (N,), or (C, N): to the exit
+    final: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         initial, transition = parameter(self.initial, "HMM", "initial"), parameter(self.transition, "HMM", "transition")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaln, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -32,10 +33,10 @@ class HMMPrior(Value):
            [0. , 2. ]])
     """
 
-    initial: Array | None  # (N,)
-    transition: Array | None  # (N, N)
-    final: Array | None  # (N,), None for chains without
-    emission: Any
+    initial: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))]  # (N,)
+    transition: Annotated[Array | None, declared.maybe(declared.numbers("* N N", 0))]  # (N, N)
+    final: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))]  # (N,), None for chains without
+    emission: Annotated[Any, declared.maybe(declared.prior)]
 
     def __post_init__(self) -> None:
         checked = {name: _alpha(getattr(self, name), name) for name in ("initial", "transition", "final")}

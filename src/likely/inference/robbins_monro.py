@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.value import Value, fill_cache
@@ -43,13 +44,14 @@ class RunningEstimate(Value):
     2
     """
 
-    rule: Any  # the RobbinsMonro that made it
-    theta: Array  # (P,): the last unconstrained parameters
+    rule: Annotated[Any, declared.of_class("RobbinsMonro")]  # the RobbinsMonro that made it
+    theta: Annotated[Array, declared.numbers("P")]  # (P,): the last unconstrained parameters
     # (P,): weighted mean of all so far, θ_n with weight n: initial values decay as 1/N², for a third more variance
-    average: Array
-    fisher: Array  # (P, P): Fisher information of one observation
-    count: int
-    drift: Array = field(default_factory=lambda: np.zeros(0))  # (P,): mean score of about the last 512 steps
+    average: Annotated[Array, declared.numbers("P")]
+    fisher: Annotated[Array, declared.numbers("P P")]  # (P, P): Fisher information of one observation
+    count: Annotated[int, declared.count]
+    # (P,): mean score of about the last 512 steps
+    drift: Annotated[Array, declared.numbers("?")] = field(default_factory=lambda: np.zeros(0))
 
     @cached_property
     def distribution(self) -> Any:
@@ -104,14 +106,14 @@ class RobbinsMonro(Value):
     array([4.])
     """
 
-    distribution: Any
-    step: float = 1.0
-    delay: float = 0.0
-    power: float = 0.7
-    learn: tuple[str, ...] = ()
+    distribution: Annotated[Any, declared.distribution]
+    step: Annotated[float, declared.number(0)] = 1.0
+    delay: Annotated[float, declared.number(0)] = 0.0
+    power: Annotated[float, declared.number(0)] = 0.7
+    learn: Annotated[tuple[str, ...], declared.texts] = ()
     natural: bool = True
     average: bool = True
-    random_state: int = 0
+    random_state: Annotated[int, declared.count] = 0
 
     def __post_init__(self) -> None:
         learn = (self.learn,) if isinstance(self.learn, str) else tuple(self.learn)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -22,7 +23,7 @@ class GivenWeights(Value):
     array([0.9, 0.1])
     """
 
-    probs: Array  # (K,)
+    probs: Annotated[Array, declared.numbers("K", 0)]  # (K,)
 
     def __post_init__(self) -> None:
         probs = parameter(self.probs, "GivenWeights", "probs")

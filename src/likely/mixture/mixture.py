@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, checked_labels, n_rows, parameter, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
@@ -65,8 +66,8 @@ class Mixture(Distribution):
            [0.5, 0.5]])
     """
 
-    weights: Array  # (K,), or (C, M) for a stack of C mixtures
-    components: Any  # a stack of K, or C·M, members
+    weights: Annotated[Array, declared.numbers("* K", 0)]  # (K,), or (C, M) for a stack of C mixtures
+    components: Annotated[Any, declared.density]  # a stack of K, or C·M, members
 
     def __post_init__(self) -> None:
         w = parameter(self.weights, "Mixture", "weights")
@@ -497,9 +498,9 @@ class Mixture(Distribution):
 class MixtureStats(Addable, Value):
     """Sufficient statistics of a mixture: the weight of each component, and each component's own statistics."""
 
-    counts: Array  # (K,), or (C, M) for a stack
-    components: Any
-    entropy: Array  # () or (C,): of the hidden labels, in nats
+    counts: Annotated[Array, declared.numbers("* K", 0)]  # (K,), or (C, M) for a stack
+    components: Annotated[Any, declared.stats]
+    entropy: Annotated[Array, declared.numbers("*")]  # () or (C,): of the hidden labels, in nats
     seen: bool = True  # the labels were observed
 
     @property

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import fill_cache
@@ -32,8 +33,8 @@ class ScaledCopies(Distribution):
            [0.   , 1.   ]])
     """
 
-    base: Gaussian  # one value, or a stack of C
-    factors: Array  # (F,)
+    base: Annotated[Gaussian, declared.distribution]  # one value, or a stack of C
+    factors: Annotated[Array, declared.numbers("F", 0)]  # (F,)
 
     def __post_init__(self) -> None:
         factors = parameter(self.factors, "ScaledCopies", "factors")

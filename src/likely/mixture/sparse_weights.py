@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -69,7 +70,7 @@ class SparseWeights(Value):
     array([-3., -3., -3.])
     """
 
-    alpha: Array  # (K,)
+    alpha: Annotated[Array, declared.numbers("K")]  # (K,)
 
     def __post_init__(self) -> None:
         alpha = parameter(self.alpha, "SparseWeights", "alpha")

@@ -198,7 +198,7 @@ def test_likelihood_of_two_thousand_rows_of_twenty_columns_takes_seconds(rng):
 def test_rows_without_any_entry_are_refused_by_number(rng, link):
     x = rng.normal(size=(9, 2))
     x[[2, 5]] = np.nan
-    with pytest.raises(DataError, match="nothing but NaN in 2: 2, 5: drop these rows"):
+    with pytest.raises(DataError, match="nothing but NaN in rows 2 and 5: drop these rows"):
         linkage(x, link)
 
 

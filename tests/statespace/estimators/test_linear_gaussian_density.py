@@ -328,9 +328,6 @@ def test_more_tracks_add():
 
 
 def test_a_fit_cut_off_goes_on(tmp_path):
-    pytest.importorskip("likely.io.schema")
-    if "LinearLearner" not in __import__("likely.io.schema", fromlist=["TABLE"]).TABLE:
-        pytest.skip("learners have no file yet")
     y = tracks(5)
     est = LinearGaussianDensity(mover(), ["observation_covariance"], max_iter=60)
     whole = clone(est).fit(y, checkpoint=tmp_path / "a.likely")
@@ -340,10 +337,6 @@ def test_a_fit_cut_off_goes_on(tmp_path):
 
 @pytest.mark.slow
 def test_files_bring_the_same_bits_back(tmp_path):
-    from likely.io.model_files import ESTIMATORS
-
-    if "LinearGaussianDensity" not in ESTIMATORS:
-        pytest.skip("this estimator has no file yet")
     y = tracks(5)
     for est in (
         LinearGaussianDensity(mover(), ["process_covariance"], form={"process_covariance": "scale"}),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -21,6 +21,7 @@ from likely.classify.calibration.temperature_scaling import (
     slope_and_lapse,
     smoothed_targets,
 )
+from likely.core import declared
 from likely.core.arrays import Array, Index, numbers, parameter, weights
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -51,9 +52,9 @@ class Temperature(Value):
     array([[0.119, 0.881]])
     """
 
-    temperature: Array  # ()
+    temperature: Annotated[Array, declared.numbers("", 0)]  # ()
     classes: int
-    lapse: Array = field(default_factory=lambda: np.asarray(0.0))  # (), in 0 … 1
+    lapse: Annotated[Array, declared.numbers("", 0)] = field(default_factory=lambda: np.asarray(0.0))  # (), in 0 … 1
 
     def __post_init__(self) -> None:
         t = parameter(self.temperature, "Temperature", "temperature")
@@ -90,8 +91,8 @@ class LogisticMap(Value):
     array([[0.269, 0.731]])
     """
 
-    slope: Array  # (C, C)
-    offset: Array  # (C,)
+    slope: Annotated[Array, declared.numbers("C C")]  # (C, C)
+    offset: Annotated[Array, declared.numbers("C")]  # (C,)
 
     def __post_init__(self) -> None:
         slope, offset = parameter(self.slope, "LogisticMap", "slope"), parameter(self.offset, "LogisticMap", "offset")
@@ -129,9 +130,10 @@ class IsotonicMap(Value):
     pseudo-observation of the other class at either end keeps probabilities from 0 and 1 (Zadrozny and Elkan, 2002).
     """
 
-    knots: Array  # (M,): log-odds of the knots, by class
-    levels: Array  # (M,): probabilities there
-    offsets: Index  # (C + 1,): class c owns knots offsets[c] … offsets[c + 1] − 1
+    knots: Annotated[Array, declared.numbers("M")]  # (M,): log-odds of the knots, by class
+    levels: Annotated[Array, declared.numbers("M", 0)]  # (M,): probabilities there
+    # (C + 1,): class c owns knots offsets[c] … offsets[c + 1] − 1
+    offsets: Annotated[Index, declared.numbers("B", 0, np.int64)]
 
     def __post_init__(self) -> None:
         knots, levels = parameter(self.knots, "IsotonicMap", "knots"), parameter(self.levels, "IsotonicMap", "levels")

@@ -109,7 +109,7 @@ class CheckpointStore:
             raise self._trouble(error) from error
 
     def _trouble(self, error: OSError) -> ModelFileError:
-        return ModelFileError(sentence(self.beside, "the file cannot be written", error.strerror or error))
+        return ModelFileError(sentence(self.beside, "the file cannot be written", error.strerror or "a system error"))
 
     def _entries(self, kept: FollowedLines) -> Iterator[tuple[FollowedLines, dict[str, Following]]]:
         """What the journal has to add to its file."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -26,9 +27,9 @@ class Dendrogram(Value):
     (array([0, 0, 1, 1]), array([0.5 , 1.  , 6.72]))
     """
 
-    merges: Index  # (n − 1, 2)
-    heights: Array  # (n − 1,)
-    weight: Array  # (n,) of the rows
+    merges: Annotated[Index, declared.numbers("?", 0, np.int64)]  # (n − 1, 2)
+    heights: Annotated[Array, declared.numbers()]  # (n − 1,)
+    weight: Annotated[Array, declared.numbers("n", 0)]  # (n,) of the rows
     method: str = ""
 
     def __post_init__(self) -> None:

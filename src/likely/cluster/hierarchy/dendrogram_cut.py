@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
+from likely.core import declared
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -22,10 +23,10 @@ FLOOR = 1e-9  # variance floor of any direction, relative to the column's varian
 class CutCurve(Value):
     """Log-likelihood and BIC of a tree's partitions into k clusters."""
 
-    k: Index  # (m,) ascending from 1
-    log_likelihood: Array  # (m,) of rows and labels, one Gaussian per cluster
-    bic: Array  # (m,) −2 log-likelihood + parameters · log n: smaller is better
-    covariance: str
+    k: Annotated[Index, declared.numbers("m", 1, np.int64)]  # (m,) ascending from 1
+    log_likelihood: Annotated[Array, declared.numbers("m")]  # (m,) of rows and labels, one Gaussian per cluster
+    bic: Annotated[Array, declared.numbers("m")]  # (m,) −2 log-likelihood + parameters · log n: smaller is better
+    covariance: Annotated[str, declared.text("pooled", "full", "diagonal")]
 
     @property
     def best(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -45,10 +46,10 @@ class SPRT(Value):
     (None, 1)
     """
 
-    alpha: float = 0.01  # deciding for 1 where 0 is true
-    beta: float = 0.01  # deciding for 0 where 1 is true
-    total: float = 0.0  # the log-likelihood ratio so far
-    taken: int = 0  # number of increments so far
+    alpha: Annotated[float, declared.number(0)] = 0.01  # deciding for 1 where 0 is true
+    beta: Annotated[float, declared.number(0)] = 0.01  # deciding for 0 where 1 is true
+    total: Annotated[float, declared.statistic] = 0.0  # the log-likelihood ratio so far
+    taken: Annotated[int, declared.count] = 0  # number of increments so far
 
     def __post_init__(self) -> None:
         if not (0 < self.alpha and 0 < self.beta and self.alpha + self.beta < 1):

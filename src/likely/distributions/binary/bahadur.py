@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import width_of
@@ -41,10 +42,11 @@ class Bahadur(TruncatedExpansion):
     array([0.4, 0.1, 0.5])
     """
 
-    probs: Array  # (d,) or (K, d)
-    correlations: Array  # (M,) or (K, M): 1 for the empty set, 0 for single columns, then pairs, …
-    dim: int = 0
-    order: int = 2
+    probs: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
+    # (M,) or (K, M): 1 for the empty set, 0 for single columns, then pairs, …
+    correlations: Annotated[Array, declared.numbers("* M")]
+    dim: Annotated[int, declared.count] = 0
+    order: Annotated[int, declared.count] = 2
 
     _arrays = ("probs", "correlations")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import rel_entr, xlogy
 
+from likely.core import declared
 from likely.core.arrays import (
     Array,
     BadEntry,
@@ -53,7 +54,7 @@ class Bernoulli(Distribution):
 
     one_distribution = True  # a prior belongs to the whole distribution
 
-    probs: Array  # (d,) or (K, d)
+    probs: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
 
     _mean_is_all: ClassVar[bool] = True
 
@@ -296,9 +297,9 @@ class Bernoulli(Distribution):
 class Trials(Addable, Value):
     """Sufficient statistics of a Bernoulli distribution: counts of ones and zeros per column."""
 
-    rows: Array  # (...): weight of the rows
-    ones: Array  # (..., d)
-    zeros: Array  # (..., d)
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    ones: Annotated[Array, declared.numbers("* d", 0)]  # (..., d)
+    zeros: Annotated[Array, declared.numbers("* d", 0)]  # (..., d)
 
     complete = True
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import logsumexp
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import SignDistribution, width_of
@@ -46,9 +47,10 @@ class LogLinear(SignDistribution):
     array([0.3655, 0.1345, 0.5   ])
     """
 
-    weights: Array  # (M,) or (K, M): −log Z, then fields of single columns, couplings of pairs, …
-    dim: int = 1
-    order: int = 2
+    # (M,) or (K, M): −log Z, then fields of single columns, couplings of pairs, …
+    weights: Annotated[Array, declared.numbers("* M")]
+    dim: Annotated[int, declared.count] = 1
+    order: Annotated[int, declared.count] = 2
 
     _arrays = ("weights",)
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import comb
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, Mask, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -188,11 +189,12 @@ class SignSums(Addable, Value):
     entries.
     """
 
-    weight: Array  # (..., M): of the rows with all of S observed; the empty set is all rows
-    total: Array  # (..., M)
-    entropy: Array  # (...)
-    dim: int
-    order: int
+    # (..., M): of the rows with all of S observed; the empty set is all rows
+    weight: Annotated[Array, declared.numbers("* M", 0)]
+    total: Annotated[Array, declared.numbers("* M")]  # (..., M)
+    entropy: Annotated[Array, declared.numbers("*")]  # (...)
+    dim: Annotated[int, declared.count]
+    order: Annotated[int, declared.count]
     complete: bool = True
 
     def __post_init__(self) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
@@ -36,9 +37,10 @@ class Walsh(TruncatedExpansion):
     array([0.2174, 0.2174, 0.5652])
     """
 
-    expectations: Array  # (M,) or (K, M): of the empty set (1), single columns, pairs, …
-    dim: int = 1
-    order: int = 2
+    # (M,) or (K, M): of the empty set (1), single columns, pairs, …
+    expectations: Annotated[Array, declared.numbers("* M")]
+    dim: Annotated[int, declared.count] = 1
+    order: Annotated[int, declared.count] = 2
 
     _arrays = ("expectations",)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import rel_entr, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.em_loop import Stop, fit
@@ -42,8 +43,8 @@ class Categorical(Distribution):
 
     one_distribution = True  # a prior belongs to the whole distribution
 
-    probs: Array  # (L,) or (K, L)
-    levels: NDArray[Any] | None = None  # (L,)
+    probs: Annotated[Array, declared.numbers("* L", 0)]  # (L,) or (K, L)
+    levels: Annotated[NDArray[Any] | None, declared.labels] = None  # (L,)
 
     _mean_is_all: ClassVar[bool] = True
 
@@ -350,8 +351,8 @@ class Categorical(Distribution):
 class LevelCounts(Addable, Value):
     """Sufficient statistics of a categorical distribution: counts of levels, and the weight of the rows."""
 
-    counts: Array  # (..., L): weight of each level
-    rows: Array  # (...): weight of the rows, missing ones too
+    counts: Annotated[Array, declared.numbers("* L", 0)]  # (..., L): weight of each level
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows, missing ones too
 
     complete = True
 

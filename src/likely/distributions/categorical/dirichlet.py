@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import betaincinv, digamma
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -44,8 +45,8 @@ class Dirichlet(DirichletLearning):
 
     serves = ("Categorical",)  # distributions that it is the conjugate prior of
 
-    alpha: Array  # (L,) or (K, L)
-    levels: NDArray[Any] | None = None  # (L,): names of the entries; None means 0 … L − 1
+    alpha: Annotated[Array, declared.numbers("* L", 0)]  # (L,) or (K, L)
+    levels: Annotated[NDArray[Any] | None, declared.labels] = None  # (L,): names of the entries; None means 0 … L − 1
 
     def __post_init__(self) -> None:
         alpha = parameter(self.alpha, "Dirichlet", "alpha")

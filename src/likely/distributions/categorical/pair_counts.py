@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, frozen, parameter, refuse_infinite, rows
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -124,10 +125,10 @@ class PairCounts(Addable, Leveled):
     are expected ones, `complete` is False and `entropy` is that of the missing entries.
     """
 
-    rows: Array  # (...): weight of the rows
-    pairs: Array  # (..., W, W), symmetric
-    levels: tuple[Array, ...]  # one array per column
-    entropy: Any = 0.0  # (...)
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    pairs: Annotated[Array, declared.numbers("* W W", 0)]  # (..., W, W), symmetric
+    levels: Annotated[tuple[Array, ...], declared.items(declared.numbers())]  # one array per column
+    entropy: Annotated[Any, declared.numbers("*")] = 0.0  # (...)
     complete: bool = True
 
     def __post_init__(self) -> None:

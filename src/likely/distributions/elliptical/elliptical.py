@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import (
     Array,
     BadEntry,
@@ -83,10 +84,10 @@ class Elliptical(Centered, Distribution):
     array([-1.837877])
     """
 
-    profile: Any
-    center: Array  # (d,) or (K, d)
-    scale: Array = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
-    shape: Array = None  # type: ignore[assignment]  # (): shape parameter of the profile
+    profile: Annotated[Any, declared.text("gaussian", "t", "laplace", "power", "logistic", "uniform")]
+    center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d d")] = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
+    shape: Annotated[Array, declared.numbers("", 0)] = None  # type: ignore[assignment]  # (): shape parameter of the profile
 
     def __post_init__(self) -> None:
         if not callable(self.profile) and self.profile not in PROFILES:

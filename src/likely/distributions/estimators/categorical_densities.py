@@ -10,7 +10,7 @@ import scipy.sparse
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, in_memory
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import tell
@@ -22,7 +22,7 @@ from likely.distributions.product import Product, ProductStats
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.imputed_rows import filled_in
-from likely.estimation.input_validation import foreign, refuse_dates
+from likely.estimation.input_validation import refuse_dates
 from likely.estimation.sparse_validation import checked_sparse
 
 
@@ -99,7 +99,7 @@ class CategoricalDensity(DensityEstimator):
         return self.prior
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
-        X = foreign(X)
+        X = in_memory(X)
         refuse_dates(X, "CategoricalDensity")
         X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         for j in range(X.shape[1]) if X.dtype == object else ():
@@ -279,7 +279,7 @@ class ChowLiuTreeDensity(DensityEstimator):
     def _coded(self, X: Any, reset: bool) -> Any:
         """Words as their codes in the vocabulary."""
         refuse_unlike_words(self.words, "ChowLiuTreeDensity")
-        X = foreign(X)
+        X = in_memory(X)
         refuse_dates(X, "ChowLiuTreeDensity")
         cells = validate_data(self, X, reset=reset, dtype=object, ensure_all_finite=False)
         return coded(cells, self.words, "ChowLiuTreeDensity")

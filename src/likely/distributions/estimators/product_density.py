@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import validate_data
 
+from likely.core.arrays import in_memory
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.em_loop import resolve_prior
@@ -24,7 +25,7 @@ from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimation.imputed_rows import filled_columns, filled_in
-from likely.estimation.input_validation import foreign, refuse_dates
+from likely.estimation.input_validation import refuse_dates
 
 
 class ProductDensity(DensityEstimator, _BaseComposition):
@@ -102,7 +103,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def _table(self, X: Any, reset: bool) -> Any:
         """The input with named components or numbered columns; names and width are stored or compared."""
-        X = foreign(X)
+        X = in_memory(X)
         named = isinstance(X, Mapping) and not issparse(X)  # a dictionary of keys is a sparse matrix, and a Mapping
         X = Columns.of(X) if named else X
         if named and reset:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -43,10 +44,10 @@ class FactorGaussian(Distribution):
     array([-2.8718, -1.7774])
     """
 
-    mean: Array  # (d,) or (K, d)
-    loadings: Array  # (d, q) or (K, d, q)
-    noise_variance: Array = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
-    kind: str = None  # type: ignore[assignment]
+    mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
+    loadings: Annotated[Array, declared.numbers("?")]  # (d, q) or (K, d, q)
+    noise_variance: Annotated[Array, declared.numbers("* d | *", 0)] = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
+    kind: Annotated[str, declared.text("spherical", "diagonal")] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         me = "FactorGaussian"

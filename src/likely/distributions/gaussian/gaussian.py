@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from likely.core import declared
 from likely.core.arrays import (
     Array,
     Index,
@@ -69,9 +71,14 @@ class Gaussian(Algebra):
 
     one_distribution = True  # a prior applies to all parameters or to none
 
-    mean: Array  # (d,) or (K, d)
+    mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
-    kind: str = None  # type: ignore[assignment]
+    kind: Annotated[str, declared.text("full", "diagonal", "spherical")] = None  # type: ignore[assignment]
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that a covariance is stored in the shape of its kind."""
+        return declared.shape_as_kind(fields, "mean", "covariance")
 
     def __post_init__(self) -> None:
         mean = parameter(self.mean, "Gaussian", "mean")

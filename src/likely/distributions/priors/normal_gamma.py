@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import digamma, gammaincinv, gammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -41,10 +42,10 @@ class NormalGamma(Value):
 
     serves = ("Gaussian",)  # distributions of which it is a prior
 
-    mean: Array  # m: (d,) or (K, d)
-    kappa: Array  # κ: pseudo-counts of the mean
-    shape: Array  # a
-    rate: Array  # b
+    mean: Annotated[Array, declared.numbers("* d")]  # m: (d,) or (K, d)
+    kappa: Annotated[Array, declared.numbers("* d", 0)]  # κ: pseudo-counts of the mean
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # b
 
     def __post_init__(self) -> None:
         me = "NormalGamma"

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, digamma
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
@@ -47,11 +48,16 @@ class StudentT(StudentTEM):
     array([-2.531 , -7.6653])
     """
 
-    center: Array  # (d,) or (K, d): the mean, where dof > 1
+    center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d): the mean, where dof > 1
     scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
-    dof: Array  # () or (K,); (d,) or (K, d) if independent
-    kind: str
+    dof: Annotated[Array, declared.numbers("* | * d", 0)]  # () or (K,); (d,) or (K, d) if independent
+    kind: Annotated[str, declared.text("full", "diagonal", "spherical", "independent")]
     fixed_dof: bool = False  # dof is not estimated
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that a scale is stored in the shape of its kind."""
+        return declared.shape_as_kind(fields, "center", "scale")
 
     def __init__(
         self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, center: Any = None,

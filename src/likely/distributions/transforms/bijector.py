@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -81,8 +82,8 @@ class Bijector(Value):
     """
 
     kind: str
-    scale: Array = 1.0  # type: ignore[assignment]  # c: (), (d,), or for "affine" a matrix (d, d)
-    shift: Array = 0.0  # type: ignore[assignment]  # (), (d,): added at the end
+    scale: Annotated[Array, declared.numbers(" | d | d d")] = 1.0  # type: ignore[assignment]  # c: (), (d,), or for "affine" a matrix (d, d)
+    shift: Annotated[Array, declared.numbers(" | d")] = 0.0  # type: ignore[assignment]  # (), (d,): added at the end
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, refuse_infinite, rows, sliceable, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
@@ -49,8 +50,18 @@ class Transformed(Distribution):
     array([0.5])
     """
 
-    distribution: Any
-    bijector: Any
+    distribution: Annotated[Any, declared.distribution]
+    bijector: Annotated[Any, declared.of_class("Bijector")]
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that a bijector of d columns belongs to a distribution of d columns."""
+        widths = {
+            int(fields["distribution"].dim),
+            *(len(a) for a in (fields["bijector"].scale, fields["bijector"].shift) if a.ndim),
+        }
+        expected = f"distribution and bijector must have one number of columns, not {sorted(widths)}"
+        return "" if len(widths) == 1 else expected
 
     def __init__(
         self, distribution: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
@@ -312,8 +323,8 @@ class Transformed(Distribution):
 class TransformedStats(Addable, Value):
     """Statistics of the base distribution, and the sum of the log Jacobian determinants of the rows."""
 
-    components: Any
-    slope: Array  # () or (K,): Σ w log |det ∂g/∂x|
+    components: Annotated[Any, declared.stats]
+    slope: Annotated[Array, declared.numbers("*")]  # () or (K,): Σ w log |det ∂g/∂x|
 
     @property
     def complete(self) -> bool:

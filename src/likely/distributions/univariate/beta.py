@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc, betaincinv, digamma, gammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -47,10 +48,12 @@ class Beta(BetaLearning):
 
     serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # distributions that it is the conjugate prior of
 
-    a: Array  # (d,) or (K, d)
-    b: Array
-    likelihood: str = "bernoulli"  # "binomial" or "negative binomial": the likelihood of the prior
-    known: Array | None = None  # the trials, or the size: a number, (d,) or (K, d)
+    a: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
+    b: Annotated[Array, declared.numbers("* d", 0)]
+    # "binomial" or "negative binomial": the likelihood of the prior
+    likelihood: Annotated[str, declared.text("bernoulli", "binomial", "negative binomial")] = "bernoulli"
+    # the trials, or the size: a number, (d,) or (K, d)
+    known: Annotated[Array | None, declared.maybe(declared.numbers("* d | d | ", 0))] = None
 
     def __post_init__(self) -> None:
         a, b = parameter(self.a, "Beta", "a"), parameter(self.b, "Beta", "b")

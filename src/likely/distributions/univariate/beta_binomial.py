@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import digamma, polygamma
 
+from likely.core import declared
 from likely.core.arrays import Array, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import Note, tell
@@ -37,9 +38,9 @@ class BetaBinomial(KnownTrials, ValueDistribution):
     array([-1.0986, -1.0986, -1.0986])
     """
 
-    trials: Array  # N: (d,) or (K, d)
-    a: Array
-    b: Array
+    trials: Annotated[Array, declared.numbers("* d", 1)]  # N: (d,) or (K, d)
+    a: Annotated[Array, declared.numbers("* d", 0)]
+    b: Annotated[Array, declared.numbers("* d", 0)]
 
     _domains: ClassVar[dict[str, str]] = {"trials": "count", "a": "positive", "b": "positive"}
     _support = "count"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution
@@ -31,9 +32,9 @@ class BetaNegativeBinomial(ColumnDistribution):
     array([-0.4055, -1.7918])
     """
 
-    size: Array  # r: (d,) or (K, d)
-    a: Array
-    b: Array
+    size: Annotated[Array, declared.numbers("* d", 0)]  # r: (d,) or (K, d)
+    a: Annotated[Array, declared.numbers("* d", 0)]
+    b: Annotated[Array, declared.numbers("* d", 0)]
 
     _domains: ClassVar[dict[str, str]] = {"size": "positive", "a": "positive", "b": "positive"}
     _support = "count"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import betaincc, xlog1py, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -36,8 +37,8 @@ class Binomial(KnownTrials, ColumnDistribution):
     array([-2.0794, -0.9808,    -inf])
     """
 
-    trials: Array  # N: (d,) or (K, d)
-    probs: Array  # p
+    trials: Annotated[Array, declared.numbers("* d", 1)]  # N: (d,) or (K, d)
+    probs: Annotated[Array, declared.numbers("* d", 0)]  # p
 
     _domains: ClassVar[dict[str, str]] = {"trials": "count", "probs": "probability"}
     _support = "count"
@@ -274,12 +275,12 @@ def _entropy(n: float, p: float) -> float:
 class Successes(Addable, Value):
     """Sufficient statistics of a binomial distribution: successes and failures per column, for fixed trials."""
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    ones: Array  # (..., d): Σ w x
-    zeros: Array  # (..., d): Σ w (N − x)
-    log_ways: Array  # (...): Σ w log N!/(x!(N − x)!)
-    trials: Array  # (..., d): N
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    ones: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w x
+    zeros: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w (N − x)
+    log_ways: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/(x!(N − x)!)
+    trials: Annotated[Array, declared.numbers("* d", 1)]  # (..., d): N
 
     complete = True
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ValueDistribution
@@ -29,8 +30,8 @@ class Cauchy(Centered, ValueDistribution):
     array([-1.1447, -1.8379])
     """
 
-    center: Array  # μ: (d,) or (K, d)
-    scale: Array  # s
+    center: Annotated[Array, declared.numbers("* d")]  # μ: (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d", 0)]  # s
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True

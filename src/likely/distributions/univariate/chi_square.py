@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import digamma
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
@@ -31,7 +32,7 @@ class ChiSquare(FeatureDistribution):
     (array([ 6., 14.]), array([0.11202]))
     """
 
-    dof: Array  # D: (d,) or (K, d)
+    dof: Annotated[Array, declared.numbers("* d", 0)]  # D: (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"dof": "positive"}
     _support = "positive"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import FeatureDistribution, refuse_few
 from likely.distributions.distribution import in_units, lone
@@ -24,7 +25,7 @@ class Exponential(FeatureDistribution):
     array([ 0.6931, -1.3069,    -inf])
     """
 
-    rate: Array  # (d,) or (K, d)
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"rate": "positive"}
     _limits: ClassVar[dict[str, tuple[float, str]]] = {"rate": (1e280, "0 or next to 0 throughout: no finite estimate")}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import digamma, gammaincinv
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -56,9 +57,10 @@ class Gamma(GammaLearning):
 
     serves = ("Poisson", "Exponential")  # distributions that it is the conjugate prior of
 
-    shape: Array  # a: (d,) or (K, d)
-    rate: Array  # b
-    likelihood: str = "poisson"  # or "exponential": the likelihood of the prior
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a: (d,) or (K, d)
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # b
+    # or "exponential": the likelihood of the prior
+    likelihood: Annotated[str, declared.text("poisson", "exponential")] = "poisson"
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")

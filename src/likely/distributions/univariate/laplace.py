@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ValueDistribution, unsigned_variance
 from likely.distributions.distribution import in_units, lone
@@ -28,8 +29,8 @@ class Laplace(Centered, ValueDistribution):
     (array([4.]), array([4.2]))
     """
 
-    center: Array  # μ: (d,) or (K, d)
-    scale: Array  # v
+    center: Annotated[Array, declared.numbers("* d")]  # μ: (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d", 0)]  # v
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import hyp2f1
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.distribution import in_units, lone
@@ -26,8 +27,8 @@ class Lomax(ColumnDistribution):
     array([-0.4055, -2.4849])
     """
 
-    shape: Array  # a: (d,) or (K, d)
-    scale: Array  # b
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a: (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d", 0)]  # b
 
     _domains: ClassVar[dict[str, str]] = {"shape": "positive", "scale": "positive"}
     _support = "unsigned"

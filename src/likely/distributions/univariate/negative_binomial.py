@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc, digamma
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -46,9 +47,9 @@ class NegativeBinomial(ValueDistribution):
     array([-1.3863, -2.0794])
     """
 
-    size: Array  # r: (d,) or (K, d)
-    prob: Array  # p
-    rest: Array = None  # type: ignore[assignment]  # 1 − p
+    size: Annotated[Array, declared.numbers("* d", 0)]  # r: (d,) or (K, d)
+    prob: Annotated[Array, declared.numbers("* d", 0)]  # p
+    rest: Annotated[Array, declared.numbers("* d", 0)] = None  # type: ignore[assignment]  # 1 − p
 
     _domains: ClassVar[dict[str, str]] = {"size": "positive", "prob": "probability", "rest": "probability"}
     _support = "count"

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaincc, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
@@ -60,7 +61,7 @@ class Poisson(Distribution):
 
     one_distribution = True  # a prior belongs to the whole distribution
 
-    rate: Array  # (d,) or (K, d)
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
 
     _mean_is_all: ClassVar[bool] = True
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
 from likely.core.errors import DataError, DomainError, about_columns, sentence
 from likely.core.warnings import tell
@@ -43,10 +44,10 @@ class Triangular(ValueDistribution):
     array([-1.3863, -0.6931,    -inf])
     """
 
-    low: Array  # a: (d,) or (K, d)
-    mode: Array  # c
-    high: Array  # b
-    known: str = ""
+    low: Annotated[Array, declared.numbers("* d")]  # a: (d,) or (K, d)
+    mode: Annotated[Array, declared.numbers("* d")]  # c
+    high: Annotated[Array, declared.numbers("* d")]  # b
+    known: Annotated[str, declared.text("", "low", "high", "both")] = ""
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "mode": "real", "high": "real"}
     _spreads: ClassVar[bool] = True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution, refuse_few, unsigned_variance
@@ -31,8 +32,8 @@ class Uniform(ColumnDistribution):
     (array([4.]), array([5.5]))
     """
 
-    low: Array  # l: (d,) or (K, d)
-    high: Array  # u
+    low: Annotated[Array, declared.numbers("* d")]  # l: (d,) or (K, d)
+    high: Annotated[Array, declared.numbers("* d")]  # u
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "high": "real"}
     _spreads: ClassVar[bool] = True

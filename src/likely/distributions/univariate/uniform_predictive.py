@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution
@@ -23,9 +24,9 @@ class UniformPredictive(ColumnDistribution):
     array([-0.2231, -6.4615])
     """
 
-    low: Array  # l: (d,) or (K, d)
-    high: Array  # u
-    shape: Array  # a
+    low: Annotated[Array, declared.numbers("* d")]  # l: (d,) or (K, d)
+    high: Annotated[Array, declared.numbers("* d")]  # u
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "high": "real", "shape": "positive"}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import i0e, i1e, ndtri
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import FeatureDistribution
@@ -38,8 +39,8 @@ class VonMises(Centered, FeatureDistribution):
     array([-0.6619, -4.6619, -0.6619])
     """
 
-    center: Array  # μ: (d,) or (K, d)
-    concentration: Array  # κ ≥ 0
+    center: Annotated[Array, declared.numbers("* d")]  # μ: (d,) or (K, d)
+    concentration: Annotated[Array, declared.numbers("* d", 0)]  # κ ≥ 0
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "concentration": "unsigned"}
     _spreads: ClassVar[bool] = True

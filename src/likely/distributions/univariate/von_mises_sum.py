@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.symmetric_distribution import Centered
@@ -31,9 +32,9 @@ class VonMisesSum(Centered, ColumnDistribution):
     array([-1.8379, -1.8379])
     """
 
-    center: Array  # m: (d,) or (K, d)
-    concentration: Array  # κ
-    belief: Array  # c
+    center: Annotated[Array, declared.numbers("* d")]  # m: (d,) or (K, d)
+    concentration: Annotated[Array, declared.numbers("* d", 0)]  # κ
+    belief: Annotated[Array, declared.numbers("* d", 0)]  # c
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "concentration": "unsigned", "belief": "unsigned"}
     _harmless = 0.0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, parameter, weights
 from likely.core.blocks import Blocks
 from likely.core.covariates import apart, features, table, with_covariates
@@ -53,11 +54,14 @@ class DrivenHMM(Distribution):
     array([[0.02, 0.98]])
     """
 
-    initial: Array  # (K,)
-    coefficients: Array  # (K, K, p + 1): of 1 and the covariates; arbitrary where a transition is impossible
-    emission: Any  # a stack of K
-    possible: NDArray[np.bool_] | None = None  # (K, K); None: all transitions
-    units: Array | None = None  # (2, p): center and scale of the covariates; None: as they are
+    initial: Annotated[Array, declared.numbers("K", 0)]  # (K,)
+    # (K, K, p + 1): of 1 and the covariates; arbitrary where a transition is impossible
+    coefficients: Annotated[Array, declared.numbers("K K q")]
+    emission: Annotated[Any, declared.distribution]  # a stack of K
+    # (K, K); None: all transitions
+    possible: Annotated[NDArray[np.bool_] | None, declared.numbers("K K", dtype=np.bool_)] = None
+    # (2, p): center and scale of the covariates; None: as they are
+    units: Annotated[Array | None, declared.maybe(declared.numbers("t p"))] = None
 
     def __post_init__(self) -> None:
         initial, beta = (parameter(getattr(self, n), "DrivenHMM", n) for n in ("initial", "coefficients"))

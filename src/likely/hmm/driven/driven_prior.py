@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -27,10 +28,10 @@ class DrivenPrior(Value):
     array([0.16])
     """
 
-    strength: float
-    center: Array  # (p,): in the model's units
-    ridge: Array  # (p,)
-    emission: Any  # the emissions' prior, or None
+    strength: Annotated[float, declared.number(0)]
+    center: Annotated[Array, declared.numbers("p")]  # (p,): in the model's units
+    ridge: Annotated[Array, declared.numbers("p", 0)]  # (p,)
+    emission: Annotated[Any, declared.maybe(declared.prior)]  # the emissions' prior, or None
 
     def __post_init__(self) -> None:
         center, ridge = (parameter(getattr(self, name), "DrivenPrior", name) for name in ("center", "ridge"))

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, in_memory
 from likely.core.em_loop import Stop, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -243,7 +243,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
         """Validate sequences: all frames are validated by the component at once."""
-        name = type(self).__name__
+        name, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, name)
         seqs = Ragged.of(X)
         if reset:

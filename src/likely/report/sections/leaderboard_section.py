@@ -32,7 +32,7 @@ def leaderboard(study: Study) -> Markup:
 
 def _legend(study: Study, best: str) -> Markup:
     """What the signs mean, by the rule that was used."""
-    words = [f"± is one standard error. Lines: one standard error of the paired difference to {best}."]
+    words = [f"± is one standard error over rows. Lines: one standard error of the paired difference to {best}."]
     if any(c.ties for c in study.leaderboard):
         words.append("Shaded: the difference is within it, so the model is tied with the best.")
     if study.choose_by != "log-loss" and any("log-loss" in c.ties for c in study.leaderboard):

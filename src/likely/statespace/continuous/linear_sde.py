@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -49,13 +50,13 @@ class LinearSDE(SDEModels, Value):
     1.148
     """
 
-    drift: Array  # (d, d)
-    diffusion: Array  # (d, d), positive semi-definite
-    observation: Array  # (p, d)
-    observation_covariance: Array  # (p, p)
-    initial_mean: Array = None  # type: ignore[assignment]  # (d,)
-    initial_covariance: Array = None  # type: ignore[assignment]  # (d, d)
-    diffuse: Array | None = None  # (d, q)
+    drift: Annotated[Array, declared.numbers("d d")]  # (d, d)
+    diffusion: Annotated[Array, declared.numbers("d d")]  # (d, d), positive semi-definite
+    observation: Annotated[Array, declared.numbers("p d")]  # (p, d)
+    observation_covariance: Annotated[Array, declared.numbers("p p")]  # (p, p)
+    initial_mean: Annotated[Array, declared.numbers("d")] = None  # type: ignore[assignment]  # (d,)
+    initial_covariance: Annotated[Array, declared.numbers("d d")] = None  # type: ignore[assignment]  # (d, d)
+    diffuse: Annotated[Array | None, declared.maybe(declared.numbers("d q"))] = None  # (d, q)
 
     def __post_init__(self) -> None:
         F, Qc = parameter(self.drift, WHOSE, "drift"), parameter(self.diffusion, WHOSE, "diffusion")

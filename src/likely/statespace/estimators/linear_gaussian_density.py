@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, in_memory
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
@@ -305,7 +305,7 @@ class LinearGaussianDensity(DensityEstimator):
 
     def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes, with their inputs if any."""
-        me = type(self).__name__
+        me, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
         if not len(seqs) or not len(seqs.values):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import isinf
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.cluster.kmeans.kmeans_plus_plus import standardized
+from likely.core import declared
 from likely.core.arrays import Array, numbers, parameter
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
@@ -68,15 +69,15 @@ class LinearGaussian(StructuralModels, Distribution):
     [0.429, 1.286, 2.143]
     """
 
-    transition: Array  # (d, d), or (T, d, d)
-    process_covariance: Array  # (d, d), or (T, d, d)
-    observation: Array  # (p, d), or (T, p, d)
-    observation_covariance: Array  # (p, p), or (T, p, p)
-    initial_mean: Array = None  # type: ignore[assignment]  # (d,)
-    initial_covariance: Array = None  # type: ignore[assignment]  # (d, d)
-    control: Array | None = None  # (d, k), or (T, d, k)
-    feedthrough: Array | None = None  # (p, k), or (T, p, k)
-    diffuse: Array | None = None  # (d, q)
+    transition: Annotated[Array, declared.numbers("d d | T d d")]  # (d, d), or (T, d, d)
+    process_covariance: Annotated[Array, declared.numbers("d d | T d d")]  # (d, d), or (T, d, d)
+    observation: Annotated[Array, declared.numbers("p d | T p d")]  # (p, d), or (T, p, d)
+    observation_covariance: Annotated[Array, declared.numbers("p p | T p p")]  # (p, p), or (T, p, p)
+    initial_mean: Annotated[Array, declared.numbers("d")] = None  # type: ignore[assignment]  # (d,)
+    initial_covariance: Annotated[Array, declared.numbers("d d")] = None  # type: ignore[assignment]  # (d, d)
+    control: Annotated[Array | None, declared.maybe(declared.numbers("d k | T d k"))] = None  # (d, k), or (T, d, k)
+    feedthrough: Annotated[Array | None, declared.maybe(declared.numbers("p k | T p k"))] = None  # (p, k), or (T, p, k)
+    diffuse: Annotated[Array | None, declared.maybe(declared.numbers("d q"))] = None  # (d, q)
 
     def __post_init__(self) -> None:
         A = _as_matrix(self.transition, "transition")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -25,14 +27,22 @@ class DiffusePart(Value):
     of the log-likelihood that depends on the information about δ.
     """
 
-    mean: Array  # (d,)
-    root: Array  # (d, d)
-    loadings: Array  # (d, q)
-    basis: Array  # (q, q)
-    offset: Array  # (q,)
-    information_root: Array  # (q + 1, q + 1)
+    mean: Annotated[Array, declared.numbers("d")]  # (d,)
+    root: Annotated[Array, declared.numbers("d d")]  # (d, d)
+    loadings: Annotated[Array, declared.numbers("d q")]  # (d, q)
+    basis: Annotated[Array, declared.numbers("q q")]  # (q, q)
+    offset: Annotated[Array, declared.numbers("q")]  # (q,)
+    information_root: Annotated[Array, declared.numbers("r r")]  # (q + 1, q + 1)
     n_free: int
     log_prob: float
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Shapes of a diffuse part of q directions: q + 1 information rows, and at most q free coordinates."""
+        q = len(fields["offset"])
+        if len(fields["information_root"]) != q + 1:
+            return f"information_root must have shape {(q + 1, q + 1)}"
+        return "" if 0 <= fields["n_free"] <= q else f"n_free must lie in 0 … {q}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +58,10 @@ class StateBelief(Value):
     (np.float64(4.0), array([-2.531]))
     """
 
-    mean: Array  # (d,)
-    root: Array  # (d, d), upper triangular
+    mean: Annotated[Array, declared.numbers("d")]  # (d,)
+    root: Annotated[Array, declared.numbers("d d")]  # (d, d), upper triangular
     time: int = 0
-    diffuse_part: DiffusePart | None = None
+    diffuse_part: Annotated[DiffusePart | None, declared.maybe(declared.of_class("DiffusePart"))] = None
 
     def __post_init__(self) -> None:
         mean, root = parameter(self.mean, "StateBelief", "mean"), parameter(self.root, "StateBelief", "root")
