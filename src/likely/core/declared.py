@@ -25,6 +25,7 @@ class Kind(NamedTuple):
 
     words: str
     fits: Callable[[Any, Sizes], bool]
+    forms: tuple[tuple[str, ...], ...] = ()  # the shapes of an array, as letters
 
 
 def numbers(
@@ -42,7 +43,8 @@ def numbers(
         return (shapes == "?" or any(_matches(x.shape, form, sizes) for form in forms)) and _bounded(x, low, high)
 
     words = f"finite {np.dtype(dtype)} numbers" + (f" from {low:g}" if low > -np.inf else "")
-    return Kind(words if shapes == "?" else f"{words} in shape {' or '.join(map(_shown, forms))}", fits)
+    words = words if shapes == "?" else f"{words} in shape {' or '.join(map(_shown, forms))}"
+    return Kind(words, fits, tuple(map(tuple, forms)))
 
 
 def _shown(form: list[str]) -> str:
@@ -216,6 +218,16 @@ def _kind_of(cls: type[Value], name: str, annotation: Any) -> Kind | None:
         annotation = get_type_hints(alone, include_extras=True)[name]
     said = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
     return next((one for one in said if isinstance(one, Kind)), ANNOTATED.get(getattr(annotation, "__name__", "")))
+
+
+def stacked(value: Value) -> dict[str, Array]:
+    """The fields of a value that have the axis of a stack: those declared with a *, where it is there."""
+    found = {}
+    for name, kind in declarations(type(value)).items():
+        x = getattr(value, name)
+        if isinstance(x, np.ndarray) and any(form[:1] == ("*",) and x.ndim == len(form) for form in kind.forms):
+            found[name] = x
+    return found
 
 
 def complaint(cls: type[Value], parts: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -382,12 +382,6 @@ class FeatureDistribution(ColumnDistribution):
         value = float(terms.sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
-    def weak_prior(self, stats: FeatureSums) -> Any:
-        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
-        from likely.distributions.priors.pseudo_data import EarlierData
-
-        return EarlierData.weak(self, stats)
-
 
 class ValueDistribution(ColumnDistribution):
     """Distribution whose statistics are the distinct values with their weights (no fixed-size sufficient statistic).
@@ -437,12 +431,6 @@ class ValueDistribution(ColumnDistribution):
     def joined_stats(self, parts: list[WeightedValues]) -> WeightedValues:
         """Statistics of consecutive members as those of the whole stack."""
         return side_by_side(parts)
-
-    def weak_prior(self, stats: WeightedValues) -> Any:
-        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
-        from likely.distributions.priors.pseudo_data import EarlierData
-
-        return EarlierData.weak(self, stats)
 
 
 def table_scorer(distribution: ColumnDistribution, most: Array) -> Callable[[Array], Array]:

@@ -38,7 +38,7 @@ class ADensity(HasMethods):
     """Parameter constraint: an instance of a density estimator, not a class; with an example."""
 
     def __init__(self, example: str = "GaussianDensity()") -> None:
-        super().__init__(["fit", "score_samples", "blank_model", "traits"])
+        super().__init__(["fit", "score_samples", "blank_model"])
         self.example = example
 
     def is_satisfied_by(self, val: Any) -> bool:
@@ -84,6 +84,10 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     """
 
     traits = Traits()
+    prior: Any = None
+    max_iter: int = 100
+    tol: float = 1e-6
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     # fitted attributes stored in a model file
     saved_attributes: tuple[str, ...] = (
