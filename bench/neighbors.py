@@ -3,7 +3,7 @@
     python bench/neighbors.py                     the page docs/results-neighbors.md
     python bench/neighbors.py --only errors       one section of it
     python bench/neighbors.py --slow              also what takes minutes
-    python bench/neighbors.py --only errors --sets Ripley,promoters --classifiers 1-NN,Walsh
+    python bench/neighbors.py --only errors --sets Ripley,promoters --classifiers 1-NN,Gaussian
                                                    some cells, made anew; the page shows all that are known
 
 Each cell is kept in bench/neighbors.json as soon as it is known: a run that was cut off goes on where it stopped.
@@ -154,11 +154,9 @@ ALL: list[tuple[str, Callable[[], Any]]] = [
     ("histograms of columns", lambda: bayes(lk.HistogramDensity())),
     ("independent bits", lambda: bayes(lk.BernoulliDensity())),
     ("Chow's tree", lambda: bayes(lk.ChowLiuTreeDensity())),
-    ("Walsh, order 2", lambda: bayes(lk.WalshDensity(order=2, log=True))),
-    ("Bahadur, order 2", lambda: bayes(lk.BahadurDensity(order=2))),
 ]
-SLOW = {"Student t": 100, "Bahadur, order 2": 100}  # minutes on sets with more columns
-BINARY = ("independent bits", "Chow's tree", "Walsh, order 2", "Bahadur, order 2")  # for rows of zeros and ones only
+SLOW = {"Student t": 100}  # minutes on sets with more columns
+BINARY = ("independent bits", "Chow's tree")  # for rows of zeros and ones only
 
 
 @cache

@@ -285,15 +285,12 @@ def live() -> Result:
         initial_covariance=[[1.0]],
     )
     followed = [(b, float(logp)) for b, logp in lk.follow(level, y)]
-    calm, wild = (lk.HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], spread)) for spread in (1.0, 9.0))
-    *_, (raced, _) = lk.follow(lk.Race([calm, wild]), [4.0, -5.0, 1.0])
     return {
         "timed": belief,
         "news": float(news),
         "robbins-monro": rule.run(y).distribution,
         "beliefs": [b for b, _ in followed],
         "log_prob": [logp for _, logp in followed],
-        "race": raced.probs,
     }
 
 

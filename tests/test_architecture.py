@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -322,6 +323,33 @@ def test_docs_teach_nothing_unsafe():
     files = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.py")]
     chapters = [path for path in files if "_build" not in path.parts]
     assert [path.name for path in chapters if UNSAFE_TEXT.search(code_in(path))] == []
+
+
+IMPORT_NAMES = {"scikit-learn": "sklearn"}  # where the package is called otherwise
+
+
+def test_every_dependency_is_imported_and_every_extra_that_is_named_exists():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    names = [re.split(r"[><=]", line)[0] for line in project["dependencies"] + extras["plot"]]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    imported = {*re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE)}
+    assert [name for name in names if IMPORT_NAMES.get(name, name) not in imported] == []
+    assert {*re.findall(r"likely\[(\w+)\]", source)} <= {*extras}
+
+    from likely.cli import info
+
+    assert [*info.REQUIRED, *info.OPTIONAL] == names
+
+
+WRITES = re.compile(r"__dict__(\[[^\]]*\] = |\.(update|setdefault)\()")
+WRITERS = {"core/value.py", "statespace/linear/state_belief.py"}  # the mechanism; a constructor with a measured reason
+
+
+def test_values_are_written_through_their_declared_caches_only():
+    values = [path for path in SOURCES if room_of(dotted(path)) in VALUES]
+    found = {name_of(path) for path in values if WRITES.search(path.read_text(encoding="utf-8"))}
+    assert found == WRITERS
 
 
 # ------------------------------------------------------------------------------ messages

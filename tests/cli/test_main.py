@@ -46,7 +46,7 @@ def test_help_lists_every_command(flag):
 def test_light_commands_load_nothing_heavy(flag):
     ran = run("-X", "importtime", "-m", "likely", flag)
     loaded = {line.split("|")[-1].strip() for line in ran.stderr.splitlines() if "import time:" in line}
-    heavy = {"numpy", "scipy", "numba", "sklearn", "polars", "rich", "starlette", "likely.cli.info"}
+    heavy = {"numpy", "scipy", "numba", "sklearn", "polars", "rich", "likely.cli.info"}
     assert "click" in loaded and not loaded & heavy
 
 

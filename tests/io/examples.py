@@ -14,7 +14,6 @@ from likely.core.fit_checkpoint import Progress
 from likely.core.stream_checkpoint import FollowedLines, Following
 from likely.core.value import Value
 from likely.decision.sequential.cusum import Cusum
-from likely.decision.sequential.race import Race
 from likely.decision.sequential.sprt import SPRT
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.decomposition.principal_subspace import PrincipalSubspace
@@ -334,7 +333,6 @@ COSTS: dict[str, Callable[[], Any]] = {
     "transformed stats": lambda: DISTRIBUTIONS["log-normal"]().collect(np.exp(table())),
     "stochastic approximation": lambda: lk.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
     "running estimate": lambda: lk.RobbinsMonro(lk.Gaussian([0.0, 1.0], SPREAD)).run(table()),
-    "race": lambda: Race([hmm(), hmm()], [0.0, 1.0]).initial_belief(),
     "floor": lambda: Floor(-3.0, True),
     "Hyperplane": lambda: lk.Hyperplane([3.0, -4.0], 1.5),
     "Boundary": lambda: lk.decision_boundary(

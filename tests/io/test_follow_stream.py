@@ -15,7 +15,6 @@ import likely as lk
 from likely.core.errors import DataError, ModelFileError
 from likely.core.stream_checkpoint import Following
 from likely.decision.sequential.cusum import Cusum
-from likely.decision.sequential.race import Race
 from likely.io.follow_stream import follow
 from tests.io.examples import same
 
@@ -41,7 +40,7 @@ def learner() -> lk.MixtureDensity:
 
 FOLLOWED = {
     "chain": lambda: CHAIN, "linear": linear, "prior": lambda: lk.NormalInverseWishart([0.0, 0.0], 1.0, np.eye(2), 4.0),
-    "learner": learner, "race": lambda: Race([CHAIN, linear()]),
+    "learner": learner,
 }  # fmt: skip
 
 

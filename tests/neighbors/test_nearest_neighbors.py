@@ -7,10 +7,11 @@ import pickle
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 import likely as lk
 from likely.neighbors.distances import METRICS, Metric, sums
-from likely.neighbors.nearest_neighbors import NeighborSearch
+from likely.neighbors.nearest_neighbors import NeighborSearch, nearest_other
 
 
 def plainly(search, queries, k, own=None):
@@ -210,3 +211,16 @@ def test_points_at_the_end_of_the_range_have_a_unit():
 
     assert _unit(np.array([[1.7e308, 0.0]]), 2.0) == 2.0**1023
     assert _unit(np.array([[3.0]]), 2.0) == 1.0 and _unit(np.array([[8.0]]), 3.0) == 8.0
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (50, 3), (1200, 5)])
+@pytest.mark.parametrize("p", [2.0, np.inf])
+def test_the_nearest_other_row_is_the_same_by_both_trees(rng, n, d, p):
+    x = rng.integers(0, 40, (n, d)).astype(float)  # some rows are equal
+    away, who = nearest_other(x, p=p)
+    apart = cdist(x, x, "euclidean" if p == 2.0 else "chebyshev")
+    np.fill_diagonal(apart, np.inf)
+    np.testing.assert_allclose(away, apart.min(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(apart[np.arange(n), who], away, rtol=1e-12)
+    some = np.array([1, 0])
+    np.testing.assert_array_equal(nearest_other(x, some, p)[0], away[some])

@@ -16,10 +16,9 @@ from likely.classify.prior_classifier import PriorClassifier
 from likely.core.errors import DomainError, by_caller, sentence
 from likely.density.estimators.kernel_density import KernelDensity
 from likely.density.pairwise_distances import BY_COLUMNS
-from likely.distributions.estimators.categorical_density import CategoricalDensity
-from likely.distributions.estimators.chow_liu_density import ChowLiuTreeDensity
-from likely.distributions.estimators.laplace_density import LaplaceDensity
-from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.categorical_densities import CategoricalDensity, ChowLiuTreeDensity
+from likely.distributions.estimators.continuous_densities import LaplaceDensity
+from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity

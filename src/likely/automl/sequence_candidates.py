@@ -9,8 +9,8 @@ from likely.automl.candidates import Candidate
 from likely.classify.bayes import BayesClassifier
 from likely.classify.prior_classifier import PriorClassifier
 from likely.core.errors import DomainError, sentence
-from likely.distributions.estimators.categorical_density import CategoricalDensity
-from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.categorical_densities import CategoricalDensity
+from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.hmm.estimators.hmm_density import HMMDensity

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.value import fill_cache
 from likely.core.warnings import unheard
 from likely.density.bandwidth import (
     FIXED,
@@ -224,12 +225,16 @@ class KDE(StoredPoints):
 
     def _cached_marginal(self, at: tuple[int, ...]) -> KDE:
         """Marginal distribution of some columns, cached: missing values come in few patterns."""
-        cache: dict[tuple[int, ...], KDE] = self.__dict__.setdefault("_marginals", {})
+        cache = self._marginals
         if at not in cache:
             if len(cache) > 256:
                 cache.clear()
             cache[at] = self.marginal(at)
         return cache[at]
+
+    @cached_property
+    def _marginals(self) -> dict[tuple[int, ...], KDE]:
+        return {}
 
     def _complete(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -473,7 +478,7 @@ class KDE(StoredPoints):
         alpha = squared_relative_bandwidth(self.rule, rows, which)
         new = in_units.replace(**self._sized(alpha * unit))
         if self.rule == "leave-one-out" and len(points) > 1:  # `objective` will need it: the distances are at hand
-            new.__dict__["_left_out_logs"] = rows.logs(float(np.log(alpha))) + self._kernel.log_height - new._log_det
+            fill_cache(new, _left_out_logs=rows.logs(float(np.log(alpha))) + self._kernel.log_height - new._log_det)
         return new
 
     def _sized(self, squared: Array) -> dict[str, Array]:
@@ -494,9 +499,14 @@ class KDE(StoredPoints):
                 total += float(w @ one._left_out(own.values[:ASKED])) * float(own.weight.sum() / w.sum())
         return total
 
+    @cached_property
+    def _left_out_logs(self) -> Array | None:
+        """log p of the first points under the kernels at all others, as the bandwidth selection found them."""
+        return None
+
     def _left_out(self, x: Array) -> Array:
         """log p of rows under the kernels at all other points."""
-        cached: Array | None = self.__dict__.get("_left_out_logs")
+        cached = self._left_out_logs
         first = np.array_equal(x, self.points[: len(x)])
         if first and cached is not None and len(cached) >= len(x):
             return cached[: len(x)]
@@ -581,8 +591,7 @@ def _stacked(parts: list[KDE]) -> KDE:
     sizes = {name: None if size is None else np.stack([p._size[name] for p in parts])  # type: ignore[misc]
              for name, size in parts[0]._size.items()}  # fmt: skip
     stack = parts[0].replace(**end_to_end(parts), **sizes)
-    stack.__dict__["_each"] = parts  # with their cached trees and distances
-    return stack
+    return fill_cache(stack, _each=parts)  # with their cached trees and distances
 
 
 def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]:

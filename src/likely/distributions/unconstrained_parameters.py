@@ -104,6 +104,7 @@ TABLE: dict[str, dict[str, str]] = {
     "Beta": {"a": "positive", "b": "positive"},
     "Dirichlet": {"alpha": "positive"},
 }
+BUILT_IN = dict(TABLE)
 _DOMAINS = {"real": "real", "positive": "positive", "unsigned": "positive", "probability": "probability"}
 
 

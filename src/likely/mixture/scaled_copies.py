@@ -12,6 +12,7 @@ from numpy.random import Generator
 from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.value import fill_cache
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments
@@ -88,7 +89,7 @@ class ScaledCopies(Distribution):
             return self.gaussian.some(index)
         base = self.base if self.base.members is None else self.base.some(at[::F] // F)
         part = ScaledCopies.trusted(base=base, factors=self.factors)
-        part.gaussian.__dict__["origin"] = self.gaussian.origin
+        fill_cache(part.gaussian, origin=self.gaussian.origin)
         return part
 
     def log_prob(self, x: Any) -> Array:

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Index, Mask, checked_labels, n_rows, param
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
-from likely.core.value import Value
+from likely.core.value import Value, fill_cache
 from likely.distributions.downdating import NOTHING, without
 
 
@@ -88,8 +88,7 @@ class DistinctRows(Addable, Value):
 
     def _hashed(self, hashes: Hashes) -> Self:
         """The same rows with known hashes."""
-        self.__dict__["hashes"] = hashes
-        return self
+        return fill_cache(self, hashes=hashes)
 
     @cached_property
     def hashes(self) -> Hashes:

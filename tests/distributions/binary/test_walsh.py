@@ -9,8 +9,7 @@ import pytest
 import scipy.sparse
 
 import likely as lk
-from likely.distributions.binary.expansion_sampling import _tell_of_few, drawn_rows
-from likely.distributions.binary.sign_products import MOST, SignSums, numbers_of, sets_of
+from likely.distributions.binary.sign_products import SignSums, numbers_of, sets_of
 from likely.numerics.walsh_hadamard import all_cells, cell_numbers
 
 DISTRIBUTIONS = {"walsh": lk.Walsh, "bahadur": lk.Bahadur, "log walsh": lk.LogLinear}
@@ -150,42 +149,14 @@ def test_bad_input_is_named():
     with pytest.raises(lk.DataError, match=r"inf at row 0, column 1"):
         distribution.log_prob([[0, np.inf, 1]])
     assert distribution.log_prob([[0, 0.5, 1]])[0] == -np.inf
-    with pytest.raises(lk.DomainError, match=f"at most {MOST:,} sets"):
-        lk.Walsh.blank(np.zeros((1, 400)), order=3)
+    with pytest.raises(lk.DomainError, match="at most 20 columns"):
+        SignSums([1.0], [1.0], 0.0, 400, 3)
     with pytest.raises(lk.DomainError, match="sum to 1"):
         lk.Walsh.of([0.5, 0.6])
     with pytest.raises(lk.ShapeError, match="cells"):
         lk.Walsh.of([0.5, 0.2, 0.3])
     with pytest.raises(lk.DomainError, match="nor sums exceed"):
         SignSums([1.0, 1.0], [1.0, 2.0], 0.0, 1, 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("order", "distribution"), [(2, lk.Walsh), (3, lk.Walsh), (2, lk.Bahadur), (3, lk.Bahadur)])
-def test_draws_beyond_all_cells_are_of_the_positive_part(order, distribution):
-    """The way of more than 20 columns, forced on 10: moments are those of the positive cells."""
-    d, n, rng = 10, 12_000, np.random.default_rng(3)
-    p = np.where(rng.random((3, d)) > 0.5, 0.9, 0.1)
-    x = (rng.random((1000, d)) < p[rng.integers(0, 3, 1000)]).astype(float)
-    cut = distribution.fit(x, order=order)
-    each, probs = (cut.expectations, np.full(d, 0.5)) if distribution is lk.Walsh else (cut.correlations, cut.probs)
-    cells, signs = cut._positive[0], 2 * all_cells(d) - 1
-    want = (signs * cells[:, None]).T @ signs
-
-    def off(positive):
-        z = 2 * drawn_rows(each, probs, d, order, n, np.random.default_rng(4), positive) - 1
-        return np.abs(z.T @ z / n - want).max()
-
-    assert off(False) <= 0.06 < off(True)
-
-
-def test_few_proposals_that_count_are_reported():
-    with pytest.warns(lk.FitWarning, match="negative nearly everywhere"):
-        _tell_of_few(np.array([0.9] + [0.1 / 999] * 999))
-    rng = np.random.default_rng(5)
-    x = (rng.random((300, 24)) < np.where(rng.random((300, 1)) < 0.5, 0.8, 0.2)).astype(float)
-    found = lk.Walsh.fit(x).sample(500, rng)
-    assert found.shape == (500, 24) and (lk.Walsh.fit(x).value(found) > 0).all()
 
 
 @pytest.mark.parametrize("kind", [lk.Walsh, lk.Bahadur])

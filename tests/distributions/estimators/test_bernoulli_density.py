@@ -11,7 +11,7 @@ from sklearn.naive_bayes import BernoulliNB
 from sklearn.utils import get_tags
 
 import likely as lk
-from likely.distributions.estimators.bernoulli_density import BernoulliDensity
+from likely.distributions.estimators.binary_densities import BernoulliDensity
 from likely.distributions.univariate.beta import Beta
 
 KINDS = [np.array, sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array]

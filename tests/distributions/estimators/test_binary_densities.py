@@ -103,25 +103,18 @@ def test_missing_values_in_a_classifier():
         assert lk.BayesClassifier(density).fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.75
 
 
-SLOWEST = ("log walsh", "fewer rows than columns")  # it takes seven seconds
-
-
 @pytest.mark.some_cases(30)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")
-@pytest.mark.parametrize(
-    ("name", "hazard"),
-    [
-        pytest.param(name, hazard, marks=[pytest.mark.campaign] if (name, hazard) == SLOWEST else [])
-        for name in POSITIVE
-        for hazard in [*ANSWERED, *GAPS]
-    ],
-)
+@pytest.mark.parametrize("hazard", [*ANSWERED, *GAPS])
+@pytest.mark.parametrize("name", POSITIVE)
 def test_hazards_that_have_an_answer(name, hazard):
     X, y = {**ANSWERED, **GAPS}[hazard]()
     density = POSITIVE[name]
-    if np.shape(X)[1] > 20 and name == "log walsh" and np.isnan(np.asarray(X, float)).any():
-        pytest.skip("said in one sentence elsewhere")
+    if np.shape(X)[1] > 20 and name == "log walsh":
+        with pytest.raises(lk.DomainError, match="ChowLiuTreeDensity"):
+            lk.BayesClassifier(density).fit(X, y)
+        return
     assert np.isfinite(clone(density).fit(X).score_samples(X)).all()
     P = lk.BayesClassifier(density).fit(X, y).predict_proba(X)
     assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1)
@@ -150,12 +143,11 @@ def promoters():
 def test_promoters_of_228_bits():
     """106 sequences of 57 bases: ten folds, with published errors of 4 to 13 % for methods that know no biology."""
     X, y = promoters()
-    wrong = {"log walsh": 0, "tree": 0}
+    wrong = 0
     for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
-        for name in wrong:
-            clf = lk.BayesClassifier(POSITIVE[name])
-            wrong[name] += int((clf.fit(X[train], y[train]).predict(X[test]) != y[test]).sum())
-    assert wrong["log walsh"] <= 14 and wrong["tree"] <= 25
+        clf = lk.BayesClassifier(lk.ChowLiuTreeDensity())
+        wrong += int((clf.fit(X[train], y[train]).predict(X[test]) != y[test]).sum())
+    assert wrong <= 25
 
 
 @pytest.mark.parametrize("name", POSITIVE)
@@ -226,21 +218,3 @@ def test_words_are_refused_with_a_way_to_give_them():
     with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowLiuTreeDensity\(words="):
         lk.WalshDensity().fit(X)
     assert lk.ChowLiuTreeDensity(words=[["n", "y"]] * 2).fit(X).score_samples([["y", "q"]])[0] == -np.inf
-
-
-def test_alarms_of_a_climb_are_those_of_learning_anew():
-    X, y = parity(300, 8)
-    X[:, 7] = np.where(np.random.default_rng(3).random(300) < 0.8, X[:, 6], X[:, 7])
-    near = lk.BayesClassifier(lk.WalshDensity(2, log=True)).fit(X, y)
-    far = lk.BayesClassifier(Anew(2, log=True)).fit(X, y)
-    seen = near.surprise(X)
-    apart = np.abs(near.held_out_surprise_[0] - far.held_out_surprise_[0])
-    assert apart.mean() <= 0.01 and np.array_equal(near.held_out_surprise_[1:], far.held_out_surprise_[1:])
-    assert np.abs(far.held_out_surprise_[0] - seen).mean() > 10 * apart.mean()
-
-
-class Anew(lk.WalshDensity):
-    """Learns each fold anew."""
-
-    def _climbs(self) -> bool:
-        return False

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats as st
 
 import likely as lk
-from likely.distributions.univariate.triangular_moments import STEEPEST
+from likely.distributions.univariate.triangular import STEEPEST
 
 
 @pytest.mark.parametrize("mode", [0.0, 0.1, 1.0, 2.0, 3.5, 4.0])

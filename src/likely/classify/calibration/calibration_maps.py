@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 from scipy.special import log_softmax, logsumexp
 
-from likely.classify.calibration.isotonic import rising_curve
 from likely.classify.calibration.temperature_scaling import (
     common_size,
     platt,
@@ -303,3 +303,29 @@ def _sample(scores: Any, labels: Any, weight: Any, whose: str) -> tuple[Array, I
 
 def _normalized(logits: Array) -> Array:
     return np.asarray(log_softmax(logits, axis=1))
+
+
+def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]:
+    """Knots and levels of the isotonic regression x ↦ p(member), with one pseudo-observation at either end.
+
+    >>> rising_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1]), np.ones(4))
+    (array([0., 1., 2., 3.]), array([0.333, 0.333, 0.667, 0.667]))
+    """
+    at, mass, hits = _merged(x, np.asarray(is_member, dtype=np.float64), weight)
+    share, mass = np.concatenate([[1.0], hits / mass, [0.0]]), np.concatenate([[1.0], mass, [1.0]])
+    return _corners(at, isotonic_regression(share, weights=mass).x[1:-1])
+
+
+def _corners(at: Array, level: Array) -> tuple[Array, Array]:
+    """The first and last knot of each step: the others lie on the line between."""
+    first = np.concatenate([[True], level[1:] != level[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    kept = first | last
+    return at[kept], level[kept]
+
+
+def _merged(x: Array, hit: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Distinct sorted x, with the weight and the weighted positives at each."""
+    at, where = np.unique(x, return_inverse=True)
+    mass, hits = (np.asarray(np.bincount(where, w, len(at)), dtype=np.float64) for w in (weight, weight * hit))
+    return at, mass, hits

@@ -14,7 +14,6 @@ from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import width_of
-from likely.distributions.binary.expansion_sampling import drawn_rows
 from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import (
     SignSums,
@@ -37,7 +36,8 @@ class Bahadur(TruncatedExpansion):
     r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of
     all d columns this is any distribution of binary columns; of order 1 it is `Bernoulli`. Truncated in between, **it
     can be negative**: `value` shows the expansion; the distribution is its positive part, as with `Walsh`. Missing
-    entries (NaN) are summed out. A constant column (p = 0 or 1) has no correlations.
+    entries (NaN) are summed out. A constant column (p = 0 or 1) has no correlations. Orders above 1 take at most 20
+    columns.
 
     >>> distribution = Bahadur([0.5, 0.5], [1.0, 0.0, 0.0, 0.6])          # of the empty set, x₁, x₂ and the pair
     >>> distribution.value([[0, 0], [0, 1], [1, np.nan]])
@@ -127,11 +127,11 @@ class Bahadur(TruncatedExpansion):
     def _surely_positive(self) -> bool:
         return self.order == 1 or not self.correlations[..., self.dim + 1 :].any()
 
-    def _drawn(self, n: int, rng: Generator) -> list[Array]:
-        return [
-            drawn_rows(r, np.clip(p, 1e-300, 1 - 1e-16), self.dim, self.order, n, rng, self._is_positive)
-            for p, r in zip(np.atleast_2d(self.probs), np.atleast_2d(self.correlations), strict=True)
-        ]
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack, from the positive part."""
+        if self.order > 1:
+            return super().sample(n, rng)
+        return (rng.random((n, *self.probs.shape)) < self.probs).astype(np.float64)
 
     @property
     def mean(self) -> Array:

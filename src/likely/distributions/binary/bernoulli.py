@@ -95,6 +95,13 @@ class Bernoulli(Distribution):
 
     # ---------------------------------------------------------------- density
 
+    _support = "binary"
+
+    @staticmethod
+    def _parameter_score(x: Array, probs: Array) -> tuple[Array, ...]:
+        """∂ log p by the log-odds of p."""
+        return (x - probs,)
+
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         if is_sparse(x):

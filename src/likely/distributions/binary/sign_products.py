@@ -23,7 +23,7 @@ from likely.distributions.binary.bernoulli import BINARY, is_binary
 from likely.distributions.categorical.sparse_counts import SparseRows
 from likely.distributions.statistics.counts import per_member
 
-MOST = 1 << 20  # sets: maximum size of a statistic
+EXACT = 20  # columns up to which all cells are enumerated
 CHUNK = 1 << 20  # numbers in a table of products
 
 # --------------------------------------------------------------------------- sets
@@ -53,14 +53,15 @@ def number_of_sets(d: int, order: int) -> int:
     return sum(comb(d, k) for k in range(order + 1))
 
 
-def checked_order(d: int, order: int, whose: str) -> int:
-    """The order, at most d; an error if there would be too many sets."""
+def checked_order(d: int, order: int, whose: str, least: int = 1) -> int:
+    """The order, at most d; an error beyond `EXACT` columns, where only orders up to `least` need no enumeration."""
     if not (isinstance(order, int | np.integer) and order >= 1):
         raise DomainError(sentence(whose, "order must be a positive integer", order))
     order = min(int(order), d)
-    if number_of_sets(d, order) > MOST:
-        many, remedy = number_of_sets(d, order), "lower the order, or leave columns out"
-        raise DomainError(sentence(whose, f"at most {MOST:,} sets of columns", f"{many:,} for {d} columns", remedy))
+    if d > EXACT and order > least:
+        expected, remedy = f"all cells of at most {EXACT} columns are summed", "use ChowLiuTreeDensity"
+        remedy += ", or order=1 for independent columns" if least else " or BernoulliDensity"
+        raise DomainError(sentence(whose, expected, f"order {order} of {d} columns", remedy))
     return order
 
 

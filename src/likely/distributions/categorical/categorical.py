@@ -142,6 +142,15 @@ class Categorical(Distribution):
 
     # ---------------------------------------------------------------- density
 
+    _support = "level"
+
+    @staticmethod
+    def _parameter_score(x: Array, probs: Array) -> tuple[Array, ...]:
+        """∂ log p by the logits, whose softmax is π: one-hot codes minus π."""
+        out = np.repeat(-probs[None], len(x), axis=0)
+        out[np.arange(len(x)), x[:, 0].astype(np.intp)] += 1
+        return (out,)
+
     def log_prob(self, x: Any) -> Array:
         """log π of each value (n,) or (n, 1): (n,), or (n, K) for a stack; 0 where it is missing."""
         return map_rows(lambda block: self._table[self.encode(block)], one_column_of(x), self.members)

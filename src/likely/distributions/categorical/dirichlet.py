@@ -96,6 +96,13 @@ class Dirichlet(DirichletLearning):
 
     # ---------------------------------------------------------------- the distribution
 
+    _support = "simplex"
+
+    @staticmethod
+    def _parameter_score(x: Array, alpha: Array) -> tuple[Array, ...]:
+        """∂ log p by log α."""
+        return (alpha * (np.log(x) - digamma(alpha) + digamma(alpha.sum())),)
+
     def log_prob(self, x: Any) -> Array:
         """log p of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.
 

@@ -17,10 +17,10 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.binary.sign_products import each_share
+from likely.distributions.categorical.categorical import MISSING, UNKNOWN
 from likely.distributions.categorical.sparse_counts import SparseRows
 from likely.distributions.statistics.counts import per_member
 
-MISSING, UNKNOWN = -1, -2  # codes of missing values and of values that are not levels
 MOST = 512  # levels of a column: beyond, it is continuous and should be binned
 WIDE = 8192  # levels of all columns: pair counts are a square table of so many
 COMPARED = 8  # levels up to which entries are compared with each; beyond, they are searched for

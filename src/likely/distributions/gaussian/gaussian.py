@@ -28,10 +28,17 @@ from likely.core.arrays import (
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.value import fill_cache
 from likely.core.warnings import Note, tell
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
-from likely.distributions.gaussian.covariance_types import KINDS, check_covariance, covariance_and_kind
+from likely.distributions.gaussian.covariance_types import (
+    KINDS,
+    check_covariance,
+    covariance_and_kind,
+    covariance_score,
+    whitened,
+)
 from likely.distributions.gaussian.gaussian_algebra import Algebra
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
@@ -113,8 +120,7 @@ class Gaussian(Algebra):
         """Members `index` as a stack that keeps its statistics about the same origin."""
         covariance = self.covariance if self.tied else self.covariance[index]
         part = Gaussian.trusted(mean=self.mean[index], covariance=np.array(covariance), kind=self.kind)
-        part.__dict__["origin"] = self.origin
-        return part
+        return fill_cache(part, origin=self.origin)
 
     @property
     def smallest_eigenvalue(self) -> float:
@@ -137,6 +143,12 @@ class Gaussian(Algebra):
         return Quadratic(np.atleast_2d(self.mean), covariance[None] if add_axis else covariance, "Gaussian")
 
     # ---------------------------------------------------------------- density
+
+    @staticmethod
+    def _parameter_score(x: Array, mean: Array, covariance: Array) -> tuple[Array, ...]:
+        """∂ log p by the mean and by the covariance, given as its Cholesky factor or as variances."""
+        z, v = whitened(x, mean, covariance)
+        return v, covariance_score(z, v, covariance, 1.0)
 
     def log_prob(self, x: Any) -> Array:
         """log N(x | μ, Σ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
@@ -416,9 +428,7 @@ class Gaussian(Algebra):
         if stats is not None:
             return stats
         refuse_infinite(x, "Gaussian", at + start)
-        one = self.member(k)
-        one.__dict__["origin"] = self.origin
-        return one._full_stats(x, w)
+        return fill_cache(self.member(k), origin=self.origin)._full_stats(x, w)
 
     def _full_stats(self, x: Array, w: Array | None) -> Moments:
         """Statistics with full scatter matrices: of complete rows directly, of incomplete rows by the E-step."""

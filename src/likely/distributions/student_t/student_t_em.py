@@ -20,6 +20,7 @@ from likely.core.em_loop import FitStep, Stop, fit, iterate
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.value import fill_cache
 from likely.core.warnings import Note, said_once, tell, unheard
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian import moments
@@ -190,7 +191,7 @@ class StudentTEM(Distribution):
         out = []
         for k, (zk, wk, _) in enumerate(rows_per_member(z, w, labels, self.members)):
             one = self.member(k)
-            one._shape.__dict__["origin"] = self._shape.origin
+            fill_cache(one._shape, origin=self._shape.origin)
             out.append(one._sums(zk.copy(), np.ones(len(zk)) if wk is None else wk))
         return scale_statistics.stacked(out)
 

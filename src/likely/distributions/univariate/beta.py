@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import betainc, betaincinv, gammaln
+from scipy.special import betainc, betaincinv, digamma, gammaln
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
@@ -122,6 +122,12 @@ class Beta(BetaLearning):
         return np.reshape(each[..., 0], (*each.shape[:-2], *self.a.shape)).copy()
 
     # ---------------------------------------------------------------- the distribution
+
+    @staticmethod
+    def _parameter_score(x: Array, a: Array, b: Array) -> tuple[Array, ...]:
+        """∂ log p by log a and log b."""
+        both = digamma(a + b)
+        return a * (np.log(x) - digamma(a) + both), b * (np.log1p(-x) - digamma(b) + both)
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is missing."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import polygamma
+from scipy.special import digamma, polygamma
 
 from likely.core import declared
 from likely.core.arrays import Array, rows
@@ -48,6 +48,12 @@ class BetaBinomial(KnownTrials, ValueDistribution):
     _support = "count"
     _counts_to = "trials"
     _harmless = 0.0
+
+    @staticmethod
+    def _parameter_score(x: Array, trials: Array, a: Array, b: Array) -> tuple[Array, ...]:
+        """∂ log p by log a and log b."""
+        both = digamma(a + b) - digamma(trials + a + b)
+        return a * (digamma(x + a) - digamma(a) + both), b * (digamma(trials - x + b) - digamma(b) + both)
 
     def _log_pdf(self, x: Array, trials: Array, a: Array, b: Array) -> Array:
         return log_pmf(x, trials, a, b)

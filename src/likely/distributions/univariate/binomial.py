@@ -47,6 +47,11 @@ class Binomial(KnownTrials, ColumnDistribution):
     _counts_to = "trials"
     _harmless = 0.0
 
+    @staticmethod
+    def _parameter_score(x: Array, trials: Array, probs: Array) -> tuple[Array, ...]:
+        """∂ log p by the log-odds of p."""
+        return (x - trials * probs,)
+
     def _log_pdf(self, x: Array, trials: Array, probs: Array) -> Array:
         return log_pmf(x, trials, probs)
 

@@ -38,6 +38,13 @@ class Cauchy(Centered, ValueDistribution):
     _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True
 
+    @staticmethod
+    def _parameter_score(x: Array, center: Array, scale: Array) -> tuple[Array, ...]:
+        """∂ log p by the center and the log scale."""
+        z = (x - center) / scale
+        weight = 1 / (1 + z * z)
+        return 2 * z * weight / scale, 1 - 2 * weight
+
     def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
         deviation = np.abs(x - center)
         spread = np.pi * (scale + deviation * (deviation / scale))

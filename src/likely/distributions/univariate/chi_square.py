@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import digamma
 
 from likely.core import declared
 from likely.core.arrays import Array
@@ -38,6 +39,11 @@ class ChiSquare(FeatureDistribution):
     _domains: ClassVar[dict[str, str]] = {"dof": "positive"}
     _support = "positive"
     _n_features = 2
+
+    @staticmethod
+    def _parameter_score(x: Array, dof: Array) -> tuple[Array, ...]:
+        """∂ log p/∂ log ν."""
+        return (0.5 * dof * (np.log(x) - LOG_2 - digamma(0.5 * dof)),)
 
     def _log_pdf(self, x: Array, dof: Array) -> Array:
         return np.where(x >= 0, log_gamma_density(np.maximum(x, 0.0), 0.5 * dof, 0.5), -np.inf)

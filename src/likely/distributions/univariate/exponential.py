@@ -34,6 +34,11 @@ class Exponential(FeatureDistribution):
     _support = "unsigned"
     _n_features = 1
 
+    @staticmethod
+    def _parameter_score(x: Array, rate: Array) -> tuple[Array, ...]:
+        """∂ log p/∂ log λ."""
+        return (1 - rate * x,)
+
     def _log_pdf(self, x: Array, rate: Array) -> Array:
         return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)
 

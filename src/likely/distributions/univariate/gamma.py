@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import gammaincinv
+from scipy.special import digamma, gammaincinv
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
@@ -95,6 +95,11 @@ class Gamma(GammaLearning):
         return cls.trusted(shape=1.0 + strength * mean, rate=np.full(mean.shape, strength), likelihood="poisson")
 
     # ---------------------------------------------------------------- the distribution
+
+    @staticmethod
+    def _parameter_score(x: Array, shape: Array, rate: Array) -> tuple[Array, ...]:
+        """∂ log p by log shape and log rate."""
+        return shape * (np.log(x) + np.log(rate) - digamma(shape)), shape - rate * x
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is missing."""

@@ -37,6 +37,11 @@ class Laplace(Centered, ValueDistribution):
     _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True
 
+    @staticmethod
+    def _parameter_score(x: Array, center: Array, scale: Array) -> tuple[Array, ...]:
+        """∂ log p by the center and the log scale."""
+        return np.sign(x - center) / scale, np.abs(x - center) / scale - 1
+
     def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
         return -(np.abs(x - center) / scale) - np.log(scale) - LOG_2
 

@@ -35,6 +35,12 @@ class Lomax(ColumnDistribution):
     _domains: ClassVar[dict[str, str]] = {"shape": "positive", "scale": "positive"}
     _support = "unsigned"
 
+    @staticmethod
+    def _parameter_score(x: Array, shape: Array, scale: Array) -> tuple[Array, ...]:
+        """∂ log p by log shape and log scale."""
+        z = x / scale
+        return 1 - shape * np.log1p(z), (shape + 1) * z / (1 + z) - 1
+
     def _log_pdf(self, x: Array, shape: Array, scale: Array) -> Array:
         return np.where(
             x >= 0, log_ratio(shape, scale) - (shape + 1) * _log1p_ratio(np.maximum(x, 0.0), scale), -np.inf

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import betainc
+from scipy.special import betainc, digamma
 
 from likely.core import declared
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
@@ -75,6 +75,11 @@ class NegativeBinomial(ValueDistribution):
         self._set(size=size, prob=prob, rest=rest)
 
     # ---------------------------------------------------------------- density
+
+    @staticmethod
+    def _parameter_score(x: Array, size: Array, prob: Array) -> tuple[Array, ...]:
+        """∂ log p by log size and by the log-odds of p."""
+        return size * (digamma(x + size) - digamma(size) + np.log(prob)), size * (1 - prob) - x * prob
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""

@@ -97,6 +97,13 @@ class Poisson(Distribution):
 
     # ---------------------------------------------------------------- density
 
+    _support = "count"
+
+    @staticmethod
+    def _parameter_score(x: Array, rate: Array) -> tuple[Array, ...]:
+        """∂ log p/∂ log λ."""
+        return (x - rate,)
+
     def log_prob(self, x: Any) -> Array:
         """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         x = SparseRows.of(x, self.dim, "Poisson") if is_sparse(x) else sliceable(x, self.dim)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import ndtri
+from scipy.special import i0e, i1e, ndtri
 
 from likely.core import declared
 from likely.core.arrays import Array
@@ -52,6 +52,12 @@ class VonMises(Centered, FeatureDistribution):
         "concentration": (0.5 / GRAIN, "too narrow for the concentration to be estimated")
     }
     _harmless = 0.0
+
+    @staticmethod
+    def _parameter_score(x: Array, center: Array, concentration: Array) -> tuple[Array, ...]:
+        """∂ log p by the center and log κ."""
+        delta, k = x - center, concentration
+        return k * np.sin(delta), k * (np.cos(delta) - i1e(k) / i0e(k))
 
     def _log_pdf(self, x: Array, center: Array, concentration: Array) -> Array:
         return -LOG_2PI - log_i0_scaled(concentration) - 2 * concentration * np.sin(0.5 * (x - center)) ** 2

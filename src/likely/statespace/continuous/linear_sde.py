@@ -15,7 +15,7 @@ from likely.core.arrays import Array, parameter, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.core.value import Value
+from likely.core.value import Value, fill_cache
 from likely.core.warnings import unheard
 from likely.hmm.decoding import is_one
 from likely.numerics import covariance_roots
@@ -141,8 +141,7 @@ class LinearSDE(SDEModels, Value):
     def _discrete(self, A: Array, Q: Array, U: Array) -> LinearGaussian:
         """The model with these transition matrices and process covariances (T, d, d), and their roots."""
         out = self._zero_step.replace(transition=A, process_covariance=Q)
-        out.__dict__["matrices"] = self._zero_step.matrices._replace(A=read_only(A), N=read_only(U))
-        return out
+        return fill_cache(out, matrices=self._zero_step.matrices._replace(A=read_only(A), N=read_only(U)))
 
     @cached_property
     def _zero_step(self) -> LinearGaussian:
@@ -168,7 +167,7 @@ class LinearSDE(SDEModels, Value):
         if known is None:
             A, Q, U = self._discretized(np.array([step]))
             known = self._zero_step.replace(transition=A[0], process_covariance=Q[0])
-            known.__dict__["matrices"] = self._zero_step.matrices._replace(A=read_only(A), N=read_only(U))
+            fill_cache(known, matrices=self._zero_step.matrices._replace(A=read_only(A), N=read_only(U)))
             if len(self._lengths) >= KEPT:
                 self._lengths.clear()
             self._lengths[step] = known

@@ -272,7 +272,12 @@ class _Run:
 
 
 class _BFGS:
-    """BFGS in θ with step halving: current point, inverse Hessian, and objective after each pass."""
+    """BFGS in θ with step halving: current point, inverse Hessian, and objective after each pass.
+
+    Not SciPy's L-BFGS: that needs more passes over the data, for it knows neither the curvature of complete data nor
+    when the predicted gain is below the tolerance. Whole fits of five series of 100 frames took 178 passes in place of
+    106 (2 states, 3 columns), 257 in place of 153 (3 and 2), and ended 0.7 nats lower after 499 (4 and 6).
+    """
 
     def __init__(
         self, coordinates: Coordinates, report: FitReport, collect: Callable[[LinearLearner], LinearStats],

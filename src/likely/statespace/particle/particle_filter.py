@@ -13,6 +13,7 @@ from likely.core.arrays import Array, Index, Mask, is_gap, unmasked
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
+from likely.core.value import fill_cache
 from likely.core.warnings import tell
 from likely.distributions.stacks.one_row_per_member import log_prob_each
 from likely.hmm.decoding import is_one
@@ -315,8 +316,7 @@ def _weighed(
         states=states, log_weights=logs, time=belief.time, seed=belief.seed, seen=True, before=None,
         ancestors=ancestors,
     )  # fmt: skip
-    found.__dict__["weights"] = weights
-    return found
+    return fill_cache(found, weights=weights)
 
 
 def _lost(belief: ParticleBelief) -> ParticleBelief:

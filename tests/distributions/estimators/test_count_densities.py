@@ -15,7 +15,7 @@ import likely as lk
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.sparse_counts import tallied
-from likely.distributions.estimators.multinomial_density import MultinomialDensity
+from likely.distributions.estimators.count_densities import MultinomialDensity
 from likely.distributions.priors.multinomial_prior import MultinomialPrior
 
 KINDS = [np.array, sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
