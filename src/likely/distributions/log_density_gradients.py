@@ -14,7 +14,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Mask
 from likely.distributions.gaussian.covariance_types import strictly_lower
-from likely.distributions.unconstrained_parameters import BUILT_IN, TABLE, FreeParameters
+from likely.distributions.unconstrained_parameters import BUILT_IN, TABLE, FreeParameters, constraints_of
 from likely.numerics import spd
 
 FARTHEST = 250.0  # norm of the log parameters in θ beyond which numbers may overflow: finite differences take over
