@@ -38,7 +38,7 @@ ORDER = (
     *(f"{subject} estimators" for subject in VALUES),
     *UPPER,
 )
-LOBBY = {"__init__", "__main__", "_version"}  # files of `likely` itself: the first two may import all
+LOBBY = {"__init__", "__main__", "_version", "extend"}  # files of `likely` itself: the first two may import all
 FACADE = {"cli"}  # may import `likely` itself, as a user does
 GENERIC = {"__init__", "_loops", "estimator", "priors"}  # names that several files may have
 
