@@ -276,8 +276,8 @@ def _run_split(field: Field, candidate: Candidate, split: Split) -> _SplitResult
 def learned(estimator: Any, field: Field, split: Split) -> Any:
     """A clone fitted to the training rows of a split."""
     fresh, rows = clone(estimator), split.train
-    if hasattr(fresh, "_alarms"):  # novelty thresholds, two thirds of the time of a fit, are not needed here
-        fresh.__dict__["_alarms"] = False
+    if getattr(fresh, "novelty", None) is not None:  # the threshold takes two thirds of a fit, and is not needed here
+        fresh.set_params(novelty=None)
     name = None if field.weight is None else weight_argument(fresh)
     weights = {} if field.weight is None or name is None else {name: field.weight[rows]}
     return fresh.fit(take_rows(field.X, rows), field.classes[field.labels[rows]], **weights)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -148,9 +149,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         for note in notes_on_classes(self, n_rows(X)):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
-        self.held_out_surprise_ = (
-            novelty_threshold.left_out(self, X, labels, weight) if self._alarms else np.empty((3, 0))
-        )
+        self.__dict__.pop("held_out_surprise_", None)
+        self._novelty_rows = novelty_threshold.rows_needed(X, labels, weight, report.stats.complete)
         self._tell_of_novelty()
         self._learn_calibration(*given)
         return self
@@ -215,7 +215,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self._adopt(self._after_one_refit(model, stats))
         self._check_cost()
         if before is None:
-            self.held_out_surprise_ = novelty_threshold.left_out(self, X, labels, weight)
+            needed = novelty_threshold.rows_needed(X, labels, weight, stats.complete)
+            self.held_out_surprise_ = novelty_threshold.left_out(self, needed)
         else:  # prequential: scored before learning
             self.held_out_surprise_ = novelty_threshold.streamed(
                 self.held_out_surprise_, before, weight, self.stats_.total_weight
@@ -542,6 +543,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         other.model_ = self.model_.with_weights(self._prior_for(class_prior))
         other.point_model_ = self.learned_model_
         other.class_prior = class_prior
+        if "held_out_surprise_" not in vars(self):
+            other._novelty_rows, other._novelty_of = None, self
         return other
 
     def surprise(self, X: Any, lengths: Any = None) -> Array:
@@ -590,6 +593,32 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     # ------------------------------------------------------------------- novelty
 
+    _novelty_rows: novelty_threshold.RowsNeeded | None = None  # copies of training rows, until they were held out
+    _novelty_of: BayesClassifier | None = None  # the classifier whose class probabilities this one has changed
+
+    @cached_property
+    def held_out_surprise_(self) -> Array:
+        """Surprise, weight and training weight (3, m) of held-out training rows: the reference for novelty.
+
+        It takes ten refits, so it is computed when `novelty` is set, and else when it is first needed.
+        """
+        if self._novelty_of is not None:
+            return self._novelty_of.held_out_surprise_
+        rows, self._novelty_rows = self._novelty_rows, None
+        return np.empty((3, 0)) if rows is None else novelty_threshold.left_out(self, rows)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles hold no training rows: what these are needed for is computed first."""
+        if self._novelty_rows is not None or self._novelty_of is not None:
+            self.held_out_surprise_  # noqa: B018
+        state: dict[str, Any] = super().__getstate__()
+        return {name: part for name, part in state.items() if name not in ("_novelty_rows", "_novelty_of")}
+
+    def __copy__(self) -> Self:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        return other
+
     def _left_out_surprises(self) -> Array:
         return self.held_out_surprise_
 
@@ -623,7 +652,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if not hasattr(self, "model_"):
             return
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
-        learned, held_out_surprise = self.learned_model_, getattr(self, "held_out_surprise_", np.empty((3, 0)))
+        learned, held_out_surprise = self.learned_model_, vars(self).get("held_out_surprise_", np.empty((3, 0)))
         sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learned)) and type(width) is int
         sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learned.dim
         counts: Any = getattr(self.stats_, "counts", 0.0)

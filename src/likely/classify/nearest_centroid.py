@@ -162,7 +162,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         self._check_priors()
         return self
 
-    def learned_model_(self) -> Gaussian:
+    def _learned(self) -> Gaussian:
         """The distribution that collects more rows; it imputes missing values."""
         means = self._means()
         return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.spread_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,13 +36,18 @@ class Stop:
 
 @dataclass(frozen=True, eq=False)
 class FitStep:
-    """One pass over the data: the model, its statistics, its objective and the prior."""
+    """One pass over the data: the model, its statistics, the prior, and the objective when it is asked for."""
 
     model: Any
     stats: Any
-    objective: float
     prior: Any
     standing: bool = True  # False while the prior is still recomputed in each pass
+    known: float | None = None  # the objective, where it is known already
+
+    @cached_property
+    def objective(self) -> float:
+        """The objective of the model: its expected log-likelihood, with the entropy of what is hidden and log prior."""
+        return reached(self.model, self.stats, self.prior) if self.known is None else self.known
 
 
 class FitCheckpointStore(Protocol):
@@ -137,7 +142,7 @@ def _passes(
 
 
 def _step(model: Any, stats: Any, prior: Any) -> FitStep:
-    return FitStep(model, stats, reached(model, stats, prior), prior)
+    return FitStep(model, stats, prior)
 
 
 def _depends_on_model(rule: Any, stats: Any) -> bool:
@@ -362,7 +367,7 @@ class _FitRun:
     def _saved(self, report: FitReport) -> FitReport:
         """The report, saved as the end of this run."""
         if self.checkpoint and not report.stats.complete:
-            step = FitStep(report.model, report.stats, report.objective, report.prior)
+            step = FitStep(report.model, report.stats, report.prior)
             end = {"reason": report.reason, "converged": report.converged, "early": report.stopped_early}
             self._save_progress(report.model, step, **end, best=None)
         return report

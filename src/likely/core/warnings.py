@@ -10,6 +10,7 @@ becomes text once, where the names of columns and classes are known.
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -56,8 +57,7 @@ class Note:
 
     def called(self, whose: str, *inner: str) -> Note:
         """The note of an estimator that contains one of the classes `inner`; a component of a product keeps its own."""
-        name, place, rest = self.whose.partition(" (")  # a message may name a place, as in "Gaussian (member 1)"
-        return replace(self, whose=f"{whose}{place}{rest}") if name in inner and not self.parts else self
+        return self if self.parts else replace(self, whose=_renamed(self.whose, whose, inner))
 
     def with_columns(self, names: Sequence[object]) -> Note:
         """The note with names in place of column numbers."""
@@ -115,8 +115,14 @@ def speaking_as(whose: str, *inner: str) -> Iterator[None]:
         with said_once(lambda note: note.called(whose, *inner)):
             yield
     except LikelyError as error:
-        error.args = tuple(str(Note.of(a).called(whose, *inner)) if isinstance(a, str) else a for a in error.args)
+        error.args = tuple(_renamed(text, whose, inner) if isinstance(text, str) else text for text in error.args)
         raise
+
+
+def _renamed(text: str, whose: str, inner: tuple[str, ...]) -> str:
+    """A text that begins with one of the names `inner`, as a word, beginning with `whose`."""
+    found = re.match(rf"({'|'.join(map(re.escape, inner))})\b", text) if inner else None
+    return text if found is None else whose + text[found.end() :]
 
 
 @contextmanager

@@ -35,7 +35,6 @@ class Deciding(ClassifierMixin):
 
     classes_: Any
     class_prior_: Any
-    _alarms = True  # novelty is not needed where only posteriors are used, as in cross-validation
 
     @property
     def _fit_calibrates(self) -> bool:
@@ -148,7 +147,7 @@ class Deciding(ClassifierMixin):
     def _tell_of_novelty(self) -> None:
         """After fitting: warn of the supported false-alarm rate, if `novelty` is smaller."""
         rate: float | None = getattr(self, "novelty", None)
-        if rate is None or not self._alarms:
+        if rate is None:
             return
         kept = self._left_out_surprises()
         if kept is not None and kept.shape[1]:

@@ -49,8 +49,8 @@ def fitted(
         weight = None if weight is None else weight[rows]
         groups = None if groups is None else np.asarray(groups)[rows]
     fresh = clone(estimator)
-    if posteriors_only and hasattr(fresh, "_alarms"):
-        fresh.__dict__["_alarms"] = False
+    if posteriors_only and getattr(fresh, "novelty", None) is not None:
+        fresh.set_params(novelty=None)
     given = {weight_argument(fresh): weight} if weight is not None else {}
     given |= {"groups": groups} if groups is not None and has_fit_parameter(fresh, "groups") else {}
     return fresh.fit(X, y, **{name: value for name, value in given.items() if name is not None})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import fields
-from functools import cache
+from functools import cache, cached_property
 from inspect import signature
 from typing import Any
 
@@ -56,7 +56,10 @@ def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
     why = getattr(thing, "why_not_saved", lambda: None)()
     if why is not None:
         raise Refusal(*why)
-    learned = {n: vars(thing)[n] for n in thing.saved_attributes if n in vars(thing)}
+    cls = type(thing)
+    fitted = hasattr(thing, "model_")
+    later = {n for n in thing.saved_attributes if fitted and isinstance(getattr(cls, n, None), cached_property)}
+    learned = {n: getattr(thing, n) for n in thing.saved_attributes if n in vars(thing) or n in later}
     settings = getattr(thing, "file_settings", lambda: thing.get_params(deep=False))()
     return name, {**settings, **learned}
 

@@ -40,7 +40,6 @@ def refitted(X, y, w, kind, k, share, **how):
         out = np.flatnonzero(y == k)[which == g]
         keep = np.setdiff1d(np.arange(len(X)), out)
         clf = lk.BayesClassifier(lk.GaussianDensity(kind, shrinkage=share, **how))
-        clf._alarms = False
         total += w[out].sum() * clf.fit(X[keep], y[keep], w[keep]).model_.components.log_prob(x[None])[0, k]
     return total
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,14 +35,33 @@ FOLDS_OF_SEQUENCES = 5  # sequences are long and have latent states: fewer folds
 KEPT = 4096
 
 
-def left_out(clf: Any, X: Any, labels: Index, weight: Any) -> Array:
+class RowsNeeded(NamedTuple):
+    """Copies of the training rows that are held out for novelty: all of them, or some of very many."""
+
+    X: Any
+    labels: Index
+    weight: Any  # None: ones
+    total: float | None  # weight of all rows, where these are some of very many
+
+
+def rows_needed(X: Any, labels: Index, weight: Any, complete: bool) -> RowsNeeded:
+    """The rows that `left_out` needs, copied: the caller may change its array."""
+    n = n_rows(X)
+    many = n > (MANY if complete else MANY_WITH_GAPS)
+    some = _some(X, SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT) if many else np.arange(n)
+    w = None if weight is None else np.array(weight, dtype=np.float64)
+    total = None if not many else float(n) if w is None else float(w.sum())
+    return RowsNeeded(X[some], labels[some], None if w is None else w[some], total)
+
+
+def left_out(clf: Any, needed: RowsNeeded) -> Array:
     """Surprises of training rows under models fitted without them; fold statistics add, so this is cheap."""
-    n, whole = n_rows(X), clf.stats_.complete
-    w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
-    if n > (MANY if whole else MANY_WITH_GAPS):
-        some = _some(X, SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT)
-        scores = _taken_away(clf, X[some], labels[some], w[some]) if whole else None
-        return _kept(surprise(clf.model_, X[some], scores), w[some] * (w.sum() / w[some].sum()), w.sum())
+    X, labels, weight, total = needed
+    n = n_rows(X)
+    w = np.ones(n) if weight is None else weight
+    if total is not None:
+        scores = _taken_away(clf, X, labels, w) if clf.stats_.complete else None
+        return _kept(surprise(clf.model_, X, scores), w * (total / w.sum()), total)
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
     with unheard(), one_blas_thread():  # warnings of a fold need not hold for all rows; and many small solves
