@@ -114,8 +114,8 @@ def test_continuous_time_goes_by_the_time_column(tmp_path):
     lk.save(model, tmp_path / "m.likely")
     text = "s,x\n0.0,0.3\n0.8,0.1\n5.0,\n5.5,-0.6\n"
     out = followed(tmp_path / "m.likely", "--time", "s", "--false-alarm-every", 100, stdin=text)
-    seen = [(0.0, 0.3), (0.8, 0.1), (5.0, np.nan), (5.5, -0.6)]
-    assert out["mean(0)"].to_list() == [float(b.mean[0]) for b, _ in lk.follow(model, seen)]
+    beliefs = lk.follow(model, [0.3, 0.1, np.nan, -0.6], inputs=[0.0, 0.8, 5.0, 5.5])
+    assert out["mean(0)"].to_list() == [float(b.mean[0]) for b, _ in beliefs]
     assert run("follow", tmp_path / "m.likely", stdin=text).exit_code == 2
     done = run("follow", tmp_path / "m.likely", "--time", "s", stdin=text + "1.0,2\n")
     assert done.exit_code == 3 and "line 6" in done.stderr and "must not decrease" in done.stderr
@@ -451,7 +451,7 @@ def test_an_outlier_leaves_progress_that_can_be_kept(tmp_path):
     for i, outlier in enumerate(("1e7", "-1e12", "1e100")):
         out = followed(tmp_path / "m.likely", "--checkpoint", tmp_path / f"{i}.likely", stdin=f"x\n0\n{outlier}\n0\n")
         assert out["p(0)"].to_list() == pytest.approx((1 - out["p(1)"]).to_list(), abs=1e-9) and len(out) == 3
-        assert lk.load(tmp_path / f"{i}.likely").streams[0].taken == 3
+        assert lk.load(tmp_path / f"{i}.likely").counts[0] == 3
 
 
 def test_probabilities_are_at_most_one():
@@ -508,7 +508,7 @@ def test_lines_come_out_as_they_go_in_and_ctrl_c_keeps_them(folder, tmp_path):
     time.sleep(0.2)  # until it waits for the next
     process.send_signal(signal.SIGINT)
     process.communicate()
-    assert process.returncode == 130 and lk.load(tmp_path / "k.likely").streams[0].taken == 50
+    assert process.returncode == 130 and lk.load(tmp_path / "k.likely").counts[0] == 50
 
 
 @pytest.mark.slow
@@ -523,7 +523,7 @@ def test_a_polite_end_keeps_what_was_answered(folder, tmp_path, number):
     process.send_signal(number)
     _, told = process.communicate()
     assert process.returncode == 128 + number and told == b""
-    assert lk.load(tmp_path / "k.likely").streams[0].taken == 50 and os.listdir(tmp_path) == ["k.likely"]
+    assert lk.load(tmp_path / "k.likely").counts[0] == 50 and os.listdir(tmp_path) == ["k.likely"]
 
 
 @pytest.mark.slow

@@ -179,11 +179,11 @@ class Cut:
     def __init__(self, path, after):
         self.inside, self.left = Checkpoint(path), after
 
-    def load(self):
-        return self.inside.load()
+    def load(self, kind):
+        return self.inside.load(kind)
 
-    def save(self, progress):
-        self.inside.save(progress)
+    def save(self, progress, at_once=False):
+        self.inside.save(progress, at_once)
         self.left -= 1
         if not self.left:
             raise CutOff

@@ -10,9 +10,9 @@ import numpy as np
 import likely as lk
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.probability_floor import Floor
-from likely.core.fit_checkpoint import Progress
-from likely.core.stream_checkpoint import FollowedLines, Following
+from likely.core.checkpoint import FollowedLines, Following, Progress
 from likely.core.value import Value
+from likely.decision.sequential.alarm_filter import AlarmBelief
 from likely.decision.sequential.cusum import Cusum
 from likely.decision.sequential.race import Race
 from likely.decision.sequential.sprt import SPRT
@@ -324,9 +324,10 @@ COSTS: dict[str, Callable[[], Any]] = {
         [],
         best=DISTRIBUTIONS["mixture"](),
     ),
-    "following": lambda: Following("0123456789abcdef", categorical(), 3, -np.inf, Cusum(4.0, 1.5)),
+    "following": lambda: Following("0123456789abcdef", ("",), (categorical(),), np.array([3]), np.array([-np.inf])),
     "followed lines": lambda: FollowedLines(
-        "a", "t,x", 7, "b", 120, ("", "pump"), (Following("c", None, 0, 0.0), Following("c", categorical(), 2, -1.5))
+        "c", ("", "pump"), (None, AlarmBelief(categorical(), Cusum(4.0, 1.5), True)), np.array([0, 2]),
+        np.array([0.0, -1.5]), asked="a", header="t,x", lines=7, digest="b", written=120,
     ),
     "sequential test": lambda: SPRT(0.05, 0.1).step(1.5),
     "cusum": lambda: Cusum(5.0).step(2.0),
@@ -563,7 +564,7 @@ STATES: dict[str, Callable[[], Any]] = {
     "state belief, start unknown": lambda: unknown_trend().belief_after([1.0]),
     "loose": lambda: unknown_trend().initial_belief().diffuse_part,
     "continuous": lambda: lk.LinearSDE.constant_velocity(dim=2, spectral_density=0.1),
-    "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, (2.5, [1.0]))[0],
+    "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, [1.0], 2.5)[0],
     "particle belief": lambda: lk.ParticleBelief(
         [[0.0], [1.0]], np.log([0.25, 0.75]), 3, 7, True, None, np.array([0, 0])
     ),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from likely.core.blocks import Block, Blocks
+from likely.core.checkpoint import Keeper, Progress
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport, Run
 from likely.core.warnings import said_once
 
@@ -43,18 +43,6 @@ class FitStep:
     objective: float
     prior: Any
     standing: bool = True  # False while the prior is still recomputed in each pass
-
-
-class Keeper(Protocol):
-    """A store for the progress of a fit, such as `lk.Checkpoint`."""
-
-    def load(self) -> Progress | None:
-        """The saved progress, None if there is none."""
-        ...
-
-    def save(self, progress: Progress, /) -> None:
-        """Save the progress atomically."""
-        ...
 
 
 def gather(model: Any, block: Block, hard: bool = False) -> Any:
@@ -208,7 +196,7 @@ class _FitRun:
         self.best: Any = None  # the model with the best held-out log-likelihood
         self.requested_prior = prior
         self.prior_trace: list[float] = []  # objectives of the passes before the prior is held
-        self.kept = checkpoint.load() if checkpoint else None
+        self.kept = checkpoint.load(Progress) if checkpoint else None
         if self.kept is not None:
             self._resume(self.kept)
 

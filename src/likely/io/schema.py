@@ -18,7 +18,6 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import LikelyError
-from likely.core.stream_checkpoint import Following
 from likely.core.value import Value
 from likely.io.container import Refusal, short
 
@@ -189,7 +188,11 @@ rows = Kind(
     lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 2 and not np.isinf(x).any(),
 )
 end = Kind("a number, perhaps infinite", lambda x, sizes: type(x) is float and x == x)
-streams = Kind("a tuple of streams", lambda x, sizes: isinstance(x, tuple) and all(isinstance(y, Following) for y in x))
+octets = Kind("bytes", lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.ndim == 1)
+FOLLOWING = {
+    "model": text(), "names": texts, "beliefs": perhaps(belief), "counts": numbers("?", 0, np.int64),
+    "log_probs": logs, "seen": text(), "more": octets, "sizes": numbers("?", 1, np.int64),
+}  # fmt: skip
 
 ANNOTATED = {  # kinds determined by the annotation alone
     "Array": numbers(), "Index": numbers(dtype=np.int64), "NDArray[np.intp]": numbers(dtype=np.int64),
@@ -249,10 +252,10 @@ def of_one_width(parts: Mapping[str, Any]) -> str:
 
 
 def of_one_name_each(parts: Mapping[str, Any]) -> str:
-    """Check that the streams of a feed have unique names."""
-    names = parts["names"]
-    alike = len(names) == len(set(names)) == len(parts["streams"])
-    return "" if alike else "each stream must have a name of its own"
+    """Check that streams have unique names, and each a belief, a count and a log-likelihood."""
+    names, counts, log_probs = parts["names"], parts["counts"], parts["log_probs"]
+    alike = len(names) == len(set(names)) == len(parts["beliefs"]) and counts.shape == log_probs.shape == (len(names),)
+    return "" if alike else "each stream must have a name of its own, a belief, a count and a log-likelihood"
 
 
 def honest_scatter(parts: Mapping[str, Any]) -> str:
@@ -881,14 +884,15 @@ TABLE: dict[str, Entry] = {
     ),
     "SparseWeights": entry(lambda: import_module("likely.mixture.sparse_weights").SparseWeights, alpha=numbers("K")),
     "Following": entry(
-        lambda: import_module("likely.core.stream_checkpoint").Following, model=text(), belief=belief, taken=count,
-        log_evidence=evidence, alarm=maybe(value("the state of an alarm", "step", "alarm")), seen=text(),
+        lambda: import_module("likely.core.checkpoint").Following, of_one_name_each, **FOLLOWING
     ),
     "FollowedLines": entry(
-        lambda: import_module("likely.core.stream_checkpoint").FollowedLines,
-        of_one_name_each, asked=text(), header=text(),
-        lines=count, digest=text(), written=count, names=texts, streams=streams, output=text(),
-        more=numbers("?", dtype=np.int64),
+        lambda: import_module("likely.core.checkpoint").FollowedLines, of_one_name_each, **FOLLOWING, asked=text(),
+        header=text(), lines=count, digest=text(), written=count, output=text(),
+    ),
+    "AlarmBelief": entry(
+        lambda: import_module("likely.decision.sequential.alarm_filter").AlarmBelief, belief=belief,
+        state=maybe(value("the state of an alarm", "step", "alarm")), alarm=flag,
     ),
     "SPRT": entry(
         lambda: import_module("likely.decision.sequential.sprt").SPRT, alpha=number(0), beta=number(0),
@@ -905,7 +909,7 @@ TABLE: dict[str, Entry] = {
         beliefs=items(belief),
     ),
     "Progress": entry(
-        lambda: import_module("likely.core.fit_checkpoint").Progress, model=density,
+        lambda: import_module("likely.core.checkpoint").Progress, model=density,
         prior=maybe(prior), trace=numbers("?"), held_out=numbers("?"), best=maybe(density), weight=number(0),
         reason=text(), converged=flag, early=flag, standing=flag,
     ),

@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.core.filter_protocol import follow
+from likely.io.follow_stream import follow
 from likely.decision.sequential.race import Race, race
 from likely.decision.sequential.sprt import SPRT, log_ratios
 

@@ -213,7 +213,7 @@ def test_sample_has_the_right_kernel():
 )
 def test_followed_live(model):
     batch, news = model.filter(Y, TIMES), []
-    for i, (belief, logp) in enumerate(follow(model, zip(TIMES, Y, strict=True))):
+    for i, (belief, logp) in enumerate(follow(model, Y, inputs=TIMES)):
         news.append(logp)
         assert belief.time == TIMES[i]
         if i > 2:

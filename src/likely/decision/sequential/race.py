@@ -10,10 +10,11 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.filter_protocol import follow, playing
+from likely.core.filter_protocol import playing
 from likely.core.value import Value
 from likely.decision.cost import Cost
 from likely.decision.sequential.sprt import SPRT
+from likely.io.follow_stream import follow
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
-from likely.core.em_loop import FALLS, INTERRUPTED, Keeper, Stop, fit, gather, units
+from likely.core.checkpoint import Keeper, Progress
+from likely.core.em_loop import FALLS, INTERRUPTED, Stop, fit, gather, units
 from likely.core.engine import Threads
-from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once
 from likely.statespace.linear.kalman_filter import series_of
@@ -101,10 +101,10 @@ class _PartialCheckpoint:
     def __init__(self, checkpoint: Keeper | None, before: list[float], progress: Progress | None = None) -> None:
         self.checkpoint, self.before, self.progress = checkpoint, list(before), progress
 
-    def load(self) -> Progress | None:
+    def load(self, kind: type[Any], /) -> Any:
         return self.progress
 
-    def save(self, progress: Progress, /) -> None:
+    def save(self, progress: Progress, /, at_once: bool = False) -> None:
         if self.checkpoint is not None:
             trace = np.concatenate([self.before, progress.trace])
             self.checkpoint.save(progress.replace(trace=trace, reason="", converged=False))
@@ -140,7 +140,7 @@ class _Run:
 
     def _first_em(self) -> tuple[FitReport, bool]:
         """The first passes of EM, or the checkpoint of an earlier run; True if that had finished."""
-        progress = self.checkpoint.load() if self.checkpoint else None
+        progress = self.checkpoint.load(Progress) if self.checkpoint else None
         done = 0 if progress is None else len(progress.trace) - 1
         n_first = EM_PASSES if self.stop.max_iter >= EM_PASSES + RESERVED else self.stop.max_iter
         first = Stop(min(max(n_first, done), self.stop.max_iter), self.stop.tol)
