@@ -214,6 +214,7 @@ CHAINS: dict[str, Callable[[], Any]] = {
         words(), log_mask=words().map(lambda v: np.arange(len(v)) % 2)
     ),
     "driven hmm": driven_hmm,
+    "driven belief": lambda: driven_hmm().predict(driven_hmm().initial_belief()),
     "driven prior": lambda: driven_hmm().weak_prior(driven_hmm().collect(driven_words())),
     "driven stats": lambda: driven_hmm().collect(driven_words()),
     "word network": lambda: lk.WordNetwork([said(3.0), said(-3.0)], ["on", "off"], silence=said(0.0)),
@@ -329,6 +330,7 @@ COSTS: dict[str, Callable[[], Any]] = {
         "c", ("", "pump"), (None, AlarmBelief(categorical(), Cusum(4.0, 1.5), True)), np.array([0, 2]),
         np.array([0.0, -1.5]), asked="a", header="t,x", lines=7, digest="b", written=120,
     ),
+    "alarm belief": lambda: AlarmBelief(categorical(), Cusum(4.0, 1.5), False),
     "sequential test": lambda: SPRT(0.05, 0.1).step(1.5),
     "cusum": lambda: Cusum(5.0).step(2.0),
     "change": lambda: lk.Bijector.power(2.0),

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import fields
 from itertools import tee
 from typing import IO, TYPE_CHECKING, Any
 
@@ -256,11 +257,11 @@ class LineCheckpoint:
 
         self.output.sync()  # progress must not promise what a power cut could take back
         lines, digest = self.reader.position(following.taken)
-        streams = {name: getattr(following, name) for name in following.__dataclass_fields__}
-        self.kept = FollowedLines.trusted(
-            **streams | {"asked": self.asked, "header": self.reader.header, "lines": lines, "digest": digest},
-            written=self.output.written, output=self.output.digest,
-        )  # fmt: skip
+        own = {
+            "asked": self.asked, "header": self.reader.header, "lines": lines, "digest": digest,
+            "written": self.output.written, "output": self.output.digest,
+        }  # fmt: skip
+        self.kept = FollowedLines.trusted(**{f.name: getattr(following, f.name) for f in fields(following)} | own)
         self.file.save(self.kept, at_once=True)
 
     def close(self) -> None:

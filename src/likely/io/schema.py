@@ -890,6 +890,9 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.core.checkpoint").FollowedLines, of_one_name_each, **FOLLOWING, asked=text(),
         header=text(), lines=count, digest=text(), written=count, output=text(),
     ),
+    "Belief": entry(
+        lambda: import_module("likely.hmm.driven.driven_decoding").Belief, probs=numbers("K", 0), due=flag
+    ),
     "AlarmBelief": entry(
         lambda: import_module("likely.decision.sequential.alarm_filter").AlarmBelief, belief=belief,
         state=maybe(value("the state of an alarm", "step", "alarm")), alarm=flag,

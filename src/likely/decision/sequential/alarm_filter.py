@@ -13,8 +13,13 @@ class AlarmRule(Protocol):
 
     start: Any
 
-    def step(self, state: Any, predicted: Any, y: Any, log_prob: float, belief: Any, /) -> tuple[Any, bool]:
-        """The next state, and whether there is an alarm; `log_prob` is log p(y | past observations)."""
+    def step(
+        self, state: Any, predicted: Any, y: Any, log_prob: float, belief: Any, /, *inputs: Any
+    ) -> tuple[Any, bool]:
+        """The next state, and whether there is an alarm; `log_prob` is log p(y | past observations).
+
+        A filter that takes inputs passes those of the observation on.
+        """
         ...
 
 
@@ -55,5 +60,5 @@ class AlarmFilter:
     def update(self, belief: AlarmBelief, y: Any, *inputs: Any) -> tuple[AlarmBelief, float]:
         """Update step of the filter, and then of the rule."""
         after, log_prob = self.filter.update(belief.belief, y, *inputs)
-        state, alarm = self.rule.step(belief.state, belief.belief, y, log_prob, after)
+        state, alarm = self.rule.step(belief.state, belief.belief, y, log_prob, after, *inputs)
         return AlarmBelief.trusted(belief=after, state=state, alarm=alarm), log_prob
