@@ -10,7 +10,7 @@ import numpy as np
 import likely as lk
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.probability_floor import Floor
-from likely.core.checkpoint import FollowedLines, Following, Progress
+from likely.core.progress import FollowedLines, Following, Progress
 from likely.core.value import Value
 from likely.decision.sequential.alarm_filter import AlarmBelief
 from likely.decision.sequential.cusum import Cusum
@@ -327,8 +327,16 @@ COSTS: dict[str, Callable[[], Any]] = {
     ),
     "following": lambda: Following("0123456789abcdef", ("",), (categorical(),), np.array([3]), np.array([-np.inf])),
     "followed lines": lambda: FollowedLines(
-        "c", ("", "pump"), (None, AlarmBelief(categorical(), Cusum(4.0, 1.5), True)), np.array([0, 2]),
-        np.array([0.0, -1.5]), asked="a", header="t,x", lines=7, digest="b", written=120,
+        "c",
+        ("", "pump"),
+        (None, AlarmBelief(categorical(), Cusum(4.0, 1.5), True)),
+        np.array([0, 2]),
+        np.array([0.0, -1.5]),
+        asked="a",
+        header="t,x",
+        lines=7,
+        digest="b",
+        written=120,
     ),
     "alarm belief": lambda: AlarmBelief(categorical(), Cusum(4.0, 1.5), False),
     "sequential test": lambda: SPRT(0.05, 0.1).step(1.5),

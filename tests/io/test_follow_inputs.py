@@ -73,16 +73,16 @@ def test_inputs_change_the_answer_and_must_be_there(name):
     model, inputs, _ = FILTERS[name]
     news, other = ([news for _, news in lk.follow(model, Y, inputs=u)] for u in (inputs, np.cumsum(inputs, axis=0)))
     assert news != other
-    with pytest.raises(lk.core.errors.LikelyError, match="input|time|covariates"):
+    with pytest.raises(lk.core.errors.LikelyError, match=r"input|time|covariates"):
         list(lk.follow(model, Y))
 
 
 @pytest.mark.parametrize("name", TAKE_NONE)
 def test_a_filter_without_inputs_says_so(name):
-    with pytest.raises(lk.DomainError, match="takes? (no )?inputs"):
+    with pytest.raises(lk.DomainError, match=r"takes? (no )?inputs"):
         list(lk.follow(TAKE_NONE[name], Y, inputs=U))
     first, _ = lk.step(TAKE_NONE[name], None, Y[0])
-    with pytest.raises(lk.DomainError, match="takes? (no )?inputs"):
+    with pytest.raises(lk.DomainError, match=r"takes? (no )?inputs"):
         lk.step(TAKE_NONE[name], first, Y[1], U[1])
 
 

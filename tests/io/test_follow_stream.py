@@ -13,7 +13,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, ModelFileError
-from likely.core.checkpoint import Following
+from likely.core.progress import Following
 from likely.decision.sequential.alarm_filter import AlarmBelief
 from likely.decision.sequential.cusum import Cusum
 from likely.decision.sequential.race import Race

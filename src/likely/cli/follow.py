@@ -25,7 +25,7 @@ from likely.io.atomic_write import is_stream
 
 if TYPE_CHECKING:
     from likely.cli.following.follow_models import Subject
-    from likely.core.checkpoint import FollowedLines, Following
+    from likely.core.progress import FollowedLines, Following
 
 EPILOG = """\b
 Examples:
@@ -60,7 +60,7 @@ FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pip
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
               help="Input columns to use for the model's columns, in its order; repeatable.  [by name]")  # fmt: skip
 @click.option("--inputs", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="Columns of the model's known inputs (control inputs, covariates), in its order; repeatable.")  # fmt: skip
+              help="Columns of the known inputs (controls, covariates), in the model's order; repeatable.")  # fmt: skip
 @click.option("--fault", multiple=True, metavar="STATE,...", callback=options.names_of,
               help="States that are faults: alarm by expected cost; repeatable.")  # fmt: skip
 @click.option("--miss-cost", type=click.FloatRange(0, min_open=True), help="Cost of a missed fault.  [1]")
@@ -253,7 +253,7 @@ class LineCheckpoint:
 
     def save(self, following: Following, at_once: bool = True) -> None:
         """Save the progress with what was read and written for it."""
-        from likely.core.checkpoint import FollowedLines
+        from likely.core.progress import FollowedLines
 
         self.output.sync()  # progress must not promise what a power cut could take back
         lines, digest = self.reader.position(following.taken)
@@ -266,7 +266,7 @@ class LineCheckpoint:
 
     def close(self) -> None:
         """Save lines without an observation at the end."""
-        from likely.core.checkpoint import Following
+        from likely.core.progress import Following
 
         last = self.kept or Following("", (), (), np.zeros(0, np.int64), np.zeros(0))
         if self.reader.position(last.taken)[0] > getattr(last, "lines", 0):
@@ -275,7 +275,7 @@ class LineCheckpoint:
 
 def _kept(path: str, asked: str) -> FollowedLines | None:
     """The progress of this model with these options; None if there is no file."""
-    from likely.core.checkpoint import FollowedLines
+    from likely.core.progress import FollowedLines
     from likely.io.checkpoint import Checkpoint
 
     kept = Checkpoint(path).load(FollowedLines)

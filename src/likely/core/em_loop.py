@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from likely.core.blocks import Block, Blocks
-from likely.core.checkpoint import Keeper, Progress
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport, Run
+from likely.core.progress import Keeper, Progress
 from likely.core.warnings import said_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it

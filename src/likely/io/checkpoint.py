@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.checkpoint import Following, Progress
 from likely.core.errors import ModelFileError, sentence
+from likely.core.progress import Following, Progress
 from likely.io.model_files import Path, dumps, load, loads, save
 
 TOGETHER = 200  # streams in one description: a model file may have some 30,000 parts

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.checkpoint import Following, Keeper
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.filter_protocol import advance, playing, refuse_inputs
 from likely.core.model_fingerprint import fingerprint, in_a_row
+from likely.core.progress import Following, Keeper
 
 STREAMS = ("__iter__", "__getitem__")  # types that can be iterated over
 

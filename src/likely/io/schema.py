@@ -884,10 +884,10 @@ TABLE: dict[str, Entry] = {
     ),
     "SparseWeights": entry(lambda: import_module("likely.mixture.sparse_weights").SparseWeights, alpha=numbers("K")),
     "Following": entry(
-        lambda: import_module("likely.core.checkpoint").Following, of_one_name_each, **FOLLOWING
+        lambda: import_module("likely.core.progress").Following, of_one_name_each, **FOLLOWING
     ),
     "FollowedLines": entry(
-        lambda: import_module("likely.core.checkpoint").FollowedLines, of_one_name_each, **FOLLOWING, asked=text(),
+        lambda: import_module("likely.core.progress").FollowedLines, of_one_name_each, **FOLLOWING, asked=text(),
         header=text(), lines=count, digest=text(), written=count, output=text(),
     ),
     "Belief": entry(
@@ -912,7 +912,7 @@ TABLE: dict[str, Entry] = {
         beliefs=items(belief),
     ),
     "Progress": entry(
-        lambda: import_module("likely.core.checkpoint").Progress, model=density,
+        lambda: import_module("likely.core.progress").Progress, model=density,
         prior=maybe(prior), trace=numbers("?"), held_out=numbers("?"), best=maybe(density), weight=number(0),
         reason=text(), converged=flag, early=flag, standing=flag,
     ),

@@ -10,8 +10,8 @@ import pytest
 
 import likely as lk
 from likely.cli.follow import LineCheckpoint
-from likely.core.checkpoint import FollowedLines
 from likely.core.errors import ModelFileError
+from likely.core.progress import FollowedLines
 from likely.io import checkpoint, model_files
 from tests.cli.tables import run
 

@@ -7,9 +7,9 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.io.follow_stream import follow
 from likely.decision.sequential.race import Race, race
 from likely.decision.sequential.sprt import SPRT, log_ratios
+from likely.io.follow_stream import follow
 
 
 def at(mean: float) -> lk.HMM:

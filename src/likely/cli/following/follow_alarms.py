@@ -15,7 +15,7 @@ CLOSE = 1.5  # times the stated rate: false alarms that may come this often need
 
 
 class ByCost:
-    """A rule of `AlarmFilter`: an alarm where its expected cost is below that of no alarm: p(fine) · alarm_cost < p(fault) · miss_cost."""
+    """Alarm where its expected cost is below that of no alarm: p(fine) · alarm_cost < p(fault) · miss_cost."""
 
     start = None  # it remembers nothing
 

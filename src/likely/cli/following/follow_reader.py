@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from likely.cli.following.follow_lines import (
-    MISSING, BadLine, Layout, Lines, layout_of, number, refuse_absent, refuse_strangers, word,
+    MISSING,
+    BadLine,
+    Layout,
+    Lines,
+    layout_of,
+    number,
+    refuse_absent,
+    refuse_strangers,
+    word,
 )  # fmt: skip
 from likely.core.errors import DataError, LikelyError, sentence
 
 if TYPE_CHECKING:
     from likely.cli.console import Console
     from likely.cli.following.follow_models import Subject
-    from likely.core.checkpoint import FollowedLines
+    from likely.core.progress import FollowedLines
 
 
 class Row(NamedTuple):

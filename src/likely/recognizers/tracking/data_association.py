@@ -233,7 +233,8 @@ class DataAssociation(Value):
             if inputs is None:
                 remedy = "give inputs=, the time of each"
                 raise DataError(sentence(ME, "with a model in continuous time a scan needs its time", "none", remedy))
-            belief = self._moved_to(belief, inputs)
+            if belief.moment != moments([inputs], ME)[0]:  # not yet predicted to this time
+                belief = self._moved_to(belief, inputs)
         return self.seen(belief, y)
 
     def seen(self, belief: TrackBelief, scan: Any) -> tuple[TrackBelief, float]:

@@ -282,8 +282,9 @@ def _followed(filter_: DataAssociation, listed: list[Any], t: Array | None) -> t
     belief, out, increments = None, [], []
     for i, scan in enumerate(listed):
         try:
-            belief = filter_.initial_belief() if belief is None else filter_.predict(belief)
-            belief, increment = filter_.update(belief, scan, None if t is None else t[i])
+            time = None if t is None else t[i]
+            belief = filter_.initial_belief() if belief is None else filter_.predict(belief, time)
+            belief, increment = filter_.update(belief, scan, time)
         except (DataError, ShapeError) as error:
             raise type(error)(f"Scan {i}: {error}") from error
         out.append(belief)

@@ -331,7 +331,7 @@ class LinearSDE(SDEModels, Value):
         """
         if inputs is None:
             raise DataError(sentence(WHOSE, "an observation needs its time", "none", "give inputs=, the time of each"))
-        there = self.predict(belief, inputs)
+        there = belief if belief.time == _moment(inputs) else self.predict(belief, inputs)
         state, increment = self._zero_step.update(there.state, y)
         return there.replace(state=state), increment
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
-from likely.core.checkpoint import Keeper, Progress
 from likely.core.em_loop import FALLS, INTERRUPTED, Stop, fit, gather, units
 from likely.core.engine import Threads
 from likely.core.fit_report import FitReport
+from likely.core.progress import Keeper, Progress
 from likely.core.warnings import said_once
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import LinearLearner, e_step_of_means, objective
