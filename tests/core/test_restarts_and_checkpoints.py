@@ -16,7 +16,7 @@ import likely as lk
 from likely import Blocks, Gaussian, Mixture, Serial, Stop, fit
 from likely.core.em_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
 from likely.core.fit_report import FitReport
-from likely.io.model_files import Checkpoint
+from likely.io.checkpoint import Checkpoint
 from tests.properties.compare import bits
 
 RNG = np.random.default_rng(1)
@@ -319,7 +319,8 @@ import numpy as np
 import likely as lk
 from likely.core.engine import Serial
 from likely.core.em_loop import Stop, fit
-from likely.io.model_files import Checkpoint, dumps
+from likely.io.checkpoint import Checkpoint
+from likely.io.model_files import dumps
 
 rng = np.random.default_rng(5)
 X = np.concatenate([rng.normal(m, 1.0, (1500, 3)) for m in (-2.0, 0.0, 2.0)])

@@ -32,7 +32,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: Path, every: int = 1) -> None:
-        self.path, self.every, self.calls = path, max(int(every), 1), 0
+        self.path, self.every, self.passes = path, max(int(every), 1), 0
 
     def load(self, kind: type[Any] = Progress) -> Any:
         """The saved progress, which must be of this class; None if there is no file."""
@@ -46,8 +46,8 @@ class Checkpoint:
 
     def save(self, progress: Any, at_once: bool = False) -> None:
         """Save the progress, if it is due, the fit has ended, or `at_once`."""
-        self.calls += 1
-        if at_once or self.calls % self.every == 0 or (isinstance(progress, Progress) and progress.reason):
+        self.passes += 1
+        if at_once or self.passes % self.every == 0 or (isinstance(progress, Progress) and progress.reason):
             save(_in_parts(progress) if isinstance(progress, Following) else progress, self.path)
 
 
