@@ -149,3 +149,25 @@ def test_a_checkpoint_of_follow_is_none_of_the_command(at):
     list(lk.follow(WALK, [1.0, 2.0], keep=at / "k.likely"))
     done = run(*command(at), stdin="who,x\na,1\n")
     assert done.exit_code == 4 and "progress of a feed, got Following" in done.stderr
+
+
+def test_a_line_that_the_filter_refuses_is_not_done(tmp_path):
+    """Corrected, it is filtered: a checkpoint counts lines whose observations it holds, and no others."""
+    lk.save(lk.LinearSDE.ornstein_uhlenbeck(1.0, observation_variance=0.1), tmp_path / "m.likely")
+    rows = ["t,x\n", *(f"{t},{x!r}\n" for t, x in enumerate(np.random.default_rng(0).normal(size=9).tolist()))]
+    asked = ["follow", tmp_path / "m.likely", tmp_path / "in.csv", "--time", "t"]
+    (tmp_path / "in.csv").write_text("".join(rows))
+    assert run(*asked, "-o", tmp_path / "whole.csv").exit_code == 0
+    (tmp_path / "in.csv").write_text("".join([*rows[:6], "1,0.5\n", *rows[7:]]))  # time goes back
+    kept = ["-o", tmp_path / "out.csv", "--checkpoint", tmp_path / "k.likely"]
+    done = run(*asked, *kept)
+    assert done.exit_code == 3 and "line 7" in done.stderr and lk.load(tmp_path / "k.likely").lines == 6
+    (tmp_path / "in.csv").write_text("".join(rows))
+    assert run(*asked, *kept).exit_code == 0
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    (tmp_path / "in.csv").write_text("".join([*rows, "1,0.5\n", "9,0.5\n"]))
+    done = run(*asked, *kept, "--skip-bad")
+    assert done.exit_code == 3 and "these options" in done.stderr
+    done = run(*asked, "--skip-bad", "--checkpoint", tmp_path / "other.likely")
+    assert done.exit_code == 0 and "line 11" in done.stderr and lk.load(tmp_path / "other.likely").lines == 12
+    assert lk.load(tmp_path / "other.likely").counts.tolist() == [10]
