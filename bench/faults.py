@@ -187,7 +187,7 @@ def novelty(runs: Any, faults: list[int]) -> str:
         print("unseen", shares[-1], flush=True)
     lines = [[k, f"{100 * v:.1f}", other] for k, v, other in shares]
     head = ["fault", "% of frames called unknown", "else most often"]
-    return f"### A fault that was never seen\n\n{table(head, lines)}\n{UNSEEN}"
+    return f"### An unknown fault\n\n{table(head, lines)}\n{UNSEEN}"
 
 
 UNSEEN = """The fault was left out of training, the others were not. "Unknown" is only said of what no known fault

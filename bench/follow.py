@@ -75,7 +75,7 @@ def one_kind(name: str, n: int, seeds: range) -> dict[float, Any]:
             if every > LEAST:
                 rule = BySurprise(subject, every, "model", said.append)
                 assert rule.held_out is not None
-                share = len(rule.start.run(rule.held_out.rarity(surprise) / 2 - np.log(2))) / NEW
+                share = len(rule.start.run(rule.held_out.neg_log_p_value(surprise) / 2 - np.log(2))) / NEW
                 found[k].append((share * every, share > promised(said, every)))
     return {k: np.array(v).reshape(-1, 2) for k, v in found.items()}
 

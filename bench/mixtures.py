@@ -128,7 +128,7 @@ def old_faithful(slow: bool) -> str:
 
 def _bics(X: Any, kind: str, numbers: Iterable[int]) -> list[str]:
     how = {"prior": None, "n_init": 5, "random_state": 0, "tol": 1e-7, "max_iter": 1000}
-    found = lk.choose_components(lk.MixtureDensity(lk.GaussianDensity(kind), **how), X, numbers, by=("bic",)).bic
+    found = lk.choose_components(lk.MixtureDensity(lk.GaussianDensity(kind), **how), X, numbers, criteria=("bic",)).bic
     return [f"**{b:.1f}**" if b == found.min() else f"{b:.1f}" for b in found]
 
 

@@ -178,7 +178,7 @@ def error_models(robot: Robot, tries: int) -> tuple[str, str, Any]:
     gained = tried["an offset a beacon"].fun - tried[best].fun
     told = RANGES.format(frames=LEARNED_FROM, best=best, gained=gained, **robot.facts)
     head = ["error of ranges", "log p, first third", "log p, all", "RMSE m", "slip, turn, range, first error, walk"]
-    return f"## What is wrong with the ranges\n\n{table(head, lines)}\n{told}", best, tried[best].x
+    return f"## Errors of the ranges\n\n{table(head, lines)}\n{told}", best, tried[best].x
 
 
 RANGES = """By an extended filter. The five standard deviations (slip in meters per root meter, turn in radians per

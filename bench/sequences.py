@@ -34,7 +34,7 @@ By `python bench/sequences.py` (data from `LIKELY_DATA`). Errors stand with exac
 
 
 def share(wrong: int, of: int) -> str:
-    """An error rate in per cent with its interval."""
+    """An error rate in percent with its interval."""
     interval = proportion_interval(wrong, of)
     return f"{100 * wrong / of:.1f} ({100 * interval.low:.1f} to {100 * interval.high:.1f})"
 
@@ -63,7 +63,7 @@ def promoters() -> str:
         lines.append([name, wrong, share(wrong, len(y)), f"{time.perf_counter() - start:.0f}"])
     head = ["density of a class", "wrong of 106", "error %", "seconds"]
     told = "Published, wrong of 106 [M]: KBANN 4, back-propagation 8, O'Neill 12, 3-NN 13, ID3 19.\n"
-    return f"## Promoters, leaving one out\n\n{table(head, lines)}\n{told}"
+    return f"## Promoters, leave-one-out\n\n{table(head, lines)}\n{told}"
 
 
 def left_out(clf: Any, x: Any, y: Any, i: int) -> Any:
@@ -88,7 +88,7 @@ def genes() -> str:
         density = lk.HMMDensity(lk.CategoricalDensity(), states, max_iter=30, tol=1e-4, random_state=0)
         lines.append([f"HMM of codons, {states} states", *judged(lk.BayesClassifier(density), codons, y, test)])
     bases = lk.HMMDensity(lk.CategoricalDensity(), 3, topology=(1,), final=False, max_iter=30, tol=1e-4)
-    ring = lk.Topology.steps(3, (1,), ends=False, around=True)
+    ring = lk.Topology.steps(3, (1,), final=False, around=True)
     bases.topology = ring
     lines.append(["HMM of bases, a ring of 3 states", *judged(lk.BayesClassifier(bases), x, y, test)])
     lines.append(["scikit-learn, naive Bayes on 6-mer counts", *judged_counts(x, y, test)])

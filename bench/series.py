@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from pages import Page
 
-from likely import LinearGaussian, LinearGaussianDensity, components
+from likely import LinearGaussian, LinearGaussianDensity, structural_components
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "timeseries"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-series.md"
@@ -210,7 +210,7 @@ def co2(_: bool = False) -> str:
 
 
 def _told(model: LinearGaussian, y: Any) -> str:
-    up, wave = components(model.smooth(y), *weekly(*STARTS["likely"]))
+    up, wave = structural_components(model.smooth(y), *weekly(*STARTS["likely"]))
     rises = [(k, float((up.mean[a + 520, 0] - up.mean[a, 0]) / (520 / YEAR))) for k, a in _decades()]
     text = "The smoothed trend rises by " + ", ".join(f"{rise:.2f} ppm a year from {k}" for k, rise in rises)
     text += f"; the season swings by {np.ptp(wave.mean[:52, 0]):.1f} ppm in the first year and by "

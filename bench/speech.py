@@ -30,22 +30,21 @@ from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWord
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-speech.md"
 RATE = 8000
-PENALTIES = (0.0, 20.0, 40.0, 80.0, 120.0, 160.0)  # nats a word, of which one is chosen on training takes
+PENALTIES = (0.0, 20.0, 40.0, 80.0, 120.0, 160.0)  # nats per word, of which one is chosen on training takes
 PREFACE = """# Results: spoken digits
 
 By `python bench/speech.py` (data from `LIKELY_DATA`: the free spoken digit dataset, six speakers, 50 takes of each
-digit, 8 kHz). The official split tests on takes 0–4. Errors are in per cent, with exact 95 % intervals; word error
+digit, 8 kHz). The official split tests on takes 0–4. Errors are in percent, with exact 95 % intervals; word error
 rates with intervals from resampled utterances. Seconds were taken on a busy machine with two cores: orders
 of magnitude only.
 
-How the settings were chosen: on takes 5–49 alone. Features (silence trimmed, slopes over seven frames, volume taken off
-but not the mean) were compared by five-fold cross-validation over these takes and by leaving speakers out among them,
-with chains of Viterbi training written for that purpose; states, components and `scale` with this library, nine takes
-held out at a time; the last section shows the main alternatives, of which most differ by less than their intervals.
-The penalty of a word in connected speech was chosen on takes 45–49 with words learned from takes 5–44. Takes 0–4 were
-looked at once, with everything fixed. Speakers are left out over all takes; since features were compared in this way
-too, that section is slightly optimistic.
-"""
+How the settings were chosen: on takes 5–49 alone. Features (silence trimmed, delta features over seven frames, energy
+normalized, no cepstral mean normalization) were compared by five-fold cross-validation over these takes and by leaving
+out speakers, with chains of Viterbi training written for that purpose; states, components and `scale` with this
+library, nine takes held out at a time; the last section shows the main alternatives, of which most differ by less than
+their intervals. The penalty of a word in connected speech was chosen on takes 45–49 with words learned from takes 5–44.
+Takes 0–4 were looked at once, with everything fixed. Speakers are left out over all takes; since features were compared
+in this way too, that section is slightly optimistic."""
 
 
 class Digits(NamedTuple):
@@ -251,7 +250,7 @@ def connected_words(slow: bool) -> str:
 
 SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)  # of what frames say, for the confidence of words
 NOISES = (0.0, 0.1, 0.25)  # standard deviations of noise, in those of the sound
-CONFIDENCE = """Confidence of words: how well it tells right words from wrong ones (log-loss, nats a word), for the
+CONFIDENCE = """Confidence of words: how well it tells right words from wrong ones (log-loss, nats per word), for the
 share that frames count of what they say, on utterances of takes 45–49 with words learned from takes 5–44, as they are
 and with noise added. Counted in full, confidence is best for clean sounds and overconfident where words are wrong. No
 share is best everywhere; a fifth, which is never far from the best here, was chosen by this table.
@@ -284,12 +283,12 @@ def _judged(model: SpokenWords, said: list[Utterance], noise: float) -> Sequence
 
 ALTERNATIVES: dict[str, dict[str, Any]] = {
     "as it is: 8 states, 4 components": {},
-    "1 component": {"components": 1},
-    "8 components": {"components": 8},
-    "5 states": {"states": 5},
-    "12 states": {"states": 12},
+    "1 component": {"n_components": 1},
+    "8 components": {"n_components": 8},
+    "5 states": {"n_states": 5},
+    "12 states": {"n_states": 12},
     "silence at the ends kept": {"features": MFCC(**{**FEATURES, "trim": None})},
-    "slopes over five frames": {"features": MFCC(**{**FEATURES, "reach": 2})},
+    "slopes over five frames": {"features": MFCC(**{**FEATURES, "delta_width": 2})},
     "mean taken off": {"features": MFCC(**{**FEATURES, "normalize": "mean"})},
     "mean and variance taken off": {"features": MFCC(**{**FEATURES, "normalize": "mean and variance"})},
     "volume left in": {"features": MFCC(**{**FEATURES, "normalize": None})},
@@ -322,7 +321,7 @@ def _held_out(data: Digits, how: dict[str, Any]) -> Sequence[Any]:
 # -------------------------------------------------------------------------- page
 
 SECTIONS: dict[str, Callable[[bool], str]] = {
-    "Single words": single_words, "Unknown speakers": unknown_speakers, "Connected words": connected_words,
+    "Isolated words": single_words, "Unknown speakers": unknown_speakers, "Connected words": connected_words,
     "Settings, on training takes": settings,
 }  # fmt: skip
 

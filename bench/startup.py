@@ -108,16 +108,21 @@ X = rng.normal(size=(300, 3)) + y[:, None]
 holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 walk = np.cumsum(rng.normal(size=300))
 one = np.eye(1)
+level = dict(transition=one, process_covariance=one, observation=one, observation_covariance=one)
+known = dict(level, initial_mean=[0.0], initial_covariance=one)
 """
 FIRST_CALLS = {
     "BayesClassifier": "lk.BayesClassifier().fit(X, y).predict(X)",
     "MixtureDensity": "lk.MixtureDensity(n_components=3, random_state=0).fit(X)",
     "missing entries": "lk.GaussianDensity().fit(holes).score_samples(holes)",
-    "HMMDensity.fit": "lk.HMMDensity(states=2, random_state=0).fit(X)",
-    "viterbi": "lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [1.0]], 1.0)).viterbi(walk[:, None])",
-    "Kalman filter": "lk.LinearGaussian(one, one, one, one, [0.0], one).filter(walk)",
-    "Kalman smoother": "lk.LinearGaussian(one, one, one, one, [0.0], one).smooth(walk)",
-    "Kalman filter, diffuse": "lk.LinearGaussian(one, one, one, one).filter(walk)",
+    "HMMDensity.fit": "lk.HMMDensity(n_states=2, random_state=0).fit(X)",
+    "viterbi": (
+        "lk.HMM(initial=[0.5, 0.5], transition=[[0.9, 0.1], [0.1, 0.9]], emission=lk.Gaussian([[0.0], [1.0]], 1.0))"
+        ".viterbi(walk[:, None])"
+    ),
+    "Kalman filter": "lk.LinearGaussian(**known).filter(walk)",
+    "Kalman smoother": "lk.LinearGaussian(**known).smooth(walk)",
+    "Kalman filter, diffuse": "lk.LinearGaussian(**level).filter(walk)",
     "dtw": "lk.dtw(walk[:50], walk[20:80])",
     "DTWClassifier": "lk.DTWClassifier().fit(X[:, :1].reshape(10, 30), y[:10]).predict(X[:, 1].reshape(10, 30))",
     "KMeans": "lk.KMeans(3, random_state=0).fit(X)",

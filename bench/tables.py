@@ -160,8 +160,8 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "pooled, mean integrated": lambda: gaussian("pooled", predictive="mean"),
     "full": lambda: gaussian("full"),
     "full, t predictive": lambda: gaussian("full", predictive="all"),
-    "interpolated": lambda: gaussian("interpolated"),
-    "emphasized": lambda: gaussian("emphasized"),
+    "shrunk-pooled": lambda: gaussian("shrunk-pooled"),
+    "shrunk-diagonal": lambda: gaussian("shrunk-diagonal"),
     "calibrated forest": lambda: lk.CalibratedClassifier(RandomForestClassifier(200, random_state=0)),
     "calibrated SVM": lambda: lk.CalibratedClassifier(make_pipeline(StandardScaler(), SVC())),
     "calibrated boosting": lambda: lk.CalibratedClassifier(HistGradientBoostingClassifier(random_state=0)),
@@ -214,7 +214,7 @@ def chosen(problem: Problem, rules: bool, seed: int = 0) -> dict[str, lk.Evaluat
 def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
     """The models that the two rules choose for these rows, learned from all of them."""
     table = Table.of(X.with_columns(pl.Series("the label", y)), target="the label")
-    field, candidates, *_ = prepared(Job((), "the label", rivals=False), table)
+    field, candidates, *_ = prepared(Job((), "the label", baselines=False), table)
     field = replace(field, cost=None if cost is None else Cost.of(cost, field.classes))
     contest = compete(field, candidates, jobs=1)
     simplest = min((s for s in contest.standings if "cost" in s.ties), key=lambda s: s.candidate.rank)
@@ -222,7 +222,7 @@ def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
 
     def learned(s: Any) -> Any:
         map = None if s.calibration is None else s.calibration.map
-        return TableClassifier.around(from_all_rows(s.candidate.estimator, field), schema, map)
+        return TableClassifier.from_fitted(from_all_rows(s.candidate.estimator, field), schema, map)
 
     return {"chosen": learned(contest.winner), "chosen, ties to the simplest": learned(simplest)}
 

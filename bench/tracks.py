@@ -136,9 +136,8 @@ def prediction(quick: bool) -> str:
         f"deviation of a report {', '.join(f'{v:.2g}' for v in np.sqrt(m.observation_variance_))} m"
         for name, m in (("drone", fly), ("ships", sail))
     )
-    return (
-        f"## The next report\n\n{table(head, lines)}\nLearned, east and north: {noise}.\n\n{AHEAD}\n{steps(flight)}\n"
-    )
+    learned = f"Learned, east and north: {noise}."
+    return f"## One-step prediction\n\n{table(head, lines)}\n{learned}\n\n{AHEAD}\n{steps(flight)}\n"
 
 
 def uncut(sail: Tracker, quick: bool) -> list[list[str]]:
@@ -206,7 +205,7 @@ def clutter(quick: bool) -> str:
         )
         print(lines[-1], flush=True)
     head = ["false reports a scan", "% of scans on the drone", "% on something else", "median error m", "times lost"]
-    return f"## Among false reports\n\n{table(head, lines)}\n{CLUTTER}"
+    return f"## Tracking in clutter\n\n{table(head, lines)}\n{CLUTTER}"
 
 
 def _scan(rng: Any, place: Any, count: int, low: Any, high: Any) -> Any:

@@ -33,10 +33,10 @@ ADJUSTED = {  # sets of which the archive has a version with gaps or unequal len
 }  # fmt: skip
 PREFACE = """# Results: dynamic time warping
 
-By `python bench/ucr.py` (data from `LIKELY_DATA`): the test error in per cent of the nearest neighbor on every UCR set
+By `python bench/ucr.py` (data from `LIKELY_DATA`): the test error in percent of the nearest neighbor on every UCR set
 at hand, official split, data as given. *Euclid* is a band of radius 0, *full* has no band, *best* takes the band from
 shares 0, 0.01, … 0.2 that makes fewest errors when each training series is classified by the others (`band="best"`).
-After each error stands the published one (Bagnall et al. 2017; of sets with another name there in rounded per cent),
+After each error stands the published one (Bagnall et al. 2017; of sets with another name there in rounded percent),
 with the difference in test series. Where best differs by more than one, a band one frame narrower was tried
 afterwards, and the note gives its errors. Seconds are those of all three, the choice of the band included, on two busy
 cores.
@@ -78,7 +78,7 @@ def _cut(x: Any) -> list[Any]:
 
 
 def published() -> dict[str, tuple[float, ...]]:
-    """Accuracies by set; where a set has another name in the table, per cent from the summary."""
+    """Accuracies by set; where a set has another name in the table, percent from the summary."""
     with open(DATA / "ucr" / "bakeoff2017_accuracy.csv", newline="") as stream:
         exact = {row[""]: tuple(float(row[c]) for c in COLUMNS) for row in csv.DictReader(stream)}
     with open(DATA / "ucr" / "summary.csv", newline="") as stream:

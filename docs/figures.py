@@ -168,7 +168,7 @@ def two_moons(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
 def nearest_rows() -> None:
     """One neighbor, fifteen, and a few rows that decide almost as well."""
     X, y = two_moons()
-    kept = lk.edited_nearest_neighbors(X, y, how="multiedit")
+    kept = lk.edited_nearest_neighbors(X, y, method="multiedit")
     kept = kept[lk.condensed_nearest_neighbor(X[kept], y[kept])]
     tries = {
         "1 neighbor": (lk.KNeighborsClassifier(1).fit(X, y), X, y),
@@ -380,10 +380,10 @@ def tree_of_wines() -> None:
     X, _, _ = wine()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     tree = lk.linkage(Z)
-    curve = lk.cut_curve(tree, Z, most=10)
+    curve = lk.cut_curve(tree, Z, max_clusters=10)
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.7, 1))
-        dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), most=24)
+        dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), max_branches=24)
         right.plot(curve.k, curve.bic, color=PALETTE[0], marker=".")
         right.plot(curve.best, curve.bic.min(), "o", color=PALETTE[1], ms=9, mfc="none", mew=1.6)
         right.set(xlabel="clusters", ylabel="BIC", title="BIC of the cuts", xticks=curve.k)

@@ -1,7 +1,8 @@
 """`./run net`: whether the library still says what it said. See `--help`.
 
-Golden tables lie in net/golden: numbers of every value and estimator, texts of every command, all public names.
-`renames.toml` tells what was renamed on purpose, `renewed.toml` keeps what was renewed, at which commit, and why.
+Golden tables lie in net/golden: numbers of every value, estimator and function, texts of every command, public names,
+promises with their tests. `renames.toml` tells what was renamed on purpose, until --renew writes the golden tables
+under the new names; `renewed.toml` keeps what was renewed or renamed, at which commit, and why.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ def arguments() -> argparse.Namespace:
         parser.error("--renew needs --why: it is kept with the commit")
     if asked.renew:
         log(asked)
+        settle()
     return asked
 
 
@@ -73,8 +75,7 @@ def names(asked: argparse.Namespace) -> Found:
     from net import compare
     from net.names import api
 
-    now = api()
-    golden = renames().api(read("names.json"))
+    now, golden = api(), read("names.json")
     for key in sorted(golden.keys() | now.keys()):
         for said in compare.tables(*({key: t[key]} if key in t else {} for t in (golden, now)), "name"):
             yield f"name/{key}", said
@@ -85,13 +86,18 @@ def numbers(asked: argparse.Namespace) -> Found:
     """Golden numbers of values and estimators, and whether each has some."""
     from net import compare
 
-    everything = {renames().text(name): renames().numbers(leaves) for name, leaves in read("numbers.json").items()}
+    everything = read("numbers.json")
     chosen = [case for case in cases() if wanted(case[0], asked.case)]
     golden = {name: leaves for name, leaves in everything.items() if wanted(name, asked.case)}
     with ProcessPoolExecutor(2) as pool:
         results = list(pool.map(measured, (name for name, _, _ in chosen)))
     now = {name: leaves for (name, _, _), leaves in zip(chosen, results, strict=True)}
     for name, _, tolerance in chosen:
+        if FAILED in now[name]:
+            if asked.renew:
+                raise SystemExit(f"net: {name} ends in {now[name][FAILED]}: mend it, then renew")
+            yield name, f"{name}: ends in {now[name][FAILED]}"
+            continue
         if name not in golden:
             yield name, f"{name}: a new case"
             continue
@@ -109,10 +115,13 @@ def numbers(asked: argparse.Namespace) -> Found:
 
 
 def cases() -> Iterator[tuple[str, Callable[[], Any], float]]:
-    from net import estimators, values
+    from net import estimators, functions, values
 
-    yield from values.cases()
-    yield from estimators.cases()
+    for module in (values, estimators, functions):
+        yield from module.cases()
+
+
+FAILED = "@error"  # the leaf of a case that raised an error: the others are still compared
 
 
 def measured(name: str) -> dict[str, Any]:
@@ -122,25 +131,31 @@ def measured(name: str) -> dict[str, Any]:
     make = next(make for other, make, _ in cases() if other == name)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        out = dict(flat(make()))
+        try:
+            out = dict(flat(make()))
+        except Exception as error:
+            return {FAILED: f"{type(error).__name__}: {error}"}
     return {**out, "warnings": ", ".join(sorted({w.category.__name__ for w in said}))}
 
 
 def without_numbers(now: dict[str, dict[str, Any]]) -> list[str]:
-    """Public estimators and densities that no case names: their class must stand in the source of the cases."""
+    """Public classes and functions that no case returns or names; protocols and errors need none."""
     import inspect
+    import re
 
     import likely as lk
-    from net import estimators, values
+    from net import estimators, functions, values
     from tests.properties import members, pairs
 
-    source = "".join(inspect.getsource(module) for module in (values, estimators, members, pairs))
+    source = "".join(inspect.getsource(module) for module in (values, estimators, functions, members, pairs))
     known = {leaf for leaves in now.values() for path, leaf in leaves.items() if path.endswith("@type")}
-    public = ((name, getattr(lk, name)) for name in lk.__all__)
-    kinds = [name for name, value in public if inspect.isclass(value) and not getattr(value, "_is_protocol", False)]
-    asked = [name for name in kinds if any(hasattr(getattr(lk, name), verb) for verb in ("fit", "log_prob", "update"))]
-    known |= {type(member.value).__name__ for member in members.MEMBERS}
-    return [name for name in asked if name not in known and f"{name}(" not in source and f"lk.{name}." not in source]
+    known |= {type(member.value).__name__ for member in members.MEMBERS} | set(re.findall(r"\blk\.(\w+)", source))
+    return [name for name in lk.__all__ if name not in known and _has_numbers(getattr(lk, name))]
+
+
+def _has_numbers(value: Any) -> bool:
+    bare = getattr(value, "_is_protocol", False) or (isinstance(value, type) and issubclass(value, BaseException))
+    return callable(value) and not bare
 
 
 def texts(asked: argparse.Namespace) -> Found:
@@ -148,8 +163,7 @@ def texts(asked: argparse.Namespace) -> Found:
     from net import compare
     from net.texts import texts as made
 
-    golden = {name: renames().text(t) for name, t in read("texts.json").items()}
-    now = made()
+    golden, now = read("texts.json"), made()
     for name in sorted(golden.keys() | now.keys()):
         said = compare.text(golden.get(name, ""), now.get(name, ""))
         if said:
@@ -158,11 +172,24 @@ def texts(asked: argparse.Namespace) -> Found:
 
 
 def ledger(asked: argparse.Namespace) -> Found:
-    """Whether every test that a promise rests on exists."""
-    from tests.ledger import missing
+    """Whether every test that a promise rests on exists, and whether a promise or one of its tests was dropped."""
+    from net import compare
+    from tests.ledger import PROCESSOR, load, missing, split
 
     for test in missing():
         yield f"ledger/{test}", f"ledger: there is no test {test}"
+    now = {}
+    for p in load():
+        ids = {name: how for how, some in (("every run", p.tests), ("campaign", p.campaign)) for name in some}
+        now[p.promise] = {
+            name if name == PROCESSOR else f"{Path(split(name)[0]).stem}::{split(name)[1]}": how
+            for name, how in ids.items()
+        }
+    golden = read("ledger.json")
+    for key in sorted(golden.keys() | now.keys()):
+        for said in compare.tables(*({key: t[key]} if key in t else {} for t in (golden, now)), "promise"):
+            yield f"ledger/{key}", said
+    renewed(asked, "ledger.json", golden, now, "ledger/{}")
 
 
 CHECKS: dict[str, Callable[[argparse.Namespace], Found]] = {
@@ -174,8 +201,17 @@ CHECKS: dict[str, Callable[[argparse.Namespace], Found]] = {
 
 
 def read(name: str) -> Any:
+    """A golden table under the names of now: intended renamings are applied."""
     path = GOLDEN / name
-    return json.loads(path.read_text()) if path.exists() else {}
+    table = json.loads(path.read_text()) if path.exists() else {}
+    return RENAMED[name](renames(), table) if name in RENAMED and RENAMES.exists() else table
+
+
+RENAMED: dict[str, Callable[[Any, Any], Any]] = {
+    "names.json": lambda how, table: how.api(table),
+    "numbers.json": lambda how, table: {how.text(name): how.numbers(leaves) for name, leaves in table.items()},
+    "texts.json": lambda how, table: {name: how.text(text) for name, text in table.items()},
+}
 
 
 def write(name: str, table: Any) -> None:
@@ -196,17 +232,30 @@ def renewed(asked: argparse.Namespace, file: str, golden: dict[str, Any], now: d
 def renames() -> Any:
     from net.compare import Renames
 
-    pairs = tomllib.loads(RENAMES.read_text()) if RENAMES.exists() else {}
-    return Renames(pairs.get("renamed", {}).items())
+    return Renames(renamed().items())
+
+
+def renamed() -> dict[str, str]:
+    """Intended renamings, old name to new."""
+    return tomllib.loads(RENAMES.read_text()).get("renamed", {}) if RENAMES.exists() else {}
+
+
+def settle() -> None:
+    """Golden tables under the new names, and no renamings left: a second time, one could rename what another made."""
+    for name in RENAMED:
+        write(name, read(name))
+    RENAMES.unlink(missing_ok=True)
 
 
 def log(asked: argparse.Namespace) -> None:
     git = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, cwd=HERE).stdout.strip()
     told = {"after": commit, "case": asked.case, "of": ", ".join(asked.only or WHAT), "why": asked.why}
-    lines = ["[[renewed]]", *(f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in told.items()), "\n"]
+    lines = ["[[renewed]]", *(f"{k} = {json.dumps(v, ensure_ascii=False)}" for k, v in told.items())]
+    if renamed():
+        lines += ["[renewed.renamed]", *(f"{json.dumps(old)} = {json.dumps(new)}" for old, new in renamed().items())]
     with RENEWED.open("a") as out:
-        out.write("\n".join(lines))
+        out.write("\n".join([*lines, "\n"]))
 
 
 def machine() -> dict[str, str]:

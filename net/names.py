@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import likely as lk
+from likely.estimation.component import INTERNAL
 
 Api = dict[str, dict[str, Any]]  # name → kind, signature, members
 
@@ -32,7 +33,7 @@ def entry(value: Any) -> dict[str, Any]:
         return {"kind": "function", "signature": signature(value)}
     members = {}
     for name in sorted(set(dir(value))):
-        if not name.startswith("_") and _ours(value, name):
+        if not name.startswith("_") and name not in INTERNAL and _ours(value, name):
             found = inspect.getattr_static(value, name)
             found = found.__func__ if isinstance(found, classmethod | staticmethod) else found
             members[name] = signature(found) if callable(found) else "property"

@@ -30,7 +30,7 @@ def flat(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Leaf
     if items is None:
         yield path, f"<{type(value).__name__}>"
         return
-    if not isinstance(value, list | tuple | Mapping) or hasattr(value, "_fields"):
+    if type(value) not in (list, tuple, dict):
         yield _under(path, "@type"), type(value).__name__
     for name, item in items:
         if not name.startswith("_"):

@@ -285,15 +285,12 @@ def live() -> Result:
         initial_covariance=[[1.0]],
     )
     followed = [(b, float(logp)) for b, logp in lk.follow(level, y)]
-    calm, wild = (lk.HMM([1.0], [[1.0]], lk.Gaussian([[0.0]], spread)) for spread in (1.0, 9.0))
-    *_, (raced, _) = lk.follow(lk.Race([calm, wild]), [4.0, -5.0, 1.0])
     return {
         "timed": belief,
         "news": float(news),
         "robbins-monro": rule.run(y).distribution,
         "beliefs": [b for b, _ in followed],
         "log_prob": [logp for _, logp in followed],
-        "race": raced.probs,
     }
 
 
@@ -388,9 +385,9 @@ OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
     "hmm": (hmm, CLOSED),
     "hmm of symbols with final probabilities": (hmm_of_symbols, CLOSED),
     "hmm with covariates": (driven_hmm, CLOSED),
-    "linear-gaussian": (linear_gaussian, 1e-11),
-    "local level, diffuse": (local_level, 1e-11),
-    "linear sde": (continuous, 1e-11),
+    "linear-gaussian": (linear_gaussian, CLOSED),
+    "local level, diffuse": (local_level, CLOSED),
+    "linear sde": (continuous, CLOSED),
     "extended kalman": (lambda: gaussian_filter(lambda m: lk.ExtendedFilter(m)), ITERATED),
     "unscented kalman": (lambda: gaussian_filter(lambda m: lk.UnscentedFilter(m)), ITERATED),
     "cubature kalman": (lambda: gaussian_filter(lambda m: lk.CubatureFilter(m)), ITERATED),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.base import is_classifier
 from sklearn.utils import estimator_checks
@@ -46,6 +47,25 @@ def rest_in_campaign(cases: Iterable[Any], key: Callable[..., Hashable]) -> list
         seen.add(of)
         out.append(pytest.param(*values, marks=[*marks, pytest.mark.campaign] if later else marks, id=name))
     return out
+
+
+def spread(cases: list[set[Hashable]], count: int) -> set[int]:
+    """Places of so many cases, given by their values of parameters: evenly spread, all values among them if they fit.
+
+    >>> sorted(spread([{a, b} for a in "xyz" for b in "pq"], 3))
+    [0, 2, 5]
+    >>> sorted(spread([{a, b} for a in "xy" for b in "pqr"], 3))  # 0, 2 and 5 would leave q out
+    [0, 1, 5]
+    """
+    even = set(np.linspace(0, len(cases) - 1, count).astype(int).tolist())
+    seen: set[Hashable] = set()
+    kept: set[int] = set()
+    while len(kept) < min(count, len(cases)):
+        rest = (i for i in range(len(cases)) if i not in kept)
+        best = max(rest, key=lambda i: (len(cases[i] - seen), i in even, -i))
+        kept.add(best)
+        seen |= cases[best]
+    return kept
 
 
 def scikit_learn_checks(estimators: list[Any], **how: Any) -> Any:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from tests import ledger
+from tests.cases import spread
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -82,7 +83,12 @@ def pytest_collection_finish() -> None:
 def _leave(cases: list[pytest.Item], count: int) -> None:
     """Leave so many of the cases, spread evenly, to the ordinary run."""
     if len(cases) > count:
-        kept = set(np.linspace(0, len(cases) - 1, count).astype(int).tolist())
+        kept = spread([_values(case) for case in cases], count)
         for i, case in enumerate(cases):
             if i not in kept:
                 case.add_marker("campaign")
+
+
+def _values(case: pytest.Item) -> set[tuple[str, int]]:
+    """The values of a case's parameters; those of equal place in a list of values are one object in all cases."""
+    return {(name, id(value)) for name, value in case.callspec.params.items()} if hasattr(case, "callspec") else set()

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from likely.core import errors
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "likely"
@@ -41,8 +44,9 @@ GENERIC = {"__init__", "_loops", "estimator", "priors"}  # names that several fi
 
 UNSAFE_MODULES = {"pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 UNSAFE_CALLS = {"eval", "exec", "__import__"}
-TABLES_OF_NAMES = {"__init__.py", "cli/main.py", "plots/__init__.py"}  # may import by name, from tables of their own
-TABLES_OF_CLASSES = {"io/schema.py", "io/model_files.py"}  # name what files may hold, wherever it lives
+# these import by name, from tables of their own
+TABLES_OF_NAMES = {"__init__.py", "cli/main.py", "io/registry.py", "plots/__init__.py"}
+TABLES_OF_CLASSES = {"io/registry.py"}  # name what files may hold, wherever it lives
 UNSAFE_TEXT = re.compile(r"""pickle\.load|joblib|(?<![\w.])(eval|exec)\(|import_module\((?!["'][\w.]+["']\))""")
 
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -319,3 +323,75 @@ def test_docs_teach_nothing_unsafe():
     files = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("docs/**/*.py")]
     chapters = [path for path in files if "_build" not in path.parts]
     assert [path.name for path in chapters if UNSAFE_TEXT.search(code_in(path))] == []
+
+
+IMPORT_NAMES = {"scikit-learn": "sklearn"}  # where the package is called otherwise
+
+
+def test_every_dependency_is_imported_and_every_extra_that_is_named_exists():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    names = [re.split(r"[><=]", line)[0] for line in project["dependencies"] + extras["plot"]]
+    source = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    imported = {*re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE)}
+    assert [name for name in names if IMPORT_NAMES.get(name, name) not in imported] == []
+    assert {*re.findall(r"likely\[(\w+)\]", source)} <= {*extras}
+
+    from likely.cli import info
+
+    assert [*info.REQUIRED, *info.OPTIONAL] == names
+
+
+WRITES = re.compile(r"__dict__(\[[^\]]*\] = |\.(update|setdefault)\()")
+WRITERS = {"core/value.py", "statespace/linear/state_belief.py"}  # the mechanism; a constructor with a measured reason
+
+
+def test_values_are_written_through_their_declared_caches_only():
+    values = [path for path in SOURCES if room_of(dotted(path)) in VALUES]
+    found = {name_of(path) for path in values if WRITES.search(path.read_text(encoding="utf-8"))}
+    assert found == WRITERS
+
+
+# ------------------------------------------------------------------------------ messages
+
+
+def pasted(tree: ast.AST) -> Iterator[int]:
+    """Lines where an exception of another library, or its text, stands after "got" in a message of our own."""
+    for handler in (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name):
+        kinds = {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set()
+        if kinds and all(hasattr(errors, kind) for kind in kinds):
+            continue
+        for call in (node for node in ast.walk(handler) if isinstance(node, ast.Call)):
+            at = {"sentence": 2, "Refusal": 1}.get(getattr(call.func, "id", ""))
+            if at is not None and len(call.args) > at and shows(call.args[at], handler.name):
+                yield call.lineno
+
+
+def shows(got: ast.expr, name: str) -> bool:
+    """Whether an expression has the text of the exception in it; its type, or a field of it, is no text."""
+    parts = list(ast.walk(got))
+    inside = {id(part.value) for part in parts if isinstance(part, ast.Attribute)}
+    inside |= {id(a) for part in parts if isinstance(part, ast.Call) and named(part) != "str" for a in part.args}
+    return any(isinstance(part, ast.Name) and part.id == name and id(part) not in inside for part in parts)
+
+
+def named(call: ast.Call) -> str:
+    return getattr(call.func, "id", "")
+
+
+def test_no_foreign_exception_is_pasted_after_got():
+    found = [f"{name_of(path)}:{line}" for path in SOURCES for line in pasted(ast.parse(path.read_text()))]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    ("got", "bad"),
+    [
+        *(("error", True), ("str(error)", True), ('f"{error!r}"[:80]', True), ("error.strerror or error", True)),
+        *(("type(error).__name__", False), ("error.strerror", False), ("not_json(error)", False), ('"text"', False)),
+    ],
+)
+def test_a_pasted_exception_is_seen(got, bad):
+    source = f"try:\n    f()\nexcept ValueError as error:\n    raise DataError(sentence('x', 'y', {got}))\n"
+    ours = source.replace("ValueError", "LikelyError")
+    assert list(pasted(ast.parse(source))) == [4] * bad and not list(pasted(ast.parse(ours)))

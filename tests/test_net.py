@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import net.__main__ as net
 from net import compare
+from net.estimators import fitted
 from net.record import flat
 from net.texts import masked
 
@@ -28,7 +30,7 @@ def test_numbers_may_move_by_the_tolerance_and_no_further():
     assert differences({"a": "inf"}, {"a": 1.0}) == ["case: a was 'inf', is 1.0"]
 
 
-def test_a_field_that_is_gone_is_told_unless_it_was_renamed():
+def test_a_field_that_is_gone_is_reported_unless_it_was_renamed():
     assert differences(HMM_THEN, HMM_NOW) == ["case: starts is gone", "case: initial is new"]
     assert differences(HMM_THEN, HMM_NOW, ("HMM.starts", "HMM.initial")) == []
     assert differences(HMM_THEN, HMM_NOW, ("Mixture.starts", "Mixture.initial")) != []  # of another class
@@ -64,3 +66,35 @@ def test_texts_are_compared_line_by_line(then: str, now: str, same: bool):
 def test_what_changes_from_run_to_run_is_masked():
     table = "   model   cost  seconds\n*  full    0.01      1.5  tied\n\n1.5 stays"
     assert masked(table, "/x") == "   model   cost  seconds\n*  full    0.01      #  tied\n\n1.5 stays"
+
+
+def test_renamings_are_written_into_the_golden_tables_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(net, "GOLDEN", tmp_path)
+    monkeypatch.setattr(net, "RENAMES", tmp_path / "renames.toml")
+    for name, table in {"numbers.json": {"case": HMM_THEN}, "names.json": {}, "texts.json": {}}.items():
+        net.write(name, table)
+    # the second renaming would rename what the first one made
+    net.RENAMES.write_text('[renamed]\n"HMM.starts" = "initial"\n"*.initial" = "initial_belief"\n')
+    assert net.read("numbers.json") == {"case": HMM_NOW}
+    net.settle()
+    assert not net.RENAMES.exists() and net.read("numbers.json") == {"case": HMM_NOW}
+
+
+def test_a_name_without_numbers_is_told():
+    said = net.without_numbers({})
+    assert "Evaluation" in said  # returned by a case only, so the leaves must show it
+    assert "Evaluation" not in net.without_numbers({"case": {"found.@type": "Evaluation"}})
+    assert not {"Gaussian", "kl_divergence", "Density", "DataError", "NOVEL"} & set(said)
+
+
+def test_attributes_of_a_fit_are_all_recorded():
+    class Learner:
+        def __init__(self):
+            self.setting, self.mean_, self.density_, self._own_ = 1, 2.0, object(), 3
+
+    assert fitted(Learner()) == {"@type": "Learner", "mean_": 2.0, "density_": "<object>", "statistics": None}
+
+
+def test_a_case_that_fails_does_not_hide_the_others(monkeypatch):
+    monkeypatch.setattr(net, "cases", lambda: iter([("value/broken", lambda: 1 / 0, 1e-12)]))
+    assert net.measured("value/broken") == {net.FAILED: "ZeroDivisionError: division by zero"}

@@ -65,7 +65,6 @@ _HOMES = {
     "likely.decision.decide": ["Decisions", "decide"],
     "likely.decision.reject": ["NOVEL", "REJECT"],
     "likely.decision.sequential.cusum": ["Cusum"],
-    "likely.decision.sequential.race": ["Race", "race"],
     "likely.decision.sequential.sprt": ["SPRT"],
     "likely.decision.theory.bayes_error": ["bayes_error"],
     "likely.decision.theory.density_bounds": ["bhattacharyya_bound", "chernoff_bound"],
@@ -96,28 +95,17 @@ _HOMES = {
     "likely.distributions.elliptical.elliptical": ["Elliptical"],
     "likely.distributions.elliptical.estimator": ["EllipticalDensity"],
     "likely.distributions.entropy": ["entropy"],
-    "likely.distributions.estimators.bahadur_density": ["BahadurDensity"],
-    "likely.distributions.estimators.bernoulli_density": ["BernoulliDensity"],
-    "likely.distributions.estimators.beta_binomial_density": ["BetaBinomialDensity"],
-    "likely.distributions.estimators.beta_density": ["BetaDensity"],
-    "likely.distributions.estimators.binomial_density": ["BinomialDensity"],
-    "likely.distributions.estimators.categorical_density": ["CategoricalDensity"],
-    "likely.distributions.estimators.cauchy_density": ["CauchyDensity"],
-    "likely.distributions.estimators.chi_square_density": ["ChiSquareDensity"],
-    "likely.distributions.estimators.chow_tree_density": ["ChowLiuTreeDensity"],
-    "likely.distributions.estimators.dirichlet_density": ["DirichletDensity"],
-    "likely.distributions.estimators.dirichlet_multinomial_density": ["DirichletMultinomialDensity"],
-    "likely.distributions.estimators.exponential_density": ["ExponentialDensity"],
-    "likely.distributions.estimators.gamma_density": ["GammaDensity"],
-    "likely.distributions.estimators.laplace_density": ["LaplaceDensity"],
-    "likely.distributions.estimators.multinomial_density": ["MultinomialDensity"],
-    "likely.distributions.estimators.negative_binomial_density": ["NegativeBinomialDensity"],
-    "likely.distributions.estimators.poisson_density": ["PoissonDensity"],
+    "likely.distributions.estimators.binary_densities": ["BahadurDensity", "BernoulliDensity", "WalshDensity"],
+    "likely.distributions.estimators.categorical_densities": ["CategoricalDensity", "ChowLiuTreeDensity"],
+    "likely.distributions.estimators.continuous_densities": [
+        "BetaDensity", "CauchyDensity", "ChiSquareDensity", "DirichletDensity", "ExponentialDensity", "GammaDensity",
+        "LaplaceDensity", "TriangularDensity", "UniformDensity", "VonMisesDensity",
+    ],
+    "likely.distributions.estimators.count_densities": [
+        "BetaBinomialDensity", "BinomialDensity", "DirichletMultinomialDensity", "MultinomialDensity",
+        "NegativeBinomialDensity", "PoissonDensity",
+    ],
     "likely.distributions.estimators.product_density": ["ProductDensity"],
-    "likely.distributions.estimators.triangular_density": ["TriangularDensity"],
-    "likely.distributions.estimators.uniform_density": ["UniformDensity"],
-    "likely.distributions.estimators.von_mises_density": ["VonMisesDensity"],
-    "likely.distributions.estimators.walsh_density": ["WalshDensity"],
     "likely.distributions.gaussian.estimator": ["GaussianDensity"],
     "likely.distributions.gaussian.factor_gaussian": ["FactorGaussian"],
     "likely.distributions.gaussian.gaussian": ["Gaussian"],
@@ -148,7 +136,7 @@ _HOMES = {
     "likely.distributions.sums.lattice_distribution": ["LatticeDistribution"],
     "likely.distributions.transforms.bijector": ["Bijector"],
     "likely.distributions.transforms.transformed": ["Transformed"],
-    "likely.distributions.unconstrained_parameters": ["declare_free"],
+    "likely.distributions.unconstrained_parameters": ["declare_constraints"],
     "likely.distributions.univariate.beta": ["Beta"],
     "likely.distributions.univariate.beta_binomial": ["BetaBinomial"],
     "likely.distributions.univariate.beta_negative_binomial": ["BetaNegativeBinomial"],
@@ -218,7 +206,7 @@ _HOMES = {
     "likely.model_selection.learning_curve": ["hughes_curve", "learning_curve"],
     "likely.neighbors.editing": ["condensed_nearest_neighbor", "edited_nearest_neighbors"],
     "likely.neighbors.nearest_neighbors": ["NeighborSearch"],
-    "likely.numerics.stirling": ["bell", "log_stirling2", "stirling2"],
+    "likely.numerics.stirling": ["log_stirling2"],
     "likely.recognizers.faults.fault_monitor": ["FaultMonitor"],
     "likely.recognizers.speech.spoken_words": ["SpokenWords"],
     "likely.recognizers.tracking.tracker": ["Track", "Tracker"],
@@ -308,7 +296,6 @@ if TYPE_CHECKING:
     from likely.decision.decide import Decisions, decide
     from likely.decision.reject import NOVEL, REJECT
     from likely.decision.sequential.cusum import Cusum
-    from likely.decision.sequential.race import Race, race
     from likely.decision.sequential.sprt import SPRT
     from likely.decision.theory.bayes_error import bayes_error
     from likely.decision.theory.density_bounds import bhattacharyya_bound, chernoff_bound
@@ -345,28 +332,29 @@ if TYPE_CHECKING:
     from likely.distributions.elliptical.elliptical import Elliptical
     from likely.distributions.elliptical.estimator import EllipticalDensity
     from likely.distributions.entropy import entropy
-    from likely.distributions.estimators.bahadur_density import BahadurDensity
-    from likely.distributions.estimators.bernoulli_density import BernoulliDensity
-    from likely.distributions.estimators.beta_binomial_density import BetaBinomialDensity
-    from likely.distributions.estimators.beta_density import BetaDensity
-    from likely.distributions.estimators.binomial_density import BinomialDensity
-    from likely.distributions.estimators.categorical_density import CategoricalDensity
-    from likely.distributions.estimators.cauchy_density import CauchyDensity
-    from likely.distributions.estimators.chi_square_density import ChiSquareDensity
-    from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
-    from likely.distributions.estimators.dirichlet_density import DirichletDensity
-    from likely.distributions.estimators.dirichlet_multinomial_density import DirichletMultinomialDensity
-    from likely.distributions.estimators.exponential_density import ExponentialDensity
-    from likely.distributions.estimators.gamma_density import GammaDensity
-    from likely.distributions.estimators.laplace_density import LaplaceDensity
-    from likely.distributions.estimators.multinomial_density import MultinomialDensity
-    from likely.distributions.estimators.negative_binomial_density import NegativeBinomialDensity
-    from likely.distributions.estimators.poisson_density import PoissonDensity
+    from likely.distributions.estimators.binary_densities import BahadurDensity, BernoulliDensity, WalshDensity
+    from likely.distributions.estimators.categorical_densities import CategoricalDensity, ChowLiuTreeDensity
+    from likely.distributions.estimators.continuous_densities import (
+        BetaDensity,
+        CauchyDensity,
+        ChiSquareDensity,
+        DirichletDensity,
+        ExponentialDensity,
+        GammaDensity,
+        LaplaceDensity,
+        TriangularDensity,
+        UniformDensity,
+        VonMisesDensity,
+    )
+    from likely.distributions.estimators.count_densities import (
+        BetaBinomialDensity,
+        BinomialDensity,
+        DirichletMultinomialDensity,
+        MultinomialDensity,
+        NegativeBinomialDensity,
+        PoissonDensity,
+    )
     from likely.distributions.estimators.product_density import ProductDensity
-    from likely.distributions.estimators.triangular_density import TriangularDensity
-    from likely.distributions.estimators.uniform_density import UniformDensity
-    from likely.distributions.estimators.von_mises_density import VonMisesDensity
-    from likely.distributions.estimators.walsh_density import WalshDensity
     from likely.distributions.gaussian.estimator import GaussianDensity
     from likely.distributions.gaussian.factor_gaussian import FactorGaussian
     from likely.distributions.gaussian.gaussian import Gaussian
@@ -397,7 +385,7 @@ if TYPE_CHECKING:
     from likely.distributions.sums.lattice_distribution import LatticeDistribution
     from likely.distributions.transforms.bijector import Bijector
     from likely.distributions.transforms.transformed import Transformed
-    from likely.distributions.unconstrained_parameters import declare_free
+    from likely.distributions.unconstrained_parameters import declare_constraints
     from likely.distributions.univariate.beta import Beta
     from likely.distributions.univariate.beta_binomial import BetaBinomial
     from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial
@@ -479,7 +467,7 @@ if TYPE_CHECKING:
     from likely.model_selection.learning_curve import hughes_curve, learning_curve
     from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_neighbors
     from likely.neighbors.nearest_neighbors import NeighborSearch
-    from likely.numerics.stirling import bell, log_stirling2, stirling2
+    from likely.numerics.stirling import log_stirling2
     from likely.recognizers.faults.fault_monitor import FaultMonitor
     from likely.recognizers.speech.spoken_words import SpokenWords
     from likely.recognizers.tracking.tracker import Track, Tracker
@@ -530,7 +518,7 @@ __all__ = [
     "NearestCentroidClassifier", "NegativeBinomial", "NegativeBinomialDensity", "NeighborSearch", "NormalGamma",
     "NormalInverseGamma", "NormalInverseWishart", "NotConverged", "PCA", "PPCA", "ParticleBelief", "ParticleFilter",
     "ParticleRun", "Poisson", "PoissonDensity", "PrincipalSubspace", "Prior", "PriorClassifier", "ProbabilityTable",
-    "Product", "ProductDensity", "ProductPrior", "REJECT", "Race", "Ragged", "RaoBlackwellizedFilter", "RobbinsMonro",
+    "Product", "ProductDensity", "ProductPrior", "REJECT", "Ragged", "RaoBlackwellizedFilter", "RobbinsMonro",
     "RunningEstimate", "SMCResult", "SPRT", "ScaledCopies", "SequenceClassifier", "SequenceDensity", "Sequences",
     "Serial", "ShapeError", "Sketch", "SmoothedPaths", "SparseWeights", "SpokenWords", "Stack", "StandardErrors",
     "StateBelief", "StateChoice", "StateForecast", "StateSpace", "Stats", "StepPattern", "Stop", "StudentT",
@@ -540,19 +528,19 @@ __all__ = [
     "TriangularDensity", "Uniform", "UniformDensity", "UniformPredictive", "UnscentedFilter", "VonMises",
     "VonMisesDensity", "VonMisesSum", "Walsh", "WalshDensity", "Wishart", "WordErrors", "WordNetwork", "__version__",
     "adjusted_mutual_information", "adjusted_rand_index", "barycenter", "bayes_error", "bayes_error_from_neighbors",
-    "bell", "best_matching", "bhattacharyya_bound", "calinski_harabasz", "change_prior", "check_squared_distances",
+    "best_matching", "bhattacharyya_bound", "calinski_harabasz", "change_prior", "check_squared_distances",
     "check_unimodality", "chernoff_bound", "choose_components", "choose_k", "choose_states", "combine",
     "condensed_nearest_neighbor", "conditional_entropy", "contingency", "convolve", "coulomb_potential", "cover_hart",
     "cross_entropy", "cross_entropy_bound", "cut_curve", "davies_bouldin", "decide", "decision_boundary",
-    "declare_free", "dtw", "dtw_matrix", "edited_nearest_neighbors", "entropy", "equalize_histogram", "error_bounds",
-    "estimate", "evaluate", "fano", "fault_alarms", "fit", "follow", "fowlkes_mallows", "gaussian_shell",
-    "hellman_raviv", "high_dimensions", "hubness", "hughes_curve", "impute", "interpolation_weights",
+    "declare_constraints", "dtw", "dtw_matrix", "edited_nearest_neighbors", "entropy", "equalize_histogram",
+    "error_bounds", "estimate", "evaluate", "fano", "fault_alarms", "fit", "follow", "fowlkes_mallows",
+    "gaussian_shell", "hellman_raviv", "high_dimensions", "hubness", "hughes_curve", "impute", "interpolation_weights",
     "intrinsic_dimension", "iterate", "js_divergence", "kl_divergence", "laplace_approximation", "learn_bigram",
     "learning_curve", "linkage", "load", "log_stirling2", "maximum_entropy", "mutual_information",
     "normalized_mutual_information", "number_of_paths", "online", "operating_threshold", "proportion_interval",
-    "purity", "race", "rand_index", "read_sequences", "read_table", "read_wav", "relative_contrast", "ring_ratio",
+    "purity", "rand_index", "read_sequences", "read_table", "read_wav", "relative_contrast", "ring_ratio",
     "save", "shell_share", "silhouette_samples", "silhouette_score", "smc_sampler", "squared_error_bound",
-    "standard_errors", "step", "stirling2", "structural_components", "subsequence", "sum_of", "v_measure",
+    "standard_errors", "step", "structural_components", "subsequence", "sum_of", "v_measure",
     "variation_of_information", "with_covariates", "word_errors",
 ]  # fmt: skip
 

@@ -151,7 +151,7 @@ def test_model_selection_over_lists_and_ragged(rng):
     }
 
 
-def test_gaps(rng):
+def test_missing_values(rng):
     X, y = spoken(rng)
     holes = [np.where(rng.random(x.shape) < 0.2, np.nan, x) for x in X]
     assert cross_val_score(DTWClassifier(), holes, y, cv=3).mean() > 0.8
@@ -174,11 +174,6 @@ def test_gun_point_has_its_published_errors(data_dir):
 
 
 def test_files(rng, tmp_path):
-    pytest.importorskip("likely.io.model_files")
-    from likely.io.model_files import ESTIMATORS
-
-    if "DTWClassifier" not in ESTIMATORS:
-        pytest.skip("not in the table of estimators")
     X, y = spoken(rng, 12, D=2)
     X[2][3] = np.nan
     m = DTWClassifier(3, band=0.6, metric=("mahalanobis", np.eye(2))).fit(X, y)

@@ -72,7 +72,7 @@ def test_weights_are_copies(rng):
     assert b.mean == pytest.approx(c.mean, rel=1e-10) and b.inertia == pytest.approx(c.inertia, rel=1e-10)
 
 
-def test_several_columns_gaps_and_given_lengths(rng):
+def test_several_columns_missing_values_and_given_lengths(rng):
     seqs = [np.stack([s, -s], 1) for s in bumps(rng)]
     whole = barycenter(seqs)
     for s in seqs:

@@ -337,7 +337,7 @@ def test_a_band_that_leaves_no_path_says_which_would():
 # ------------------------------------------------------------------------------ gaps
 
 
-def test_gaps_by_enumeration(rng):
+def test_missing_values_by_enumeration(rng):
     """A frame that was not seen costs nothing and is matched once; partial frames are scaled to all entries."""
     for n, m in itertools.product(range(1, 6), repeat=2):
         a, b = rng.normal(size=(n, 2)), rng.normal(size=(m, 2))
@@ -363,7 +363,7 @@ def test_gaps_by_enumeration(rng):
             assert all(touched.count(i) == 1 for i in bare[0])
 
 
-def test_a_series_with_gaps_stays_near_itself(rng):
+def test_a_series_with_missing_values_stays_near_itself(rng):
     ratio = []
     for _ in range(20):
         a, other = rng.normal(size=(2, 200)).cumsum(axis=1)

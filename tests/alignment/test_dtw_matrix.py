@@ -62,7 +62,7 @@ def test_costs_of_ones_own(rng):
         dtw_matrix(seqs, cost=lambda x, y: np.abs(x[0] - y[0]).sum())
 
 
-def test_gaps_and_masks(rng):
+def test_missing_values_and_masks(rng):
     seqs = some(rng, 6, 2)
     mask = np.tri(25, dtype=bool)
     assert (dtw_matrix(seqs, band=mask) == one_by_one(seqs, seqs, band=mask)).all()
@@ -184,7 +184,7 @@ def test_open_ends_must_be_flags_and_may_have_masks(rng):
 
 
 @pytest.mark.parametrize("steps", ["three", "symmetric", "asymmetric 1/2"])
-def test_open_ends_with_gaps_are_the_single_pairs(steps, rng):
+def test_open_ends_with_missing_values_are_the_single_pairs(steps, rng):
     seqs = [np.where(rng.random(30) < 0.2, np.nan, rng.normal(size=30)) for _ in range(5)]
     how = {"step_pattern": steps, "open_begin": True, "open_end": True, "cost": "squared"}
     assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()

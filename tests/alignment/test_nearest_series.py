@@ -94,7 +94,7 @@ def test_one_frame_and_constant_series():
     assert found.indices.tolist() == [[1, 2, 0, 3]] and found.distances.tolist() == [[0.0, 0.0, 1.0, 9.0]]
 
 
-def test_gaps_are_searched_too(rng):
+def test_missing_values_are_searched_too(rng):
     known = [s.copy() for s in rng.normal(size=(9, 20))]
     known[3][4:7] = np.nan
     x = all_series(known, "test")

@@ -44,7 +44,7 @@ def test_other_rules_of_steps_find_the_best_of_all_parts(steps, rng):
         assert all(a[1] <= b[0] or b[1] <= a[0] for a, b in itertools.combinations(spans, 2))
 
 
-def test_costs_of_ones_own_and_gaps(rng):
+def test_costs_of_ones_own_and_missing_values(rng):
     q, s = rng.normal(size=(6, 2)), rng.normal(size=(60, 2))
     s[[10, 30, 31]] = np.nan
     for steps in ("three", "symmetric 1"):
@@ -67,7 +67,7 @@ def test_places_do_not_overlap_and_are_found_in_order(rng):
     spans = sorted(zip(many.starts.tolist(), many.stops.tolist(), strict=True))
     assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(spans)) and len(many) > 20
     assert (np.diff(many.distances) >= 0).all()
-    near = subsequence(q, s, n_matches=1_000, most=float(p.distances[-1]))
+    near = subsequence(q, s, n_matches=1_000, max_distance=float(p.distances[-1]))
     assert (near.starts == p.starts).all()
 
 
@@ -84,7 +84,7 @@ def test_a_million_frames(rng):
     assert p.starts.tolist() == [700_000] and p.distances[0] == 0.0 and peak < 100e6
 
 
-def test_gaps_are_no_place_to_hide(rng):
+def test_missing_values_are_no_place_to_hide(rng):
     q = np.sin(np.linspace(0, 6, 30))
     s = 3 + 0.1 * rng.normal(size=500)
     s[100:200] = np.nan
@@ -142,7 +142,7 @@ def test_open_ends_keep_off_missing_frames():
 
 @pytest.mark.parametrize("steps", ["three", "symmetric", "symmetric 1/2"])
 @pytest.mark.parametrize(("begin", "end"), [(True, True), (True, False), (False, True)])
-def test_open_ends_with_gaps_by_trying_all_parts(steps, begin, end, rng):
+def test_open_ends_with_missing_values_by_trying_all_parts(steps, begin, end, rng):
     """Of all parts that are seen at both open ends and by half, none is nearer than the one found."""
     for _ in range(12):
         q, s = rng.normal(size=5), np.where(rng.random(14) < 0.25, np.nan, rng.normal(size=14))
@@ -159,7 +159,7 @@ def test_open_ends_with_gaps_by_trying_all_parts(steps, begin, end, rng):
     ("q", "s", "how", "error"),
     [
         ([1.0], [1.0], {"n_matches": 0}, DomainError),
-        ([1.0], [1.0], {"most": -1.0}, DomainError),
+        ([1.0], [1.0], {"max_distance": -1.0}, DomainError),
         ([], [1.0], {}, DataError),
         ([1.0], [np.inf], {}, DataError),
         ([1.0], [[1.0, 2.0]], {}, ShapeError),

@@ -1,4 +1,4 @@
-"""The ladder, the contest on it, the rivals, and the classifier that goes into a file."""
+"""The ladder, the contest on it, the baselines, and the classifier that goes into a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from likely.automl.candidates import (
     without_gaps,
 )
 from likely.automl.model_comparison import Field, Standing, compete, from_all_rows, judged
-from likely.automl.sklearn_baselines import rivals
+from likely.automl.sklearn_baselines import baselines
 from likely.automl.table_classifier import TableClassifier
 from likely.classify.calibration.calibrated import CalibratedClassifier
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
@@ -73,9 +73,7 @@ def test_every_candidate_learns_its_columns(kinds):
     candidates = model_candidates(kinds, {"reject_cost": 0.2}, dict.fromkeys(kinds, 15))
     if list(kinds.values()).count("real") > 1:
         assert {"laplace", "student-t"} <= {candidate.key for candidate in candidates}
-    assert [candidate.rank for candidate in candidates] == list(range(len(candidates))) and candidates[
-        0
-    ].key == "frequencies"
+    assert [candidate.rank for candidate in candidates] == list(range(len(candidates))) and candidates[0].key == "prior"
     assert len({candidate.key for candidate in candidates}) == len(candidates)
     able, words = without_gaps(candidates, kinds, X)
     out = [candidate.name for candidate in candidates if candidate not in able]
@@ -92,14 +90,16 @@ def test_every_candidate_learns_its_columns(kinds):
 
 def test_distances_stand_where_all_columns_are_numbers():
     numbers = [candidate.key for candidate in model_candidates({"size": "real", "visits": "count"}, rows=[40, 40])]
-    assert numbers[1] == "nearest-mean" and numbers[-1] == "neighbors"
-    assert not {"nearest-mean", "neighbors"} & {candidate.key for candidate in model_candidates(KINDS, rows=[40, 40])}
-    assert "neighbors" not in [
+    assert numbers[1] == "nearest-centroid" and numbers[-1] == "k-nearest-neighbors"
+    assert not {"nearest-centroid", "k-nearest-neighbors"} & {
+        candidate.key for candidate in model_candidates(KINDS, rows=[40, 40])
+    }
+    assert "k-nearest-neighbors" not in [
         candidate.key for candidate in model_candidates({"size": "real"}, rows=[40, 1])
     ]  # nobody to be near to
 
 
-@pytest.mark.parametrize("key", ["nearest-mean", "neighbors"])
+@pytest.mark.parametrize("key", ["nearest-centroid", "k-nearest-neighbors"])
 def test_distances_do_what_every_candidate_does(key, tmp_path):
     """Gaps, costs, novelty, class probabilities in use, a file, an explanation."""
     X, y, names = wine()
@@ -115,7 +115,7 @@ def test_distances_do_what_every_candidate_does(key, tmp_path):
     assert (back.decide(far, full=True).index == -2).all() and len(back.explain(frame[:3])) == 3
 
 
-def test_naive_bayes_of_the_ladder_is_naive_bayes():
+def test_naive_bayes_of_the_candidates_is_naive_bayes():
     X, y = mixed()
     ours = next(candidate for candidate in model_candidates(KINDS) if candidate.key == "naive-bayes").estimator
     other = lk.NaiveBayes({"visits": "poisson"})
@@ -124,8 +124,8 @@ def test_naive_bayes_of_the_ladder_is_naive_bayes():
 
 def test_counts_are_levels_where_they_are_few():
     keys = [candidate.key for candidate in model_candidates(KINDS, distinct={"visits": 9})]
-    assert "naive-bayes-levels" in keys
-    assert "naive-bayes-levels" not in [
+    assert "naive-bayes-categorical" in keys
+    assert "naive-bayes-categorical" not in [
         candidate.key for candidate in model_candidates(KINDS, distinct={"visits": 300})
     ]
     assert arranged({"a": "binary", "b": "count", "c": "real"}) == ["c", "b", "a"]
@@ -146,7 +146,7 @@ TABLES = [
 
 def candidates_for(kinds):
     levels = {name: ["u", "v"] for name, kind in kinds.items() if kind in ("category", "binary")}
-    return model_candidates(kinds, None, dict.fromkeys(kinds, 5), [500, 500], levels) + rivals(kinds)
+    return model_candidates(kinds, None, dict.fromkeys(kinds, 5), [500, 500], levels) + baselines(kinds)
 
 
 def test_names_of_models_are_the_same_for_every_table():
@@ -157,11 +157,11 @@ def test_names_of_models_are_the_same_for_every_table():
         for name in NAMES:
             told = not_applicable(candidates, name)
             if told:
-                with pytest.raises(DomainError, match="for these columns there are frequencies"):
+                with pytest.raises(DomainError, match="for these columns there are prior"):
                     chosen_candidates(candidates, name)
                 assert f"{name} needs " in told and "needs nothing" not in told
-                both = chosen_candidates(candidates, f"frequencies,{name}")
-                assert [candidate.key for candidate in both] == ["frequencies"]
+                both = chosen_candidates(candidates, f"prior,{name}")
+                assert [candidate.key for candidate in both] == ["prior"]
             else:
                 assert len(chosen_candidates(candidates, name)) == 1
         assert len(chosen_candidates(candidates, "naive-bayes")) == len(chosen_candidates(candidates, "diagonal")) == 1
@@ -171,18 +171,20 @@ def test_models_stand_in_one_order():
     for kinds in TABLES:
         keys = [candidate.key for candidate in candidates_for(kinds)]
         assert keys == [name for name in NAMES if name in keys]
-    told = not_applicable(candidates_for({"a": "real"}), "parzen,pooled-counts,chow-tree,naive-bayes-levels")
-    assert re.findall(r"([\w-]+) needs", told) == ["naive-bayes-levels", "chow-tree", "pooled-counts"]
+    told = not_applicable(
+        candidates_for({"a": "real"}), "kernel-density,pooled-counts,chow-liu,naive-bayes-categorical"
+    )
+    assert re.findall(r"([\w-]+) needs", told) == ["naive-bayes-categorical", "chow-liu", "pooled-counts"]
     with pytest.raises(DomainError) as caught:
-        chosen_candidates(candidates_for({"a": "real"}), "chow-tree")
-    assert "got chow-tree: chow-tree needs two columns of words" in str(caught.value)
+        chosen_candidates(candidates_for({"a": "real"}), "chow-liu")
+    assert "got chow-liu: chow-liu needs two columns of words" in str(caught.value)
 
 
-def test_a_model_that_is_compared_under_another_name_is_told_of():
+def test_a_model_that_is_compared_under_another_name_is_reported():
     numbers = candidates_for({"a": "real", "b": "real"})
     for key, other in (("naive-bayes", "diagonal"), ("naive-bayes-t", "diagonal-t")):
         assert f"so {key} is the same model as {other}" in same_model(numbers, key)
-    assert same_model(numbers, "diagonal,full") == same_model(numbers, "all") == same_model(numbers, "chow-tree") == ""
+    assert same_model(numbers, "diagonal,full") == same_model(numbers, "all") == same_model(numbers, "chow-liu") == ""
     words = candidates_for({"a": "real", "b": "category"})
     assert same_model(words, "diagonal") == (
         "The table has columns of words, so diagonal is the same model as naive-bayes: it is compared as naive-bayes."
@@ -191,7 +193,7 @@ def test_a_model_that_is_compared_under_another_name_is_told_of():
 
 
 def test_unknown_models_are_refused_with_the_known_ones():
-    with pytest.raises(DomainError, match=r"are frequencies, nearest-mean, naive-bayes.*got 'cubic'"):
+    with pytest.raises(DomainError, match=r"are prior, nearest-centroid, naive-bayes.*got 'cubic'"):
         chosen_candidates(model_candidates({"a": "real", "b": "real"}), "spherical,cubic")
     assert [r.key for r in chosen_candidates(model_candidates({"a": "real", "b": "real"}), "full, pooled")] == [
         "pooled",
@@ -226,7 +228,7 @@ def test_mixtures_stand_on_top_where_every_class_has_the_rows():
 def test_every_mixture_learns_its_columns(kinds):
     X, y = (part[:100] for part in mixed())
     for candidate in model_candidates(kinds, rows=[90, 90]):
-        if candidate.key.startswith(("mixture-", "parzen")):
+        if candidate.key.startswith(("mixture-", "kernel-density")):
             P = clone(candidate.estimator).fit(X.select(list(kinds)), y).predict_proba(X.select(list(kinds)))
             np.testing.assert_allclose(P.sum(axis=1), 1.0)
             assert candidate.work > 0
@@ -267,7 +269,8 @@ def test_who_is_too_slow_is_left_out_and_named():
     candidates = model_candidates({f"x{j}": "real" for j in range(20)}, rows=[40_000, 40_000])
     kept, words = affordable(candidates, 320_000)
     assert not any(candidate.key.startswith("mixture-") for candidate in kept)
-    slow = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4,parzen,neighbors"
+    mixtures = "mixture-diagonal-2,mixture-diagonal-4,mixture-full-2,mixture-tied,mixture-full-4"
+    slow = f"{mixtures},kernel-density,k-nearest-neighbors"
     assert f"{slow} compares them" in words and len(kept) == len(candidates) - 7
     few = model_candidates({f"x{j}": "real" for j in range(20)}, rows=[800, 800])
     assert affordable(few, 6_400) == (few, "")
@@ -282,16 +285,22 @@ def test_who_is_too_slow_is_left_out_and_named():
         (2, 40_000, 20, False), (2, 30_000, 9, False), (2, 64_000, 2, False),
     ],
 )  # fmt: skip
-def test_windows_are_tried_where_they_take_seconds(classes, rows, columns, tried):
+def test_kernel_density_is_tried_where_it_takes_seconds(classes, rows, columns, tried):
     candidates = model_candidates({f"x{j}": "real" for j in range(columns)}, rows=[rows] * classes)
-    kept, _ = affordable(chosen_candidates(candidates, "parzen"), 5 * classes * rows)
+    kept, _ = affordable(chosen_candidates(candidates, "kernel-density"), 5 * classes * rows)
     assert bool(kept) == tried
 
 
-def test_windows_ask_for_some_rows_of_each_class():
-    assert "parzen" not in [candidate.key for candidate in model_candidates({"a": "real", "b": "real"}, rows=[200, 3])]
+def test_kernel_density_needs_some_rows_of_each_class():
+    assert "kernel-density" not in [
+        candidate.key for candidate in model_candidates({"a": "real", "b": "real"}, rows=[200, 3])
+    ]
     more = [
-        next(r.work for r in model_candidates({f"x{j}": "real" for j in range(d)}, rows=[m, m]) if r.key == "parzen")
+        next(
+            r.work
+            for r in model_candidates({f"x{j}": "real" for j in range(d)}, rows=[m, m])
+            if r.key == "kernel-density"
+        )
         for d in (2, 20) for m in (200, 400)
     ]  # fmt: skip
     assert 0 < more[0] < more[1] < 2 * more[0] and more[2] < more[3]
@@ -317,17 +326,17 @@ def test_a_robust_model_wins_where_rows_are_wrong():
 
 
 @pytest.mark.slow
-def test_windows_win_where_no_shape_fits():
+def test_kernel_density_wins_where_no_shape_fits():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
     turn, radius = rng.uniform(0, 2 * np.pi, 600), 2.0 + 1.5 * y + 0.3 * rng.normal(size=600)  # a ring around a ring
     X = pl.DataFrame({"a": radius * np.cos(turn), "b": radius * np.sin(turn)})
     field = Field.of(X, np.array(["u", "v"]), y, 3)
     candidates = chosen_candidates(
-        model_candidates({"a": "real", "b": "real"}, rows=[190, 190]), "diagonal,full,mixture-diagonal-2,parzen"
+        model_candidates({"a": "real", "b": "real"}, rows=[190, 190]), "diagonal,full,mixture-diagonal-2,kernel-density"
     )
     contest = compete(field, candidates)
-    assert contest.winner.candidate.key == "parzen" and contest.winner.cost < 0.03
+    assert contest.winner.candidate.key == "kernel-density" and contest.winner.cost < 0.03
 
 
 WORDS_OF = {"color": ["blue", "red"], "smokes": ["no", "yes"]}
@@ -346,9 +355,9 @@ def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
     X, y = leaning(300)
     kinds = {"color": "category", "smokes": "binary"}
     candidates = model_candidates(kinds, levels=WORDS_OF)
-    assert [candidate.key for candidate in candidates] == ["frequencies", "naive-bayes", "naive-bayes-t", "chow-tree"]
+    assert [candidate.key for candidate in candidates] == ["prior", "naive-bayes", "naive-bayes-t", "chow-liu"]
     contest = compete(Field.of(X, np.array(["u", "v"]), y, 3), candidates)
-    assert contest.winner.candidate.key == "chow-tree" and contest.winner.cost == pytest.approx(0.05, abs=0.03)
+    assert contest.winner.candidate.key == "chow-liu" and contest.winner.cost == pytest.approx(0.05, abs=0.03)
     model = clone(candidates[-1].estimator).fit(X, y)
     lk.save(model, tmp_path / "m")
     again = lk.load(tmp_path / "m")
@@ -363,10 +372,10 @@ def test_trees_need_two_columns_of_few_known_words():
     kinds = {"color": "category", "smokes": "binary"}
     many = {**WORDS_OF, "color": [str(i) for i in range(51)]}
     for levels in (None, {}, {"color": ["a", "b"]}, many):
-        assert "chow-tree" not in [candidate.key for candidate in model_candidates(kinds, levels=levels)]
-    assert "chow-tree" not in [candidate.key for candidate in model_candidates({"color": "category"}, levels=WORDS_OF)]
+        assert "chow-liu" not in [candidate.key for candidate in model_candidates(kinds, levels=levels)]
+    assert "chow-liu" not in [candidate.key for candidate in model_candidates({"color": "category"}, levels=WORDS_OF)]
     with_all = {"size": "real", "visits": "count", **kinds, "words": "category"}
-    (tree,) = [r for r in model_candidates(with_all, levels={**WORDS_OF, "words": ["a", "b"]}) if r.key == "chow-tree"]
+    (tree,) = [r for r in model_candidates(with_all, levels={**WORDS_OF, "words": ["a", "b"]}) if r.key == "chow-liu"]
     X, y = mixed()
     X = X.with_columns(words=pl.Series(["a", "b"] * (len(X) // 2 + 1))[: len(X)])
     P = clone(tree.estimator).fit(X.select(arranged(with_all)), y).predict_proba(X.select(arranged(with_all)))
@@ -383,10 +392,10 @@ def test_the_joint_density_of_a_row_has_a_distribution_for_each_kind():
 
 
 @pytest.mark.slow
-def test_rivals_take_the_table_as_it_is():
+def test_baselines_take_the_table_as_it_is():
     X, y = mixed()
-    for candidate in rivals(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
-        assert candidate.rival and isinstance(candidate.estimator, CalibratedClassifier)
+    for candidate in baselines(KINDS, {"cost": None, "reject_cost": 0.1, "novelty": None}):
+        assert candidate.baseline and isinstance(candidate.estimator, CalibratedClassifier)
         model = clone(candidate.estimator).fit(X, y)
         assert (model.predict(X) == y).mean() > 0.75
         strange = X.with_columns(pl.lit("ultraviolet").alias("color"))
@@ -454,10 +463,10 @@ def test_each_step_of_the_rule_by_hand():
     assert contest.truest.candidate.key == "m4" and contest.winner.candidate.key == "m3"
     by_loss = judged(field, standings, "log-loss")
     assert (
-        by_loss.best.candidate.key == "m4" and by_loss.winner.candidate.key == "m3" and by_loss.choose_by == "log-loss"
+        by_loss.best.candidate.key == "m4" and by_loss.winner.candidate.key == "m3" and by_loss.criterion == "log-loss"
     )
     assert judged(field, standings, "error").winner.candidate.key == contest.winner.candidate.key
-    with pytest.raises(DomainError, match="choose_by must be one of cost, log-loss, error"):
+    with pytest.raises(DomainError, match="criterion must be one of cost, log-loss, error"):
         judged(field, standings, "brier")
 
 
@@ -506,18 +515,18 @@ def test_who_fails_is_shown_and_the_others_go_on():
 
 
 @pytest.mark.slow
-def test_rivals_are_measured_but_do_not_win():
-    rival = Candidate("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), rival=True)
-    contest = compete(wine_field(), [rival, *candidates_of("frequencies")])
-    assert contest.winner.candidate.key == "frequencies" and contest.rival.candidate is rival
-    assert contest.rival.behind.value < 0
+def test_baselines_are_measured_but_do_not_win():
+    baseline = Candidate("logistic", "logistic", "", 0, LogisticRegression(C=1e-3, max_iter=5000), baseline=True)
+    contest = compete(wine_field(), [baseline, *candidates_of("prior")])
+    assert contest.winner.candidate.key == "prior" and contest.baseline.candidate is baseline
+    assert contest.baseline.behind.value < 0
 
 
-def test_costs_and_refusal_count():
+def test_costs_and_rejection_count():
     cost = lk.Cost([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0.05, 0.05, 0.05]], actions=["ask"])
-    contest = compete(wine_field(cost=cost, reject_cost=0.01), candidates_of("frequencies,pooled"))
+    contest = compete(wine_field(cost=cost, reject_cost=0.01), candidates_of("prior,pooled"))
     by = {s.candidate.key: s.cost for s in contest.standings}
-    assert by["frequencies"] == pytest.approx(0.01) and by["pooled"] <= 0.01
+    assert by["prior"] == pytest.approx(0.01) and by["pooled"] <= 0.01
 
 
 def test_other_class_probabilities_are_as_if_the_model_had_them():
@@ -559,7 +568,7 @@ def too_sure(n: int, C: int, factor: float) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("C", [2, 4])
-def test_too_sure_posteriors_are_softened(C):
+def test_overconfident_posteriors_are_softened(C):
     scores, labels = too_sure(3000, C, 4.0)
     found = recalibrated(scores, labels, np.arange(3000) % 5, None)
     softened = np.exp(found.log_posterior[np.arange(3000), labels])
@@ -608,7 +617,7 @@ CURVE = IsotonicMap([-1.0, 1.0, -1.0, 1.0], [0.2, 0.8, 0.2, 0.8], [0, 2, 4])
 def test_a_table_classifier_comes_back_as_it_was(tmp_path, calibration):
     X, y = mixed()
     made = TableClassifier().fit(X, y)
-    model = TableClassifier.around(made.classifier_, made.schema, calibration)
+    model = TableClassifier.from_fitted(made.classifier_, made.schema, calibration)
     model.card_ = '{"target": "sick"}'
     model.save(tmp_path / "m")
     again = lk.load(tmp_path / "m")
@@ -621,7 +630,7 @@ def test_a_table_classifier_comes_back_as_it_was(tmp_path, calibration):
 def test_explanations_add_up_behind_a_linear_map():
     X, y = mixed()
     made = TableClassifier().fit(X, y)
-    model = TableClassifier.around(made.classifier_, made.schema, LogisticMap(np.eye(2) / 3, [0.2, -0.2]))
+    model = TableClassifier.from_fitted(made.classifier_, made.schema, LogisticMap(np.eye(2) / 3, [0.2, -0.2]))
     told = model.explain(X[1:9])
     P = model.log_posterior(X[1:9])
     at = [model.classes_.tolist().index(c) for c in told.decided]
@@ -762,8 +771,8 @@ def test_a_table_model_speaks_in_its_own_name():
 def test_full_covariances_need_rows_for_so_many_columns():
     wide = {f"x{i}": "real" for i in range(1200)}
     kept, words = affordable(model_candidates(wide, rows=[50, 50]), 400)
-    assert [candidate.key for candidate in kept][:4] == ["frequencies", "nearest-mean", "spherical", "diagonal"]
-    assert not {"pooled", "full", "interpolated", "student-t"} & {candidate.key for candidate in kept}
+    assert [candidate.key for candidate in kept][:4] == ["prior", "nearest-centroid", "spherical", "diagonal"]
+    assert not {"pooled", "full", "shrunk-pooled", "student-t"} & {candidate.key for candidate in kept}
     assert words.startswith("Left out, for the rows are too few for full covariances") and "pooled,pooled-mean" in words
     for kinds, rows in ((wide, [1500, 1500]), ({f"x{i}": "real" for i in range(900)}, [20, 20])):
         assert all(candidate.carried for candidate in model_candidates(kinds, rows=rows))

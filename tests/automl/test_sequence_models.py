@@ -29,7 +29,7 @@ def test_kinds_are_found_and_columns_laid_out(mixed):
     assert laid_out(mixed, (), {"n": "category"}).values[0] == str(int(mixed.values["n"][0]))
 
 
-def test_missing_columns_and_words_for_numbers_are_told(mixed):
+def test_missing_columns_and_words_for_numbers_are_reported(mixed):
     with pytest.raises(DataError, match='there must be a column "z"'):
         laid_out(mixed, (), {"z": "real"})
     with pytest.raises(DataError, match='column "w": numbers are needed, got words such as'):
@@ -48,7 +48,7 @@ def test_emissions_suit_the_columns():
     with pytest.raises(DomainError, match="one column of words"):
         emission({"w": "category"}, 3)
     candidates = chain_candidates({"x": "real"}, (1, 2), {"reject_cost": 0.1}, {"topology": "cyclic"})
-    assert [r.key for r in candidates] == ["frequencies", "hmm-1", "hmm-2"]
+    assert [r.key for r in candidates] == ["prior", "hmm-1", "hmm-2"]
     assert candidates[2].estimator.density.topology == "cyclic" and candidates[2].estimator.reject_cost == 0.1
 
 
@@ -56,7 +56,7 @@ def test_emissions_suit_the_columns():
 def test_a_density_takes_columns_by_name_and_unseen_words_as_missing(mixed):
     kinds = {"x": "real", "w": "category"}
     inner = chain(kinds, 2, random_state=0).fit(laid_out(mixed, (), kinds))
-    d = SequenceDensity.around(inner, kinds, states=["p", "q"])
+    d = SequenceDensity.from_fitted(inner, kinds, states=["p", "q"])
     np.testing.assert_allclose(d.score_samples(mixed), inner.score_samples(laid_out(mixed, (), kinds)))
     turned = lk.Ragged.of(lk.Columns(w=mixed.values["w"], x=mixed.values["x"]), mixed.lengths)
     np.testing.assert_array_equal(d.predict(turned).values, d.predict(mixed).values)
@@ -93,9 +93,9 @@ def test_what_does_not_fit_together_is_refused(mixed):
     x = laid_out(mixed, (), {"x": "real"})
     inner = lk.HMMDensity(n_states=2, random_state=0).fit(x)
     with pytest.raises(DataError, match="must be consistent"):
-        SequenceDensity.around(inner, {"x": "real"}, states=["only"])._check_state()
+        SequenceDensity.from_fitted(inner, {"x": "real"}, states=["only"]).check_state()
     with pytest.raises(DataError, match="must be consistent"):
-        SequenceDensity.around(inner, {"x": "real", "y": "real"})._check_state()
+        SequenceDensity.from_fitted(inner, {"x": "real", "y": "real"}).check_state()
     with pytest.raises(DataError, match="a fitted model is needed"):
         SequenceDensity().score_samples(x)
 

@@ -45,7 +45,7 @@ def test_arrays_are_read_in_the_order_of_the_training_table(tmp_path):
 @pytest.mark.parametrize("by", ["bic", "held-out", "prior"])
 def test_every_way_finds_the_lumps(by):
     X, k = lumps()
-    model = TableClusterer(by=by, most=4, n_init=2).fit(X)
+    model = TableClusterer(criterion=by, max_components=4, n_init=2).fit(X)
     assert model.n_components_ == 3 and adjusted_rand_score(k, model.labels_) == 1.0
     assert model.found_.by == by and set(model.found_.choice.best) == {"bic", "held-out", "prior"}
     assert (np.diff(model.weights_) <= 0).all() and model.weights_.sum() == pytest.approx(1.0)
@@ -65,7 +65,7 @@ def test_bic_is_that_of_scikit_learn():
 def test_the_shape_is_that_of_the_rows(slant, shape):
     X, _ = lumps(slant=slant)
     found = discover(X, REAL, 3, n_init=1)
-    assert found.shape == shape and found.bic[shape] == min(found.bic.values()) and found.by == "told"
+    assert found.shape == shape and found.bic[shape] == min(found.bic.values()) and found.criterion == "given"
     assert "as requested" in found.why and "BIC" in found.why
 
 
@@ -80,7 +80,7 @@ def test_shapes_need_rows_and_columns():
 def test_words_that_occur_once_do_not_spoil_the_choice():
     X, _ = lumps()
     words = [f"odd-{i}" if i % 40 == 0 else "usual" if i % 2 else "other" for i in range(240)]
-    found = discover(X.with_columns(w=pl.Series(words)), {**REAL, "w": "category"}, most=4, n_init=1)
+    found = discover(X.with_columns(w=pl.Series(words)), {**REAL, "w": "category"}, max_components=4, n_init=1)
     assert np.isfinite(found.choice.held_out).all() and found.choice.best["bic"] == 3
 
 
@@ -172,8 +172,8 @@ def test_what_cannot_be_is_refused():
     X, _ = lumps(60)
     with pytest.raises(DataError, match="there are 60 rows"):
         TableClusterer(61).fit(X)
-    with pytest.raises(DomainError, match="by must be one of"):
-        discover(X, REAL, by="luck")
+    with pytest.raises(DomainError, match="criterion must be one of"):
+        discover(X, REAL, criterion="luck")
     with pytest.raises(DataError, match="weight above 0"):
         discover(X, REAL, 2, weight=np.zeros(60))
     model = TableClusterer(2, n_init=1).fit(X)

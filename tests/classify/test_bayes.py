@@ -27,8 +27,8 @@ DENSITIES = {
     "spherical": lambda: lk.GaussianDensity("spherical"),
     "pooled": lambda: lk.GaussianDensity("pooled"),
     "pooled by class": lambda: lk.GaussianDensity("pooled", pooling="class"),
-    "interpolated": lambda: lk.GaussianDensity("interpolated"),
-    "emphasized": lambda: lk.GaussianDensity("emphasized"),
+    "shrunk-pooled": lambda: lk.GaussianDensity("shrunk-pooled"),
+    "shrunk-diagonal": lambda: lk.GaussianDensity("shrunk-diagonal"),
     "mean integrated": lambda: lk.GaussianDensity("pooled", predictive="mean"),
     "all integrated": lambda: lk.GaussianDensity(predictive="all"),
     "noise": lambda: lk.GaussianDensity("diagonal", noise=0.1),
@@ -124,7 +124,7 @@ def test_chunks_equal_the_batch(iris, name, offset):
     order = np.random.default_rng(1).permutation(len(X))
     batch, stream = lk.BayesClassifier(DENSITIES[name]()), lk.BayesClassifier(DENSITIES[name]())
     # `fit` chooses the weight of a blend by the rows, `partial_fit` by the statistics
-    (batch.partial_fit if name in ("interpolated", "emphasized") else batch.fit)(X, y)
+    (batch.partial_fit if name in ("shrunk-pooled", "shrunk-diagonal") else batch.fit)(X, y)
     for part in np.array_split(order, 4):
         stream.partial_fit(X[part], y[part], classes=np.unique(y.astype(str)))
     assert np.allclose(stream.score_samples(X), batch.score_samples(X), rtol=1e-9, atol=1e-6 if offset else 1e-9)
@@ -133,7 +133,7 @@ def test_chunks_equal_the_batch(iris, name, offset):
 @pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("name", [n for n in DENSITIES if n != "all integrated"])  # which needs complete rows
-def test_gaps_in_training_and_use(iris, name):
+def test_missing_values_in_training_and_use(iris, name):
     X, y = iris
     clf = lk.BayesClassifier(DENSITIES[name]()).fit(holes(X, 0.15), y)
     P = clf.predict_proba(holes(X, 0.15, seed=1))
@@ -166,17 +166,17 @@ def test_order_of_rows_columns_and_names_of_classes_do_not_matter(iris):
 
 
 @pytest.mark.slow
-def test_blends_have_the_ends_they_say(iris):
+def test_shrunk_covariances_have_the_ends_they_say(iris):
     X, y = iris
     fit = lambda **how: lk.BayesClassifier(lk.GaussianDensity(prior=None, **how)).fit(X, y).predict_log_proba(X)  # noqa: E731
-    assert np.allclose(fit(covariance="interpolated", blend=0.0), fit(covariance="full"), atol=1e-8)
-    assert np.allclose(fit(covariance="interpolated", blend=1.0), fit(covariance="pooled"), atol=1e-8)
-    assert np.allclose(fit(covariance="emphasized", blend=0.0), fit(covariance="full"), atol=1e-8)
-    assert np.allclose(fit(covariance="emphasized", blend=1.0), fit(covariance="diagonal"), atol=1e-8)
+    assert np.allclose(fit(covariance="shrunk-pooled", shrinkage=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="shrunk-pooled", shrinkage=1.0), fit(covariance="pooled"), atol=1e-8)
+    assert np.allclose(fit(covariance="shrunk-diagonal", shrinkage=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="shrunk-diagonal", shrinkage=1.0), fit(covariance="diagonal"), atol=1e-8)
     fit = lambda **how: lk.BayesClassifier(lk.GaussianDensity(**how)).fit(X, y).predict_log_proba(X)  # noqa: E731
-    assert np.allclose(fit(covariance="interpolated", blend=0.0), fit(covariance="full"), atol=1e-8)
-    assert np.allclose(fit(covariance="interpolated", blend=1.0), fit(covariance="pooled"), rtol=0.01)
-    assert np.allclose(fit(covariance="emphasized", blend=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="shrunk-pooled", shrinkage=0.0), fit(covariance="full"), atol=1e-8)
+    assert np.allclose(fit(covariance="shrunk-pooled", shrinkage=1.0), fit(covariance="pooled"), rtol=0.01)
+    assert np.allclose(fit(covariance="shrunk-diagonal", shrinkage=0.0), fit(covariance="full"), atol=1e-8)
 
 
 def test_pooling_by_class_is_the_plain_mean(iris):
@@ -199,9 +199,9 @@ def test_interpolation_helps_where_rows_are_few():
     y, truth = np.repeat(range(3), n), np.repeat(range(3), 2000)
     error = {
         kind: 1 - lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X, y).score(test, truth)
-        for kind in ("full", "interpolated", "pooled")
+        for kind in ("full", "shrunk-pooled", "pooled")
     }
-    assert error["interpolated"] < error["full"] and error["interpolated"] < error["pooled"] + 0.03
+    assert error["shrunk-pooled"] < error["full"] and error["shrunk-pooled"] < error["pooled"] + 0.03
 
 
 # ----------------------------------------------------------------------- Bayesian
@@ -231,7 +231,7 @@ def test_the_t_predictive_is_each_classes_posterior(iris):
         assert np.allclose(clf.model_.components.member(k).log_prob(X), distribution.log_prob(X), atol=1e-9)
 
 
-def test_integrating_out_is_calmer_than_plugging_in():
+def test_integrating_out_has_heavier_tails_than_plugging_in():
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(12, 4)) + np.repeat([0, 1], 6)[:, None], np.repeat([0, 1], 6)
     test, truth = rng.normal(size=(4000, 4)) + np.repeat([0, 1], 2000)[:, None], np.repeat([0, 1], 2000)
@@ -441,7 +441,7 @@ def test_leave_one_out_equals_fitting_without_the_row(iris, name):
 
 
 @pytest.mark.slow
-def test_leave_one_out_with_gaps(iris):
+def test_leave_one_out_with_missing_values(iris):
     X, y = iris
     X, y = holes(X[::9], 0.1), y[::9]
     clf = lk.BayesClassifier(lk.GaussianDensity("pooled"))
@@ -515,12 +515,12 @@ def test_another_prior_counts_for_novelty_and_in_logs():
     assert clf.decide(X[:5], class_prior=[0.2, 0.8]).tolist() == ["a"] * 5
 
 
-def test_notes_on_blends_are_of_the_model_and_not_of_its_folds(iris):
+def test_notes_on_shrunk_covariances_are_of_the_model_and_not_of_its_folds(iris):
     X, y = iris
-    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated", prior=None)).fit(X, y)
+    clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled", prior=None)).fit(X, y)
     own = clf.stats_.components.scatter / clf.class_count_[:, None, None]
     pooled = np.tensordot(clf.class_prior_, own, axes=1)
-    s = clf.density_.shares_[:, None, None]
+    s = clf.density_.shrinkage_[:, None, None]
     assert np.allclose(clf.model_.components.covariance, (1 - s) * own + s * pooled)
 
 
@@ -536,17 +536,17 @@ def test_names_of_columns_follow_the_parts():
         lk.BayesClassifier(lk.ProductDensity(parts[1:])).fit(frame, y)
 
 
-def test_weights_that_sum_to_one_are_told_of(iris):
+def test_weights_that_sum_to_one_are_reported(iris):
     X, y = iris
     with pytest.warns(lk.FitWarning, match="weights sum to 1 for 150 rows"):
         lk.BayesClassifier().fit(X, y, sample_weight=np.full(150, 1 / 150))
 
 
-def test_a_fixed_blend_gives_a_lone_row_the_whole_target(iris):
+def test_a_fixed_shrinkage_gives_a_lone_row_the_whole_target(iris):
     X, y = iris
     X, y = np.concatenate([X, [[9.0, 9.0, 9.0, 9.0]]]), np.append(y, "lone")
-    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated", blend=0.25)).fit(X, y)
-    assert clf.density_.shares_[clf.classes_.tolist().index("lone")] == 1.0
+    clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled", shrinkage=0.25)).fit(X, y)
+    assert clf.density_.shrinkage_[clf.classes_.tolist().index("lone")] == 1.0
 
 
 def test_the_integrated_mean_widens_by_one_row_in_n(iris):
@@ -585,7 +585,7 @@ def test_settings_of_every_form_are_saved(tmp_path, cost, prior):
     assert np.array_equal(lk.load(tmp_path / "m.likely").predict_proba(X), moved.predict_proba(X))
 
 
-@pytest.mark.parametrize("settings", [{"covariance": "poled"}, {"predictive": "al"}, {"blend": 7}])
+@pytest.mark.parametrize("settings", [{"covariance": "poled"}, {"predictive": "al"}, {"shrinkage": 7}])
 def test_misspelled_settings_of_a_density_are_refused(iris, settings):
     X, y = iris
     density = lk.GaussianDensity(**settings)
@@ -627,7 +627,7 @@ def test_the_weak_prior_costs_no_errors_where_entries_are_missing(stream):
     assert errors["weak"] < errors[None] + 0.005 and errors["weak"] < 0.185
 
 
-def test_a_full_covariance_is_not_integrated_out_of_rows_with_gaps(iris):
+def test_a_full_covariance_is_not_integrated_out_of_rows_with_missing_values(iris):
     """The t distribution counts rows, and would take what was filled in as seen; a diagonal one counts entries."""
     X, y = iris
     gappy = holes(X, 0.15)

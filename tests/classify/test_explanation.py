@@ -30,7 +30,7 @@ def test_log_odds_are_conditional_densities(iris):
     X, y = iris
     clf = lk.BayesClassifier().fit(X, y)
     why = clf.explain(X[60:61])
-    a, b = (clf.model_.components.member(int(c)) for c in (why.decided[0], why.rival[0]))
+    a, b = (clf.model_.components.member(int(c)) for c in (why.decided[0], why.runner_up[0]))
     for j in range(4):
         rest = {i: X[60, i] for i in range(4) if i != j}
         by_hand = a.condition(rest).log_prob(X[60:61, [j]]) - b.condition(rest).log_prob(X[60:61, [j]])
@@ -62,7 +62,7 @@ def test_distances_explain_by_leaving_columns_out(iris, clf):
         blind = X[70:90].copy()
         blind[:, j] = np.nan
         gain = L - clf.predict_log_proba(blind)
-        assert np.allclose(why.log_odds[:, j], gain[at, why.decided] - gain[at, why.rival], atol=1e-9)
+        assert np.allclose(why.log_odds[:, j], gain[at, why.decided] - gain[at, why.runner_up], atol=1e-9)
         assert (why.without[:, j] == clf.predict(blind)).all()
     assert np.abs(why.log_odds).max() > 0.1 and "class probabilities" in str(why)
 
@@ -85,7 +85,7 @@ def test_before_calibration_naive_bayes_adds_up_to_the_uncalibrated_log_odds(iri
     rows = X[[56, 70, 77, 106, 133]]
     why = Explanation.of(naive, rows, steps)
     L, at = naive.log_posterior(rows), np.arange(5)
-    ours, theirs = np.searchsorted(naive.classes_, why.decided), np.searchsorted(naive.classes_, why.rival)
+    ours, theirs = np.searchsorted(naive.classes_, why.decided), np.searchsorted(naive.classes_, why.runner_up)
     np.testing.assert_allclose(why.prior_before + why.before.sum(axis=1), L[at, ours] - L[at, theirs], atol=1e-9)
     assert why.note.endswith("They add up to the log-odds of the uncalibrated posterior.")
     lapse = Explanation.of(naive, rows, Temperature(2.0, 3, 0.1))
@@ -111,7 +111,9 @@ def test_flat_steps_hide_no_column(iris):
     assert why.ranking(i).tolist() == np.argsort(-np.abs(why.before[i]), kind="stable").tolist()
     assert why.note.startswith("Log-odds are those before calibration") and why.note in str(why)
     same = why.decided == plain.decided
-    assert np.allclose(why.before[same & (why.rival == plain.rival)], plain.log_odds[same & (why.rival == plain.rival)])
+    assert np.allclose(
+        why.before[same & (why.runner_up == plain.runner_up)], plain.log_odds[same & (why.runner_up == plain.runner_up)]
+    )
 
 
 def test_mixed_tables_and_text():
@@ -123,12 +125,12 @@ def test_mixed_tables_and_text():
     assert json.loads(json.dumps(list(why.records())))[0]["columns"][0]["column"] == "size"
 
 
-def test_one_class_has_no_rival():
+def test_one_class_has_no_runner_up():
     why = lk.BayesClassifier().fit([[0.0], [1.0], [2.0]], ["a"] * 3).explain([[1.0]])
-    assert why.rival[0] == "a" and why.log_odds[0, 0] == 0.0
+    assert why.runner_up[0] == "a" and why.log_odds[0, 0] == 0.0
 
 
-def test_a_saturated_calibration_is_told(iris):
+def test_a_saturated_calibration_is_reported(iris):
     from likely.classify.calibration.calibration_maps import METHODS
 
     rng = np.random.default_rng(0)

@@ -76,7 +76,7 @@ def test_hazards_that_have_an_answer(hazard):
 
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-def test_hazards_with_gaps_have_an_answer_or_a_sentence(hazard):
+def test_hazards_with_missing_values_have_an_answer_or_a_sentence(hazard):
     X, y = GAPS[hazard]()
     try:
         P = lk.FisherDiscriminant().fit(X, y).predict_proba(X)
@@ -89,7 +89,7 @@ def test_hazards_with_gaps_have_an_answer_or_a_sentence(hazard):
 
 @pytest.mark.parametrize("axes", [None, 1])
 @pytest.mark.parametrize("trained", ["complete", "gaps"])
-def test_rows_with_gaps_are_decided_and_placed_by_what_was_seen(axes, trained):
+def test_rows_with_missing_values_are_decided_and_placed_by_what_was_seen(axes, trained):
     """Against dense formulas: Gaussians of one covariance with means that differ along the axes, each row's own."""
     X, y = load_iris(return_X_y=True)
     rng = np.random.default_rng(0)
@@ -123,7 +123,7 @@ def test_rows_with_gaps_are_decided_and_placed_by_what_was_seen(axes, trained):
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-def test_a_stream_with_gaps_comes_near_the_batch():
+def test_a_stream_with_missing_values_comes_near_the_batch():
     X, y = load_iris(return_X_y=True)
     rng = np.random.default_rng(0)
     X, order = np.where(rng.random(X.shape) < 0.15, np.nan, X), rng.permutation(150)
@@ -153,7 +153,7 @@ def test_one_class_is_too_few():
         lk.FisherDiscriminant().fit([[1.0], [2.0]], [1, 1])
 
 
-def test_what_cannot_be_had_is_told():
+def test_what_cannot_be_had_is_reported():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), np.arange(50) % 2
     with pytest.raises(lk.DomainError, match="rows vary in no more directions"):

@@ -36,7 +36,7 @@ def test_votes_as_in_scikit_learn(metric, theirs, weights):
     np.testing.assert_array_equal(found, expected[1])
 
 
-def test_gaps_as_scikit_learn_measures_them():
+def test_missing_values_as_scikit_learn_measures_them():
     X, y = rows(100)
     X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
     from sklearn.metrics.pairwise import nan_euclidean_distances
@@ -72,7 +72,7 @@ def test_priors_change_as_densities_say():
     np.testing.assert_array_equal(decided, plain.with_class_prior(prior).predict(Q))
 
 
-@pytest.mark.parametrize("how", [{}, {"weights": "distance"}, {"metric": "mahalanobis"}, {"keep": "edited"}])
+@pytest.mark.parametrize("how", [{}, {"weights": "distance"}, {"metric": "mahalanobis"}, {"prototypes": "edited"}])
 def test_whole_weights_are_copies(how):
     X, y = rows(120)
     w = np.random.default_rng(2).integers(0, 4, 120)
@@ -81,7 +81,7 @@ def test_whole_weights_are_copies(how):
     ours = lk.KNeighborsClassifier(6, **how).fit(X, y, w)
     other = lk.KNeighborsClassifier(6, **how).fit(X[copies], y[copies])
     np.testing.assert_allclose(ours.predict_proba(Q), other.predict_proba(Q), atol=1e-9)
-    if "keep" not in how:
+    if "prototypes" not in how:
         first = np.searchsorted(copies, np.flatnonzero(w))
         np.testing.assert_allclose(ours.leave_one_out(), other.leave_one_out()[first], atol=1e-9)
 
@@ -110,15 +110,18 @@ def test_k_is_chosen_by_the_errors_or_the_log_score_of_rows_left_out():
     X, y = rows(400)
     m = lk.KNeighborsClassifier("leave-one-out").fit(X, y)
     ks, errors, logs = m.left_out_scores_.T
-    assert errors[ks == m.k_] == errors.min() and logs[ks == m.k_] == logs[errors == errors.min()].max()
-    assert lk.KNeighborsClassifier("leave-one-out", criterion="log").fit(X, y).k_ == ks[logs.argmax()] > 5
+    assert (
+        errors[ks == m.n_neighbors_] == errors.min()
+        and logs[ks == m.n_neighbors_] == logs[errors == errors.min()].max()
+    )
+    assert lk.KNeighborsClassifier("leave-one-out", criterion="log").fit(X, y).n_neighbors_ == ks[logs.argmax()] > 5
     one = lk.KNeighborsClassifier(7).fit(X, y)
     told = one._posterior(one._voters.votes_left_out(7)[0])  # with the class sizes of all rows
     assert logs[ks == 7][0] == pytest.approx(told[np.arange(400), y].mean(), rel=1e-12)
     assert errors[ks == 7][0] == pytest.approx((told.argmax(axis=1) != y).mean(), rel=1e-12)
     with pytest.raises(ValueError, match="criterion"):
         lk.KNeighborsClassifier(criterion="accuracy").fit(X, y)
-    assert lk.KNeighborsClassifier([3, 50]).fit(X, y).k_ in (3, 50)
+    assert lk.KNeighborsClassifier([3, 50]).fit(X, y).n_neighbors_ in (3, 50)
     with pytest.raises(lk.DomainError, match="whole numbers"):
         lk.KNeighborsClassifier([2.5]).fit(X, y)
 
@@ -139,7 +142,9 @@ def test_errors_and_the_log_score_ask_for_different_k():
     many = lk.KNeighborsClassifier("leave-one-out", criterion="log").fit(X, y)
     ks, errors, logs = few.left_out_scores_.T
     assert (
-        few.k_ != many.k_ and errors[ks == few.k_] < errors[ks == many.k_] and logs[ks == few.k_] < logs[ks == many.k_]
+        few.n_neighbors_ != many.n_neighbors_
+        and errors[ks == few.n_neighbors_] < errors[ks == many.n_neighbors_]
+        and logs[ks == few.n_neighbors_] < logs[ks == many.n_neighbors_]
     )
     assert few.score(Z, z) >= many.score(Z, z)
     proper = [m.predict_log_proba(Z)[np.arange(4000), z].mean() for m in (few, many)]
@@ -150,7 +155,7 @@ def test_of_equal_errors_the_larger_log_score_decides():
     X = np.concatenate([np.arange(30.0), 100 + np.arange(30.0)])[:, None]  # nobody ever errs
     m = lk.KNeighborsClassifier([1, 3, 10]).fit(X, np.repeat([0, 1], 30))
     ks, errors, logs = m.left_out_scores_.T
-    assert (errors == 0).all() and m.k_ == ks[logs.argmax()] == 10
+    assert (errors == 0).all() and m.n_neighbors_ == ks[logs.argmax()] == 10
 
 
 def test_k_makes_decisions_cheap_where_mistakes_have_a_price():
@@ -162,7 +167,7 @@ def test_k_makes_decisions_cheap_where_mistakes_have_a_price():
         P = np.exp(lk.KNeighborsClassifier(int(k)).fit(X, y).leave_one_out())
         decided = (P @ np.transpose(cost)).argmin(axis=1)
         assert price == pytest.approx(np.mean(np.array(cost)[decided, y]), rel=1e-12)
-    assert paid[ks == m.k_] == paid.min() < paid.max()
+    assert paid[ks == m.n_neighbors_] == paid.min() < paid.max()
     asked = lk.KNeighborsClassifier("leave-one-out", cost=cost, reject_cost=0.0).fit(X, y)
     assert (asked.left_out_scores_[:, 1] == 0).all()  # who may refuse for nothing pays nothing
 
@@ -190,7 +195,7 @@ def test_chunks_equal_the_batch():
         parts.partial_fit(X[:2], [7, 7])
 
 
-def test_novel_rows_costs_and_refusals():
+def test_novel_rows_costs_and_rejections():
     X, y = rows(500, classes=2)
     m = lk.KNeighborsClassifier(9).fit(X, y)
     Q, _ = rows(2000, classes=2, seed=1)
@@ -311,8 +316,8 @@ def test_weights_are_copies_whatever_is_kept(keep):
     X, w = rng.normal(size=(300, 2)), rng.integers(0, 4, 300)
     y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
     copies = np.repeat(np.arange(300), w)
-    one = lk.KNeighborsClassifier(3, keep=keep).fit(X, y, sample_weight=w)
-    other = lk.KNeighborsClassifier(3, keep=keep).fit(X[copies], y[copies])
+    one = lk.KNeighborsClassifier(3, prototypes=keep).fit(X, y, sample_weight=w)
+    other = lk.KNeighborsClassifier(3, prototypes=keep).fit(X[copies], y[copies])
     assert np.allclose(one.predict_proba(X), other.predict_proba(X))
 
 
@@ -320,9 +325,9 @@ def test_densities_of_kept_rows_count_kept_rows():
     rng = np.random.default_rng(0)
     y = (rng.random(3000) < 0.1).astype(int)
     X = rng.normal(size=(3000, 2)) + 3.0 * y[:, None]
-    clf = lk.KNeighborsClassifier(15, keep="edited", class_prior="uniform").fit(X, y)
-    kept = np.bincount(y[clf.kept_])
-    plain = lk.KNeighborsClassifier(15).fit(X[clf.kept_], y[clf.kept_])
+    clf = lk.KNeighborsClassifier(15, prototypes="edited", class_prior="uniform").fit(X, y)
+    kept = np.bincount(y[clf.prototype_indices_])
+    plain = lk.KNeighborsClassifier(15).fit(X[clf.prototype_indices_], y[clf.prototype_indices_])
     odds = plain.log_posterior(X)[:, 1] - plain.log_posterior(X)[:, 0] - np.log(kept[1] / kept[0])
     told = clf.log_posterior(X)
     assert np.allclose(told[:, 1] - told[:, 0], odds)
@@ -332,7 +337,7 @@ def test_numbers_of_neighbors_to_choose_from(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     clf = lk.KNeighborsClassifier(np.array([1, 3, 5])).fit(X, y)
     lk.save(clf, tmp_path / "k.likely")
-    assert lk.load(tmp_path / "k.likely").k_ == clf.k_
+    assert lk.load(tmp_path / "k.likely").n_neighbors_ == clf.n_neighbors_
     for bad, says in (([], "empty list"), (["a"], "whole numbers"), ([1.5], "whole numbers"), ([0], "whole numbers")):
         with pytest.raises(lk.DomainError, match=says):
             lk.KNeighborsClassifier(bad).fit(X, y)
@@ -389,22 +394,24 @@ def test_a_class_that_will_not_come_has_no_say_in_k(criterion):
     y = np.repeat([0, 1, 2], 60)
     X = rng.normal(size=(180, 2)) + y[:, None]
     clf = lk.KNeighborsClassifier("leave-one-out", class_prior=[0.5, 0.5, 0.0], criterion=criterion).fit(X, y)
-    assert np.isfinite(clf.left_out_scores_).all() and clf.k_ > 1
+    assert np.isfinite(clf.left_out_scores_).all() and clf.n_neighbors_ > 1
 
 
 def test_k_of_edited_rows_is_judged_by_all_rows():
     rng = np.random.default_rng(8)
     y = np.repeat([0, 1], 150)
     X = rng.normal(size=(300, 2)) + y[:, None]
-    clf = lk.KNeighborsClassifier("leave-one-out", keep="edited").fit(X, y)
+    clf = lk.KNeighborsClassifier("leave-one-out", prototypes="edited").fit(X, y)
     new = rng.normal(size=(4000, 2)) + np.repeat([0, 1], 2000)[:, None]
     told, true = clf.left_out_scores_[:, 1].min(), np.mean(clf.predict(new) != np.repeat([0, 1], 2000))
-    assert len(clf.kept_) < 290 and abs(told - true) < 0.06  # by the rows that stayed it would be next to nothing
+    assert (
+        len(clf.prototype_indices_) < 290 and abs(told - true) < 0.06
+    )  # by the rows that stayed it would be next to nothing
 
 
 def test_the_smallest_k_asked_for_stays_where_all_are_too_many():
     with pytest.warns(FitWarning, match="all rows vote"):
-        assert lk.KNeighborsClassifier([10, 20]).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).k_ == 10
+        assert lk.KNeighborsClassifier([10, 20]).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).n_neighbors_ == 10
     with pytest.raises(DomainError, match="numbers to choose from"):
         lk.KNeighborsClassifier([[1, 2], [3]]).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
 

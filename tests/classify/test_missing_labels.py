@@ -45,7 +45,7 @@ def named(y, hidden=HIDDEN, gap=None):
 def test_some_labels_the_likelihood_is_the_one_of_the_book(name):
     """Σ over labeled rows log p(c) p(x | c) + Σ over the others log Σ_c p(c) p(x | c), + log prior; never falling."""
     clf = lk.BayesClassifier(DENSITIES[name]).fit(X, named(Y))
-    report, rows = clf.report_, clf.density_._rows(X, reset=False)
+    report, rows = clf.report_, clf.density_.validate_rows(X, reset=False)
     m = report.model
     joint = log_probs(m.components, rows) + np.log(m.weights)
     seen = ~HIDDEN
@@ -195,7 +195,7 @@ def test_one_class_only():
 def test_a_stream_with_labels_missing():
     classes = ["a", "b", "c"]
     clf = lk.BayesClassifier().partial_fit(X[:80], named(Y)[:80], classes=classes)
-    before = clf._learned
+    before = clf.learned_model_
     stats = clf.stats_
     clf.partial_fit(X[80:160], named(Y)[80:160])
     y, hidden, x = Y[80:160], HIDDEN[80:160], X[80:160]

@@ -285,7 +285,7 @@ def notes_of(call) -> list[str]:
 
 
 @pytest.mark.parametrize("make", [lk.NaiveBayes, lk.TableClassifier])
-def test_values_never_seen_are_told_of_once_a_call(table, make):
+def test_values_never_seen_are_reported_once_a_call(table, make):
     X = {"size": [1.0, 1.2, 3.0, 3.1] * 5, "color": ["red", "red", "blue", None] * 5}
     clf = make().fit(X, ["a", "a", "b", "b"] * 5)
     new = {"size": [1.0, 2.0], "color": ["green", "red"]}
@@ -297,17 +297,36 @@ def test_values_never_seen_are_told_of_once_a_call(table, make):
 
 
 @pytest.mark.parametrize("clf", [lk.NaiveBayes(), lk.KNeighborsClassifier(1), lk.NearestCentroidClassifier()])
-def test_one_class_alone_is_told_of(clf):
+def test_one_class_alone_is_reported(clf):
     X = np.random.default_rng(0).normal(size=(12, 2))
     (note,) = notes_of(lambda: clf.fit(X, ["a"] * 12))
     assert note.startswith(f"{type(clf).__name__}: all labels are 'a', so every row will be assigned to it; add rows")
     assert notes_of(lambda: clf.fit(X, ["a", "b"] * 6)) == []
+    (note,) = notes_of(lambda: clone(clf).partial_fit(X, ["a"] * 12))
+    assert note.startswith(f"{type(clf).__name__}: all labels are 'a'")
+    assert notes_of(lambda: clone(clf).partial_fit(X, ["a"] * 12, classes=["a", "b"])) == []
 
 
-def test_hidden_labels_are_told_of():
+def test_hidden_labels_are_reported():
     X = np.random.default_rng(0).normal(size=(12, 2))
     notes = notes_of(lambda: lk.NaiveBayes().fit(X, [np.nan, 0.0, 1.0] * 4))
     assert sum("4 of 12 rows have no label: they are used as unlabeled data" in note for note in notes) == 1
+    notes = notes_of(lambda: lk.NaiveBayes().partial_fit(X, [np.nan, 0.0, 1.0] * 4))
+    assert sum("4 of 12 rows have no label" in note for note in notes) == 1
+
+
+@pytest.mark.parametrize(
+    "make", [lk.KNeighborsClassifier, lk.FisherDiscriminant, lk.TableClassifier, lk.PriorClassifier]
+)
+@pytest.mark.parametrize("hidden", [None, np.nan])
+def test_accuracy_needs_labels(make, hidden):
+    """scikit-learn's own message compared a text with None."""
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    clf = make().fit(X, ["a", "b"] * 6)
+    with pytest.raises(
+        lk.DataError, match=rf"^{make.__name__}: every row needs a label, got {hidden} at row 3 .* drop them"
+    ):
+        clf.score(X, ["a", "b", "a", hidden, *["a", "b"] * 4])
 
 
 def test_named_columns_may_be_evaluated():

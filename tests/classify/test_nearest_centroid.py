@@ -116,7 +116,7 @@ def test_chunks_equal_the_batch_and_weights_are_copies(metric, center):
     np.testing.assert_allclose(ours, other, atol=1e-8)
 
 
-def test_gaps_are_integrated_out():
+def test_missing_values_are_integrated_out():
     X, y = rows()
     X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
     Q = np.array([[0.5, np.nan, 1.0], [np.nan, np.nan, np.nan]])
@@ -167,7 +167,7 @@ def test_the_width_of_l1_counts_what_was_seen():
     assert lk.NearestCentroidClassifier("l1").fit(X, y).rate_ == pytest.approx(1.0, abs=0.05)
 
 
-def test_a_stream_with_gaps_says_that_it_is_approximate():
+def test_a_stream_with_missing_values_says_that_it_is_approximate():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 2)), np.arange(50) % 2
     X[::5, 0] = np.nan
@@ -211,7 +211,7 @@ def test_few_rows_raise_false_alarms_at_the_stated_rate(metric, d):
 
 
 @pytest.mark.slow
-def test_streams_and_gaps_keep_the_rate_of_novelty():
+def test_streams_and_missing_values_keep_the_rate_of_novelty():
     rates = []
     for seed in range(4):
         X, y = overlapping(2160, 12, seed)
@@ -224,7 +224,7 @@ def test_streams_and_gaps_keep_the_rate_of_novelty():
     assert 0.03 < np.mean(rates) < 0.085
 
 
-def test_gaps_under_mahalanobis_are_told_as_elsewhere():
+def test_missing_values_under_mahalanobis_are_reported_as_elsewhere():
     """Neighbors, Fisher's discriminant and PCA said that entries are missing; centers said nothing."""
     X, y = overlapping(80, 3, 0)
     X[::7, 1] = np.nan

@@ -13,7 +13,7 @@ import likely as lk
 @pytest.mark.parametrize(
     "density", [lk.KernelDensity(kernel="epanechnikov"), lk.HistogramDensity(5), lk.UniformDensity()],
 )  # fmt: skip
-def test_rows_without_any_density_are_told_of(density):
+def test_rows_without_any_density_are_reported(density):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 2
     clf = lk.BayesClassifier(density).fit(X, y)

@@ -76,7 +76,7 @@ def test_weights_are_copies_and_zero_is_absence() -> None:
     assert_allclose(one.log_posterior(NEW), other.log_posterior(NEW), atol=1e-6)
 
 
-def test_decisions_costs_priors_and_refusals(clf: lk.BayesClassifier) -> None:
+def test_decisions_costs_priors_and_rejections(clf: lk.BayesClassifier) -> None:
     dear = classifier(cost=[[0.0, 1.0], [1e30, 0.0]]).fit(X, Y)
     assert set(dear.decide(NEW)) == {"backwards"}
     assert lk.REJECT in set(clf.decide(NEW, reject_below=1 - 1e-6))
@@ -209,7 +209,7 @@ def test_columns_of_sequences_are_explained(clf: lk.BayesClassifier) -> None:
     dark = [np.column_stack([np.full(len(x), np.nan), x[:, 1]]) for x in NEW[:3]]
     both, one = clf.model_.log_joint(Ragged.from_list(NEW[:3])), clf.model_.log_joint(Ragged.from_list(dark))
     gain, at = both - one, np.arange(3)
-    won, lost = (np.searchsorted(clf.classes_, names) for names in (told.decided, told.rival))
+    won, lost = (np.searchsorted(clf.classes_, names) for names in (told.decided, told.runner_up))
     assert_allclose(told.log_odds[:, 0], gain[at, won] - gain[at, lost])
     assert "x1" in str(told)
 

@@ -67,7 +67,7 @@ def test_the_groups_are_found_and_described(folder):
     assert set(facts["set_aside"]) == {"case", "who"} and facts["certainty"]["mean"] > 0.95
 
 
-def test_every_number_that_is_tried_is_told(folder):
+def test_every_number_that_is_tried_is_reported(folder):
     facts, text = json.loads((folder / "told.json").read_text()), (folder / "told.txt").read_text()
     for k, bic in zip(facts["choice"]["numbers"], facts["choice"]["bic"], strict=True):
         assert f": {k} cluster{'s' * (k > 1)}, BIC {bic:,.1f}\n" in text

@@ -55,11 +55,11 @@ def test_ties_go_to_the_least_log_loss(tmp_path):
 def test_the_first_measure_can_be_chosen(by, tmp_path):
     path = write(mixed_frame(), tmp_path / "t.csv")
     report, model = tmp_path / "r.html", tmp_path / "m.likely"
-    models = ("--models", "frequencies,naive-bayes,pooled", "--choose-by", by)
+    models = ("--models", "prior,naive-bayes,pooled", "--criterion", by)
     done = run("fit", path, "--target", "sick", *models, "-o", model, "--report", report, "--json")
     told = json.loads(done.stdout)
     values = [line["log_loss" if by == "log-loss" else "error"] for line in told["leaderboard"]]
-    assert values == sorted(values) and told["choose_by"] == by and f"--choose-by {by}" in told["command"]
+    assert values == sorted(values) and told["criterion"] == by and f"--criterion {by}" in told["command"]
     assert f"Models whose {by} is within one standard error of the lowest" in told["rule"]
     page = report.read_text(encoding="utf-8")
     assert f"Difference to the lowest {by}" in page and told["rule"] in page
@@ -123,35 +123,46 @@ def test_mixed_tables_name_what_is_set_aside(mixed_folder):
     kinds = {column["name"]: column["kind"] for column in told["columns"]}
     assert kinds == {"size": "real", "width": "real", "visits": "count", "color": "category", "smokes": "binary"}
     keys = {line["key"] for line in told["leaderboard"]}
-    assert {"frequencies", "naive-bayes", "naive-bayes-t", "pooled", "full", "pooled-counts"} <= keys
+    assert {"prior", "naive-bayes", "naive-bayes-t", "pooled", "full", "pooled-counts"} <= keys
     assert "full-t" not in keys and "needs rows without missing numbers: full, t predictive" in said
     assert told["figures"]["error"]["value"] < 0.25
 
 
 @pytest.mark.slow
 def test_one_list_of_models_serves_every_table(tmp_path):
-    models = ("--models", "naive-bayes,pooled,neighbors", "--no-baselines", "-o", tmp_path / "m.likely", "--json")
+    models = (
+        "--models",
+        "naive-bayes,pooled,k-nearest-neighbors",
+        "--no-baselines",
+        "-o",
+        tmp_path / "m.likely",
+        "--json",
+    )
     numbers = run("fit", write(wine_frame(), tmp_path / "w.csv"), "--target", "class", *models)
     mixed = run("fit", write(mixed_frame(), tmp_path / "t.csv"), "--target", "sick", *models)
-    assert {line["key"] for line in json.loads(numbers.stdout)["leaderboard"]} == {"diagonal", "pooled", "neighbors"}
+    assert {line["key"] for line in json.loads(numbers.stdout)["leaderboard"]} == {
+        "diagonal",
+        "pooled",
+        "k-nearest-neighbors",
+    }
     assert "all columns are numbers, so naive-bayes is the same model as diagonal" in numbers.stderr
     told = json.loads(mixed.stdout)
     assert {line["key"] for line in told["leaderboard"]} == {"naive-bayes", "pooled"} and "same" not in mixed.stderr
-    assert "left out, not for this table: neighbors needs numbers alone" in mixed.stderr
+    assert "left out, not for this table: k-nearest-neighbors needs numbers alone" in mixed.stderr
     assert any("neighbors needs" in hazard for hazard in told["hazards"])
 
 
 @pytest.mark.slow
-def test_rivals_take_part_but_cannot_win(tmp_path):
+def test_baselines_take_part_but_cannot_win(tmp_path):
     rng = np.random.default_rng(0)  # an exclusive or: no single Gaussian a class sees it
     X = rng.normal(size=(200, 2))
     frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": np.where(X[:, 0] * X[:, 1] > 0, "same", "other")})
     done = run("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "-o", tmp_path / "m", "--json",
-               "--models", "frequencies,diagonal,forest", "--cv", 2)  # fmt: skip
+               "--models", "prior,diagonal,forest", "--cv", 2)  # fmt: skip
     told = json.loads(done.stdout)
     first = told["leaderboard"][0]
-    assert first["key"] == "forest" and first["rival"] and not first["chosen"]
-    assert told["chosen"] in ("frequencies", "diagonal")
+    assert first["key"] == "forest" and first["baseline"] and not first["chosen"]
+    assert told["chosen"] in ("prior", "diagonal")
     assert any("Random forest costs" in hazard for hazard in told["hazards"])
 
 
@@ -208,12 +219,12 @@ def test_the_seed_deals_the_folds(tmp_path):
 @pytest.mark.slow
 def test_class_probabilities_in_use_count_for_the_model_and_its_figures(tmp_path):
     table = write(mixed_frame(), tmp_path / "t.csv")
-    done = run("fit", table, "--target", "sick", "--models", "frequencies,naive-bayes", "-o", tmp_path / "m",
+    done = run("fit", table, "--target", "sick", "--models", "prior,naive-bayes", "-o", tmp_path / "m",
                "--class-prior", "ill=0.01,well=0.99", "--json")  # fmt: skip
     told, model = json.loads(done.stdout), lk.load(tmp_path / "m")
     assert model.class_prior_.tolist() == [0.01, 0.99]
     by = {line["key"]: line["error"] for line in told["leaderboard"]}
-    assert by["frequencies"] == pytest.approx(0.01)
+    assert by["prior"] == pytest.approx(0.01)
 
 
 @pytest.mark.slow
@@ -232,7 +243,7 @@ def test_ways_to_split(tmp_path, options, words):
         day=pl.Series([f"2024-01-{1 + i // 4:02d}" for i in range(90)]),
     )
     table = write(frame, tmp_path / "t.csv")
-    done = run("fit", table, "--target", "sick", "--models", "frequencies,naive-bayes", "-o", tmp_path / "m", *options)
+    done = run("fit", table, "--target", "sick", "--models", "prior,naive-bayes", "-o", tmp_path / "m", *options)
     assert done.exit_code == 0 and words in done.stderr
 
 
@@ -261,7 +272,7 @@ def test_a_useless_table_is_called_so(tmp_path):
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "y": rng.choice(["u", "v"], 200)})
     done = run("fit", write(frame, tmp_path / "t.csv"), "--target", "y", "--no-baselines", "-o", tmp_path / "m",
-               "--models", "frequencies,diagonal,full", "--report", tmp_path / "r.html")  # fmt: skip
+               "--models", "prior,diagonal,full", "--report", tmp_path / "r.html")  # fmt: skip
     assert done.exit_code == 0 and "the columns say little about the target" in done.stderr
     assert lk.load(tmp_path / "m").predict(frame).shape == (200,)
 
@@ -285,8 +296,8 @@ CASES = {
     "mixed": ("a,b,class\n" + "1.5,2,x\n1.7,3,y\n" * 6 + "oops,2,x\n", "--target class", 3, '--missing "oops"'),
     "ragged": ("a,b,class\n1,2,x\n1,2\n", "--target class", 3, "line 3"),
     "nothing to measure": ("class\nx\ny\n", "--target class", 3, "at least one column"),
-    "unknown models": ((), "--target class --models nonsense", 2, "names of models are frequencies"),
-    "only rivals": ((), "--target class --models forest", 3, "able to go into a model file"),
+    "unknown models": ((), "--target class --models nonsense", 2, "names of models are prior"),
+    "only baselines": ((), "--target class --models forest", 3, "able to go into a model file"),
     "bad folds": ((), "--target class --cv 1", 2, "number of folds"),
     "bad kind": ((), "--target class --as hue=color", 2, "NAME=KIND"),
     "unknown column": ((), "--target class --as hui=real", 3, 'did you mean "hue"'),
@@ -342,7 +353,7 @@ def test_an_interrupt_ends_quietly_and_leaves_nothing(wine_folder, tmp_path):
 
 
 def test_the_command_can_be_given_again():
-    job = Job(("a b.csv",), "y", missing=("?!",), kinds={"x": "real"}, cv=3, rivals=False, seed=7, out="m")
+    job = Job(("a b.csv",), "y", missing=("?!",), kinds={"x": "real"}, cv=3, baselines=False, seed=7, out="m")
     assert job.command == (
         "likely fit 'a b.csv' --target y --cv 3 --missing '?!' --as x=real -o m --seed 7 --no-baselines"
     )
@@ -403,7 +414,7 @@ def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
             r for r in model_candidates({name: e["kind"] for name, e in schema.items()}) if r.key == "naive-bayes"
         )
         writer = Writer(model_files._Catalog())
-        node = writer.node(TableClassifier.around(naive.estimator.fit(table.frame, ["a", "b"] * 6), schema))
+        node = writer.node(TableClassifier.from_fitted(naive.estimator.fit(table.frame, ["a", "b"] * 6), schema))
         return writer.count, len(json.dumps(node)), described(table)
 
     few, many = taken(4), taken(8)

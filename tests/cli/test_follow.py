@@ -354,7 +354,7 @@ def test_alarms_where_something_is_certain():
     assert 30 <= len(near) <= 80  # nearly singular is not singular
 
 
-def test_what_is_foretold_whole_is_no_surprise():
+def test_what_is_predicted_whole_is_no_surprise():
     still = lk.LinearGaussian(
         transition=[[1.0]],
         process_covariance=[[0.0]],
@@ -678,7 +678,7 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
     fitted = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit(
         [list("aabbacabcc"), list("ccbacba")]
     )
-    named = lk.SequenceDensity.around(fitted, {"symbol": "category"})
+    named = lk.SequenceDensity.from_fitted(fitted, {"symbol": "category"})
     stream = ["a", "zz", "b"]
     for model, batch in ((bare, bare.log_prob), (fitted, fitted.score_samples), (named, named.score_samples)):
         beliefs, news = zip(*lk.follow(model, stream), strict=True)
@@ -694,8 +694,8 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
         lk.step(named, None, {"sign": "a"})
     assert lk.step(named, None, {"symbol": "a"})[1] == lk.step(named, None, "a")[1] == lk.step(fitted, None, "a")[1]
     kept = tmp_path / "live.likely"
-    list(lk.follow(named, stream[:2], keep=kept))
-    assert len(list(lk.follow(named, stream, keep=kept))) == 1
+    list(lk.follow(named, stream[:2], checkpoint=kept))
+    assert len(list(lk.follow(named, stream, checkpoint=kept))) == 1
 
 
 # ------------------------------------------------------------------ stated false alarms
@@ -744,7 +744,7 @@ def _heard(h: lk.HMMDensity, new: np.ndarray, every: float) -> tuple[float, list
     """The share of new frames with an alarm, as `follow` raises them, and what it says."""
     said: list[str] = []
     rule = BySurprise(subject_of(h, "model"), every, "model", said.append)
-    surprise = rule.held_out.rarity(-np.log(rule.tail.along(Ragged.of([new]))))
+    surprise = rule.held_out.neg_log_p_value(-np.log(rule.tail.along(Ragged.of([new]))))
     return len(rule.start.run(surprise / 2 - np.log(2))) / len(new), said
 
 
@@ -782,7 +782,7 @@ def test_alarms_come_no_more_often_than_is_said_to_be_supported(above):
         )  # the model is right
         rule = BySurprise(subject, every, "model", said.append)
         assert bool(said) == (above < 17)
-        share = len(rule.start.run(rule.held_out.rarity(rng.exponential(size=3000)) / 2 - np.log(2))) / 3000
+        share = len(rule.start.run(rule.held_out.neg_log_p_value(rng.exponential(size=3000)) / 2 - np.log(2))) / 3000
         found.append((share > _promised(said, every), share * every))
     exceeds, over = np.mean(found, axis=0)
     assert exceeds <= 0.1 and (above < 3 or 1 / 1.5 < over < 1.5)
@@ -865,11 +865,13 @@ def test_weights_of_held_out_frames_count_copies():
     weighted, copied = HeldOut(np.hstack(parts)), HeldOut(np.hstack(copies))
     plain = HeldOut(np.hstack([np.stack([part[0], np.ones(part.shape[1]), part[2]]) for part in parts]))
     v = np.linspace(0.0, 12.0, 50)
-    np.testing.assert_allclose(weighted.rarity(v), copied.rarity(v), rtol=1e-9)
+    np.testing.assert_allclose(weighted.neg_log_p_value(v), copied.neg_log_p_value(v), rtol=1e-9)
     raised, other = weighted.raised(watch, 50), copied.raised(watch, 50)
     assert raised.threshold == pytest.approx(other.threshold)
     assert supported_share(np.hstack(parts)) == pytest.approx(supported_share(np.hstack(copies)))
-    assert abs(plain.rarity(np.array([3.0])) - weighted.rarity(np.array([3.0]))) > 0.3  # and weights matter
+    assert (
+        abs(plain.neg_log_p_value(np.array([3.0])) - weighted.neg_log_p_value(np.array([3.0]))) > 0.3
+    )  # and weights matter
 
 
 def test_a_model_without_held_out_frames_says_so(folder):

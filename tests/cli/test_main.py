@@ -46,7 +46,7 @@ def test_help_lists_every_command(flag):
 def test_light_commands_load_nothing_heavy(flag):
     ran = run("-X", "importtime", "-m", "likely", flag)
     loaded = {line.split("|")[-1].strip() for line in ran.stderr.splitlines() if "import time:" in line}
-    heavy = {"numpy", "scipy", "numba", "sklearn", "polars", "rich", "starlette", "likely.cli.info"}
+    heavy = {"numpy", "scipy", "numba", "sklearn", "polars", "rich", "likely.cli.info"}
     assert "click" in loaded and not loaded & heavy
 
 
@@ -187,7 +187,7 @@ def test_completion_knows_commands_and_their_options():
         ("--version <&- 2>&-", 0, ""),
     ],
 )
-def test_closed_streams_are_told_in_a_sentence(command, code, words):
+def test_closed_streams_are_reported_in_a_sentence(command, code, words):
     ran = subprocess.run(["sh", "-c", f"{sys.executable} -m likely {command}"], capture_output=True, text=True)
     assert ran.returncode == code and ran.stderr.startswith(words) and ran.stderr.count("\n") == bool(words)
 

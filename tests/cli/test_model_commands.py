@@ -212,10 +212,11 @@ def test_card_has_its_chapters(wine_folder, tmp_path):
 @pytest.mark.parametrize(
     ("key", "words", "held"),
     [
-        ("neighbors", "nearest training rows vote", "rows"), ("parzen", "one density per class", "rows"),
-        ("nearest-mean", "distances to class centers", "rows"),
+        ("k-nearest-neighbors", "nearest training rows vote", "rows"),
+        ("kernel-density", "one density per class", "rows"),
+        ("nearest-centroid", "distances to class centers", "rows"),
         ("laplace", "one density per class", "values of columns"),
-        ("full", "one density per class", None), ("frequencies", "uses no column", None),
+        ("full", "one density per class", None), ("prior", "uses no column", None),
     ],
 )  # fmt: skip
 def test_card_says_how_it_decides_and_whether_rows_are_inside(tmp_path, key, words, held):

@@ -1,4 +1,4 @@
-"""`likely novelty`: unlikely rows are marked at the stated rate, with the column that is to blame."""
+"""`likely novelty`: unlikely rows are marked at the stated rate, with the column that contributes most."""
 
 from __future__ import annotations
 
@@ -46,20 +46,23 @@ def test_false_alarms_come_at_the_stated_rate(folder):
     rate = found["novel"].mean()
     assert 0.025 < rate < 0.085  # 400 rows set a level of 5 % to about ± 1.1 %
     assert f"of 4,000 rows are novel ({rate:.2%}); expected among reference rows: 5.00%" in text
-    new = ["novel", "surprise", "rarity", "blame", "blame_bits", "also_blame"]
+    new = ["novel", "surprise", "p_value", "top_column", "top_column_bits", "other_columns"]
     assert found.columns == ["a", "b", "visits", "color", *new]
-    ordered = found.sort("rarity")
+    ordered = found.sort("p_value")
     assert ordered["novel"].to_list() == sorted(found["novel"].to_list(), reverse=True)
-    assert found.filter("novel")["blame"].null_count() == 0 and found.filter(~pl.col("novel"))["blame"].count() == 0
+    assert (
+        found.filter("novel")["top_column"].null_count() == 0
+        and found.filter(~pl.col("novel"))["top_column"].count() == 0
+    )
 
 
-def test_the_column_to_blame_is_named(folder):
+def test_the_top_column_is_named(folder):
     done = run("novelty", "-", "--model", folder / "m.likely", "--json", stdin=ODD)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["novel"] for row in rows] == [True, True, True, False, False]
-    assert [row["blame"] for row in rows] == ["a", "visits", "color", None, None]
-    assert rows[0]["surprise"] > 100 and rows[0]["blame_bits"] == pytest.approx(rows[0]["surprise"], rel=0.2)
-    assert rows[2]["surprise"] is None and rows[2]["rarity"] == pytest.approx(1 / 401)
+    assert [row["top_column"] for row in rows] == ["a", "visits", "color", None, None]
+    assert rows[0]["surprise"] > 100 and rows[0]["top_column_bits"] == pytest.approx(rows[0]["surprise"], rel=0.2)
+    assert rows[2]["surprise"] is None and rows[2]["p_value"] == pytest.approx(1 / 401)
     assert [row["surprise_infinite"] for row in rows] == [False, False, True, False, False]
     assert "a = 99.5" in done.stderr and "∞" in done.stderr
 
@@ -68,7 +71,7 @@ def test_all_columns_are_ranked_also_beside_a_word_never_seen(folder):
     row = "a,b,visits,color\n99.5,-20.5,90,purple\n"
     told = json.loads(run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=row).stdout)
     ranks = {name: np.inf if bits is None else bits for name, bits in told["ranking"].items()}
-    assert next(iter(ranks)) == "color" == told["blame"] and set(told["also_blame"]) == {"a", "b", "visits"}
+    assert next(iter(ranks)) == "color" == told["top_column"] and set(told["other_columns"]) == {"a", "b", "visits"}
     assert list(ranks.values()) == sorted(ranks.values(), reverse=True) and min(ranks.values()) > 20
     done = run("novelty", "-", "--model", folder / "m.likely", stdin=row)
     for cell in ("color = purple", "a = 99.5", "b = -20.5", "visits = 90"):
@@ -77,11 +80,11 @@ def test_all_columns_are_ranked_also_beside_a_word_never_seen(folder):
     assert cells[5] == "inf" and cells[8] == "inf"
 
 
-def test_what_cannot_be_is_to_blame_alone(folder):
+def test_what_cannot_be_is_the_only_top_column(folder):
     rows = "a,b,visits,color\n1e300,0.5,3,blue\n0.5,1e300,3,blue\n1e300,1e300,3,blue\n"
     done = run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=rows)
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["blame"], row["also_blame"]) for row in found] == [("a", []), ("b", []), ("a", ["b"])]
+    assert [(row["top_column"], row["other_columns"]) for row in found] == [("a", []), ("b", []), ("a", ["b"])]
     assert all(row["surprise_infinite"] and row["novel"] for row in found)
 
 
@@ -130,7 +133,7 @@ def test_a_classifier_and_a_cluster_model_watch_too(tmp_path):
         "--model", tmp_path / "k.likely")  # fmt: skip
     for model in ("c.likely", "k.likely"):
         done = run("novelty", "-", "--model", tmp_path / model, stdin=ODD)
-        assert pl.read_csv(done.stdout.encode())["blame"].to_list()[:3] == ["a", "visits", "color"], model
+        assert pl.read_csv(done.stdout.encode())["top_column"].to_list()[:3] == ["a", "visits", "color"], model
 
 
 def test_a_density_from_python_sets_its_level_by_its_own_draws(tmp_path):
@@ -152,7 +155,7 @@ def test_many_columns_and_few_rows(tmp_path):
     odd[0, 4] += 5.0  # within the column's range, but not with the others
     done = run("novelty", "-", "--train", table, stdin=pl.DataFrame(odd, schema=names).write_csv())
     found = pl.read_csv(done.stdout.encode())
-    assert found["novel"].to_list() == [True, False] and found["blame"][0] == "x4"
+    assert found["novel"].to_list() == [True, False] and found["top_column"][0] == "x4"
     assert "a few factors" in done.stderr
 
 
@@ -182,6 +185,6 @@ def test_a_missing_column_is_named_unless_it_may_be_missing(folder):
 
 def test_class_frequencies_know_no_rows(tmp_path):
     table = write(ordinary(60, 0).with_columns(y=pl.Series(["u", "v"] * 30)), tmp_path / "t.csv")
-    run("fit", table, "--target", "y", "--models", "frequencies", "-q", "-o", tmp_path / "m")
+    run("fit", table, "--target", "y", "--models", "prior", "-q", "-o", tmp_path / "m")
     done = run("novelty", table, "--model", tmp_path / "m")
     assert done.exit_code == 4 and "with a density of rows" in done.stderr

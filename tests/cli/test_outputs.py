@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from threading import Thread
 
@@ -87,7 +89,7 @@ def test_streams_and_what_was_not_asked_for_are_no_files(tmp_path):
         check_outputs({"-o": None, "--report": str(tmp_path / "new")}, [str(tmp_path / "new")])
 
 
-def test_what_cannot_be_written_is_told_by_its_kind(tmp_path):
+def test_what_cannot_be_written_is_reported_by_its_kind(tmp_path):
     with pytest.raises(ModelFileError, match="make the folder first"):
         check_outputs({"--model": str(tmp_path / "no" / "m")}, [], models=("--model",))
     with pytest.raises(LikelyError, match="a folder"):
@@ -191,3 +193,13 @@ def test_a_file_that_is_replaced_keeps_its_permissions_and_links(tmp_path):
     write_text(str(tmp_path / "link"), "new")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "a.txt").read_text() == "new"
     assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_standard_output_is_named(here):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "likely", "predict", "m.likely", "a.csv"], stdout=full, stderr=subprocess.PIPE
+        )
+    told = b"standard output: the file cannot be written, got No space left on device: make room"
+    assert done.returncode == 1 and told in done.stderr

@@ -94,56 +94,56 @@ def series(n: int = 30) -> np.ndarray:
 
 def test_an_observation_counts_once_the_next_is_asked_for():
     memory = Memory()
-    stream = follow(model(), iter(series()), keep=memory)
+    stream = follow(model(), iter(series()), checkpoint=memory)
     next(stream)
     assert memory.kept == []
     next(stream)
-    assert [kept.taken for kept in memory.kept] == [1]
+    assert [kept.n_observations for kept in memory.kept] == [1]
     stream.close()  # the second was not followed by a third
-    assert [kept.taken for kept in memory.kept] == [1]
+    assert [kept.n_observations for kept in memory.kept] == [1]
 
 
 def test_progress_is_kept_at_intervals_and_at_every_kind_of_end():
     memory, x = Memory(), series()
-    assert len(list(follow(model(), x, keep=memory, every=12))) == 30
-    assert [kept.taken for kept in memory.kept] == [12, 24, 30]
+    assert len(list(follow(model(), x, checkpoint=memory, checkpoint_every=12))) == 30
+    assert [kept.n_observations for kept in memory.kept] == [12, 24, 30]
     assert memory.kept[-1].log_probs[0] == pytest.approx(model().log_prob([x])[0], rel=1e-12)
     memory = Memory()
-    for i, _ in enumerate(follow(model(), x, keep=memory, every=12)):
+    for i, _ in enumerate(follow(model(), x, checkpoint=memory, checkpoint_every=12)):
         if i == 5:
             break
-    assert [kept.taken for kept in memory.kept] == [5]
+    assert [kept.n_observations for kept in memory.kept] == [5]
     memory = Memory()
     with pytest.raises(lk.core.errors.LikelyError):
-        list(follow(model(), [*x[:3], [1.0, 2.0, 3.0]], keep=memory, every=12))
-    assert [kept.taken for kept in memory.kept] == [3]
+        list(follow(model(), [*x[:3], [1.0, 2.0, 3.0]], checkpoint=memory, checkpoint_every=12))
+    assert [kept.n_observations for kept in memory.kept] == [3]
 
 
 @pytest.mark.parametrize("cut", [1, 7, 29, 30])
 def test_a_stream_goes_on_to_the_same_bits(cut):
     x, whole = series(), list(follow(model(), series()))
     memory = Memory()
-    list(follow(model(), x[:cut], keep=memory))
+    list(follow(model(), x[:cut], checkpoint=memory))
     for source in (x, list(x)):  # what has a length begins again
-        later = list(follow(model(), source, keep=Memory(memory.kept[-1])))
+        later = list(follow(model(), source, checkpoint=Memory(memory.kept[-1])))
         assert len(later) == 30 - cut
         assert all((a.probs == b.probs).all() and p == q for (a, p), (b, q) in zip(later, whole[cut:], strict=True))
-    later = list(follow(model(), iter(x[cut:]), keep=Memory(memory.kept[-1])))  # a stream goes on
+    later = list(follow(model(), iter(x[cut:]), checkpoint=Memory(memory.kept[-1])))  # a stream goes on
     assert [news for _, news in later] == [news for _, news in whole[cut:]]
-    later = list(follow(model(), iter(x), keep=Memory(memory.kept[-1]), replay=True))
+    later = list(follow(model(), iter(x), checkpoint=Memory(memory.kept[-1]), replay=True))
     assert [news for _, news in later] == [news for _, news in whole[cut:]]
 
 
 def test_what_does_not_fit_is_refused_at_once():
     memory = Memory()
-    list(follow(model(), series(), keep=memory))
+    list(follow(model(), series(), checkpoint=memory))
     other = HMM([0.6, 0.3, 0.1], MOVES, Gaussian([[0.0, 0.0], [3.0, 1.0], [0.0, 5.5]], 1.0))
     with pytest.raises(lk.core.errors.DataError, match="that of another"):
-        follow(other, series(), keep=Memory(memory.kept[-1]))
+        follow(other, series(), checkpoint=Memory(memory.kept[-1]))
     with pytest.raises(lk.core.errors.DataError, match="30 of them were processed already, got 20"):
-        follow(model(), series()[:20], keep=Memory(memory.kept[-1]))
-    with pytest.raises(lk.core.errors.DomainError, match="every must be"):
-        follow(model(), series(), keep=Memory(), every=0)
+        follow(model(), series()[:20], checkpoint=Memory(memory.kept[-1]))
+    with pytest.raises(lk.core.errors.DomainError, match="checkpoint_every must be"):
+        follow(model(), series(), checkpoint=Memory(), checkpoint_every=0)
     with pytest.raises(lk.core.errors.DomainError, match="with the methods initial_belief"):
         follow(Gaussian([0.0], 1.0), series())
 
@@ -151,27 +151,27 @@ def test_what_does_not_fit_is_refused_at_once():
 def test_new_observations_are_not_taken_for_old_ones():
     h = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0))
     memory = Memory()
-    list(follow(h, [1.0, 2.0, 3.0], keep=memory))
+    list(follow(h, [1.0, 2.0, 3.0], checkpoint=memory))
     for source in ([4.0, 5.0, 6.0, 7.0], np.array([1.0, 2.0, 4.0, 3.0]), [1.0, np.nan, 3.0, 4.0]):
         with pytest.raises(lk.core.errors.DataError, match="processed already, got others: pass replay=False"):
-            follow(h, source, keep=Memory(memory.kept[-1]))
-    later = list(follow(h, [4.0, 5.0, 6.0, 7.0], keep=Memory(memory.kept[-1]), replay=False))
+            follow(h, source, checkpoint=Memory(memory.kept[-1]))
+    later = list(follow(h, [4.0, 5.0, 6.0, 7.0], checkpoint=Memory(memory.kept[-1]), replay=False))
     assert [news for _, news in later] == [news for _, news in follow(h, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])][3:]
 
 
 def test_observations_are_known_again_in_whatever_they_come():
     h = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Gaussian([[0.0], [5.0]], 1.0))
     memory = Memory()
-    list(follow(h, [1, 2.0, [np.nan]], keep=memory))
+    list(follow(h, [1, 2.0, [np.nan]], checkpoint=memory))
     for source in (np.array([1.0, 2.0, np.nan, 4.0]), np.array([[1.0], [2.0], [np.nan], [4.0]]), [1.0, 2, -np.nan, 4]):
-        assert len(list(follow(h, source, keep=Memory(memory.kept[-1])))) == 1
+        assert len(list(follow(h, source, checkpoint=Memory(memory.kept[-1])))) == 1
 
 
 def test_what_cannot_be_leaves_evidence_of_nothing():
     symbols = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], Categorical([[1.0, 0.0], [1.0, 0.0]]))
     memory = Memory()
-    list(follow(symbols, [0, 1, 0], keep=memory))
-    assert memory.kept[-1].log_probs[0] == -np.inf and memory.kept[-1].taken == 3
+    list(follow(symbols, [0, 1, 0], checkpoint=memory))
+    assert memory.kept[-1].log_probs[0] == -np.inf and memory.kept[-1].n_observations == 3
 
 
 # ---------------------------------------------------------------- slips of the hand

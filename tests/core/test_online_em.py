@@ -64,7 +64,7 @@ def test_a_power_step_weights_blocks_as_robbins_and_monro_say(x):
     np.testing.assert_allclose(model.covariance, Gaussian.fit(x, np.repeat(share, 60)).covariance, rtol=1e-11)
 
 
-def test_a_stream_with_gaps_learns(rng):
+def test_a_stream_with_missing_values_learns(rng):
     truth = Gaussian([1.0, 2.0], [[1.0, 0.8], [0.8, 1.0]])
     x = truth.sample(20_000, rng)
     x[rng.random(x.shape) < 0.3] = np.nan

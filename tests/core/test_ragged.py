@@ -193,7 +193,7 @@ def test_a_padded_cube_is_cut_to_its_lengths():
     assert_same(r, [x[0, :1], x[1]])
 
 
-def test_gaps_and_words_stay_what_they_are():
+def test_missing_values_and_words_stay_what_they_are():
     assert np.array_equal(Ragged.of([[1, None], [2]]).values, [1.0, np.nan, 2.0], equal_nan=True)
     mixed = Ragged.of([["a", float("nan")], [1.5]])
     assert mixed.values.tolist() == ["a", None, 1.5]
@@ -226,7 +226,7 @@ def test_gaps_and_words_stay_what_they_are():
         (None, ShapeError, "NoneType"),
     ],
 )
-def test_what_is_no_sequences_is_told_in_words(x, kind, told):
+def test_what_is_no_sequences_is_reported_in_words(x, kind, told):
     with pytest.raises(kind, match=f"Ragged: .*{told}"):
         Ragged.of(x)
 

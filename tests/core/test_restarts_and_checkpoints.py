@@ -39,7 +39,7 @@ def gappy():
 
 
 @pytest.mark.slow
-def test_the_best_of_several_runs_wins_and_all_are_told():
+def test_the_best_of_several_runs_wins_and_all_are_reported():
     starts = [start(seed=s) for s in range(5)]
     each = [fit(s, X, stop=Stop(200, 1e-8)) for s in starts]
     best = best_of(starts, lambda i, s: fit(s, X, stop=Stop(200, 1e-8)), lambda models, b: 0.5)

@@ -8,12 +8,12 @@ from scipy import sparse
 
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
-from likely.core.row_hashes import _bits, _folded, row_hashes
+from likely.core.row_hashes import _bits, _combined, row_hashes
 
 
 def plain(a):
     """The definition: one column after another."""
-    return _folded([bits for j in range(a.shape[1]) for bits in _bits(a[:, j])], len(a))
+    return _combined([bits for j in range(a.shape[1]) for bits in _bits(a[:, j])], len(a))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.bool_])

@@ -51,7 +51,7 @@ def test_even_steps_are_quiet(name):
 
 
 @pytest.mark.parametrize("name", UNEVEN)
-def test_uneven_steps_are_told_once_with_the_way_out(name):
+def test_uneven_steps_are_reported_once_with_the_way_out(name):
     series = pd.Series(VALUES, UNEVEN[name])
     for entry in ([series], series, series.to_frame("x"), [pd.Series(VALUES, DAYS), series.to_frame("x")["x"]]):
         found = notes(lambda entry=entry: Ragged.of(entry))
@@ -86,3 +86,14 @@ def test_a_model_of_any_times_is_not_told():
 
     model = lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.1)
     assert not notes(lambda: model.log_prob(holed, np.asarray((holed.index - DAYS[0]).days, dtype=float)))
+
+
+def test_a_stream_with_an_uneven_index_is_told():
+    """`filter` said so; `lk.follow` of the same series did not."""
+    holed, level = pd.Series(VALUES, DAYS).drop(DAYS[4:7]), lk.LinearGaussian.local_level(1.0, 1.0)
+    for stream in (holed, holed.to_frame("x")):
+        (found,) = notes(lambda stream=stream: list(lk.follow(level, stream)))
+        assert found.startswith("follow: the time index of the stream is uneven")
+    assert not notes(lambda: list(lk.follow(level, pd.Series(VALUES, DAYS))))
+    learner = lk.GaussianDensity().fit(VALUES[:, None])  # the order of rows is nothing to it
+    assert not notes(lambda: list(lk.follow(learner, holed.to_frame("x"))))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import FrozenInstanceError, dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
 
-from likely.core.value import Value
+from likely.core.value import Value, derived, fill_cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,10 @@ class Pair(Value):
 
     def __post_init__(self):
         self._set(a=np.array(self.a, float))
+
+    @cached_property
+    def total(self):
+        return float(self.a.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,3 +83,28 @@ def test_values_are_compared_and_hashed_by_identity():
 def test_repr_is_short_for_large_arrays():
     assert repr(Pair([1.0, 0.12345678])) == "Pair(a=[1.    , 0.1235])"  # b is as usual
     assert repr(Pair(np.zeros((20, 3)), "c")) == "Pair(a=<20×3 float64>, b='c')"
+
+
+def test_caches_are_declared_and_end_with_the_value():
+    value = fill_cache(Pair([1.0, 2.0]), total=3.0)
+    assert value.total == 3.0
+    assert fill_cache(value, total=5.0).replace(b="c").total == 3.0  # a copy starts without caches
+    assert all(make(value).total == 3.0 for make in COPIES.values())
+    with pytest.raises(TypeError, match="Pair declares no cached property 'sum'"):
+        fill_cache(value, sum=1.0)
+    with pytest.raises(TypeError, match="declares no cached property 'a'"):
+        fill_cache(value, a=np.zeros(2))  # a field is no cache
+
+
+def test_what_is_derived_is_made_once_per_value():
+    made = []
+    value = Pair([1.0])
+    assert derived(value, lambda v: v.a[0]) == 1.0
+
+    def counted(v):
+        made.append(v)
+        return None
+
+    assert derived(value, counted) is None and derived(value, counted) is None and made == [value]
+    derived(value.replace(b="c"), counted)
+    assert len(made) == 2

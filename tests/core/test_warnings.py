@@ -9,7 +9,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, FitWarning
-from likely.core.warnings import said_once, speaking_as, tell, unheard
+from likely.core.warnings import Note, said_once, speaking_as, tell, unheard
 
 
 def heard(f):
@@ -45,7 +45,7 @@ def test_they_point_to_the_caller(call):
     assert said and {w.filename for w in said} == {__file__}
 
 
-def test_notes_and_errors_are_told_in_the_name_of_who_was_called():
+def test_notes_and_errors_are_reported_in_the_name_of_who_was_called():
     with pytest.warns(FitWarning) as heard, speaking_as("Outer", "Inner"):
         tell("Inner (class 1): x")
         tell("Innermost: Inner y")
@@ -57,12 +57,22 @@ def test_notes_and_errors_are_told_in_the_name_of_who_was_called():
         raise KeyError("Inner")  # no message of ours
 
 
-def test_each_is_said_once_and_reworded():
+def test_each_is_said_once_and_named():
     def twice():
-        with said_once(reworded=str.upper):
-            tell("note")
-            tell("note")
+        with said_once(lambda note: note.with_columns(["a", "b"]).with_members("class", ["x", "y"])):
+            for _ in range(2):
+                tell(Note("Gaussian", "{columns} constant", members=(1,), columns=(0, 1)))
+            tell("plain")
             with unheard():
                 tell("other")
+        with said_once(lambda note: None):
+            tell("dropped")
 
-    assert [str(w.message) for w in heard(twice)] == ["NOTE"]
+    assert [str(w.message) for w in heard(twice)] == ["Gaussian (class 'y'): columns 'a' and 'b' are constant", "plain"]
+
+
+def test_a_name_that_was_given_stays():
+    note = Note("Gaussian", "{columns} constant", members=(0,), columns=(1,), parts=("size",))
+    named = note.with_columns(["a", "b"]).with_columns(["c", "d"]).with_members("state").with_members("class", ["x"])
+    assert str(named.called("PCA", "Gaussian")) == "part 'size': Gaussian (state 0): column 'b' is constant"
+    assert str(note.with_columns(["a"])) == "part 'size': Gaussian (member 0): column 1 is constant"

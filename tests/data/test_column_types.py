@@ -231,3 +231,20 @@ def test_whole_numbers_of_any_type_are_numbers():
 def test_a_cell_too_long_to_repeat_has_a_way_out():
     with pytest.raises(DataError, match=r"is not a finite number\. Correct the cell, or leave the column out"):
         kind_of(pl.Series("x", ["1", "2", "9" * 400]))
+
+
+def test_large_measurements_are_no_keys():
+    """Every float beyond 2⁵³ is whole; only digits that were written are a key."""
+    values = 1e18 * np.random.default_rng(0).lognormal(size=40)
+    assert kind_of(pl.Series("doping", values)) == "real"
+    written = pl.DataFrame({"doping": [f"{v:.4g}" for v in values], "key": [str(int(v)) for v in values]})
+    found = {column.name: column.kind for column in Table.of(written).columns}
+    assert found == {"doping": "real", "key": "identifier"}
+
+
+def test_a_table_without_measurements_is_told_the_way_out():
+    told = r"got none: .*: add one, or insist with "
+    with from_shell(), pytest.raises(DataError, match=told + r"--as NAME=KIND\.$"):
+        Table.of({"k": np.arange(20)})
+    with pytest.raises(DataError, match=told + r'kinds=\{"NAME": "KIND"\}\.$'):
+        Table.of({"k": np.arange(20)})

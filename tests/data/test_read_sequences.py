@@ -117,7 +117,7 @@ def test_dates_order_frames_and_are_none_themselves(write):
         ("id\na\n", {}, "at least one column"),
     ],
 )
-def test_what_is_wrong_with_a_long_table_is_told(write, text, asked, told):
+def test_what_is_wrong_with_a_long_table_is_reported(write, text, asked, told):
     with pytest.raises(DataError, match=told):
         read_sequences(write("t.csv", text), id="id", **asked)
 
@@ -151,7 +151,7 @@ def test_ids_that_differ_keep_their_names(write):
     same(found.x, [[1.0], [2.0], [3.0, 4.0]])
 
 
-def test_files_of_one_name_are_told_apart(write, tmp_path):
+def test_files_of_one_name_are_distinguished(write, tmp_path):
     for part in ("a", "b"):
         (tmp_path / part).mkdir()
         (tmp_path / part / "x.csv").write_text("v\n1\n")

@@ -92,7 +92,7 @@ def test_frames_of_others(kind):
     assert table.rows()["c"].tolist() == ["a", "b", None]
 
 
-def test_pandas_with_its_own_gaps_and_categories():
+def test_pandas_with_its_own_missing_values_and_categories():
     frame = pd.DataFrame(
         {
             "k": pd.array([1, None, 30], dtype="Int64"),
@@ -465,7 +465,7 @@ def test_cells_that_have_no_type_in_common_are_words():
         assert as_frame({"a": mixed})["a"].null_count() == 1
 
 
-def test_huge_integers_are_no_gaps_to_a_table_model():
+def test_huge_integers_are_no_missing_values_to_a_table_model():
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     frame = pd.DataFrame({"a": rng.normal(size=60) + 3 * y, "b": rng.normal(size=60)})
     model = lk.TableClassifier().fit(frame, y)
@@ -474,3 +474,12 @@ def test_huge_integers_are_no_gaps_to_a_table_model():
     levels = [10**40 + int(v) * 10**37 for v in (10 * rng.normal(size=60) + 50 * y).round()]
     learned = lk.TableClassifier().fit(frame.assign(a=pd.Series(levels, dtype=object)), y)
     assert learned.score(frame.assign(a=pd.Series(levels, dtype=object)), y) > 0.9
+
+
+def test_long_codes_stay_different_labels():
+    long = [str(2**64 + i) for i in range(3)]
+    column = pl.Series("y", long[:2] * 10)
+    assert labels(column).tolist() == long[:2] * 10  # equal as floats
+    assert labels(pl.Series("y", long), classes=long[:2]).tolist() == long
+    table = Table.of({"x": np.random.default_rng(0).normal(size=20), "y": long[:2] * 10}, target="y")
+    assert list(table.class_counts) == long[:2]

@@ -43,7 +43,7 @@ def test_decisions_equal_enumeration_exactly(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_refusing_equals_enumeration_exactly(seed):
+def test_rejecting_equals_enumeration_exactly(seed):
     rng = np.random.default_rng(100 + seed)
     C = int(rng.integers(2, 6))
     table, price, below = rng.integers(0, 9, (C, C)).astype(float), float(rng.integers(0, 5)) / 4, 0.5

@@ -82,7 +82,7 @@ def test_full_says_why():
     assert "below 0.7" in below.reasons[1] and np.isnan(below.cost[1])
 
 
-def test_refusing_makes_objects_and_nothing_else_does():
+def test_rejecting_makes_objects_and_nothing_else_does():
     X, y = [[0.0], [1.0], [5.0], [6.0]], np.array([3, 3, 7, 7])
     clf = lk.BayesClassifier().fit(X, y)
     assert clf.decide(X).dtype == y.dtype and clf.decide(X, reject_below=0.0).dtype == object
@@ -128,7 +128,7 @@ def test_evidence_that_contradicts_itself_is_said():
         lk.change_prior([[1.0, 0.0]], [1.0, 0.0], [0.5, 0.5])
 
 
-def test_a_refusal_by_threshold_names_the_most_probable_class():
+def test_a_rejection_by_threshold_names_the_most_probable_class():
     reason = lk.decide([[0.2, 0.45, 0.35]], reject_below=0.7, full=True).reasons[0]
     assert "class, 1," in reason and "0.45" in reason
 
@@ -137,7 +137,7 @@ def test_a_further_action_stands_where_the_posterior_is_low():
     assert lk.decide([[0.5, 0.5]], cost=[[0, 9], [9, 0], [1, 1]], reject_below=0.8).tolist() == ["action 1"]
 
 
-def test_refusals_have_no_cost_of_their_own():
+def test_rejections_have_no_cost_of_their_own():
     decided = lk.decide([[0.5, 0.5], [0.9, 0.1]], reject_below=0.8)
     with pytest.raises(lk.DomainError, match="reject_cost"):
         lk.Cost([[0, 9], [9, 0]]).risk(decided, [1, 0])
@@ -152,7 +152,7 @@ def test_whole_numbers_may_name_actions():
 def test_an_action_is_not_a_class():
     with pytest.raises(lk.DomainError, match="which is a class"):
         lk.Cost([[0, 1], [1, 0], [1, 1]], ["a"], ["a", "b"])
-    twice = lk.Cost([[0, 1], [1, 0], [1, 1]], ["refuse"]).with_refusal(0.5)
+    twice = lk.Cost([[0, 1], [1, 0], [1, 1]], ["reject"]).with_reject(0.5)
     assert len(set(twice.actions)) == 2
 
 
@@ -174,3 +174,8 @@ def test_reasons_of_many_rows_take_moments():
 def test_rows_that_are_no_posteriors_are_refused():
     with pytest.raises(lk.DataError, match="add to 1"):
         lk.change_prior([[30.0, 1.0]], [0.5, 0.5], [0.1, 0.9])
+
+
+def test_infinite_runners_up_are_no_next_best():
+    told = lk.decide([[0.2, 0.3, 0.5]], cost=[[0, 1, np.inf], [1, 0, 2]], full=True).reasons[0]
+    assert told == "expected cost 1.2; every other action, inf"

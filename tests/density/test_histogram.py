@@ -36,7 +36,7 @@ def test_independent_columns_multiply():
     assert np.allclose(np.exp(h.log_prob(gaps)), each[0][cells[0]])
 
 
-def test_gaps_of_a_grid_are_summed_out():
+def test_missing_values_of_a_grid_are_summed_out():
     h, gaps = grid(), X[:50].copy()
     gaps[:, 0] = np.nan
     assert np.allclose(h.log_prob(gaps), h.marginal([1]).log_prob(X[:50, 1]))
@@ -84,7 +84,7 @@ def test_a_count_spreads_over_the_range():
     assert np.allclose(fitted.masses, [(2 + 0.5) / 5, (1 + 1.5) / 5])
 
 
-def test_rows_outside_are_told_of():
+def test_rows_outside_are_reported():
     h = lk.Histogram.blank([[0.0]], edges=[[0.0, 1.0]])
     with pytest.warns(lk.FitWarning, match="1 of 2 rows lie outside"):
         fitted = h.refit(h.collect([[0.5], [3.0]]))

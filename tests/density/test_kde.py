@@ -264,7 +264,7 @@ def test_the_bound_of_the_tree_holds(kernel, tolerance):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["gaussian", "t", "cube"])
-def test_gaps_are_integrated_out(kernel):
+def test_missing_values_are_integrated_out(kernel):
     p = lk.KDE(X, 2 * V, kernel, W)
     rows = Q[:10].copy()
     rows[:, 1] = np.nan
@@ -369,7 +369,7 @@ def test_leaving_one_out_maximizes_what_it_says():
     assert p.objective(p.collect(x, w)) == pytest.approx(best, rel=1e-6)
 
 
-def test_copies_do_not_make_windows_collapse():
+def test_copies_do_not_make_bandwidths_collapse():
     x = np.random.default_rng(7).normal(size=(60, 2))
     one, many = lk.KDE.fit(x), lk.KDE.fit(np.repeat(x, 5, axis=0))
     assert np.allclose(one.bandwidth, many.bandwidth, rtol=1e-6)
@@ -398,7 +398,7 @@ def test_every_kernel_finds_a_width(kernel):
         assert best.objective(stats) > best.replace(bandwidth=best.bandwidth * f).objective(stats)
 
 
-def test_an_optimum_at_an_edge_is_told():
+def test_an_optimum_at_an_edge_is_reported():
     grid = np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])
     far = np.concatenate([grid, grid + 1e-9])  # pairs that only rounding tells apart
     with pytest.warns(lk.FitWarning, match=r"rounding only.*bandwidth='scott'"):
@@ -415,7 +415,7 @@ def test_scott_and_silverman():
     assert squared_relative_bandwidth("scott", unlike) == pytest.approx(80 ** (-1 / 3))  # 200² / 500 effective rows
 
 
-def test_rows_with_gaps_borrow_from_the_most_similar():
+def test_rows_with_missing_values_borrow_from_the_most_similar():
     x = np.array([[0.0, 1.0], [5.0, 9.0], [4.9, np.nan], [np.nan, np.nan]])
     with pytest.warns(lk.FitWarning, match="missing values"):
         p = lk.KDE.fit(x, relative_bandwidth=0.3)
@@ -651,7 +651,7 @@ def test_a_member_has_the_relative_bandwidth_of_its_stack(unit):
     np.testing.assert_allclose(parts.some([1, 2]).member(0).relative_bandwidth, 0.7, rtol=1e-9)
 
 
-def test_potentials_and_windows_far_beyond_squares():
+def test_potentials_and_kernels_far_beyond_squares():
     np.testing.assert_allclose(lk.coulomb_potential([[0.0, 0.0]], [[1e200, 0.0], [3e200, 4e200]]), [1e-200, 2e-201])
     p = lk.KDE([[-1e308], [1e308]], [1.0], "t").log_prob([[1e308]])
     assert np.isfinite(p).all()

@@ -35,7 +35,7 @@ def test_one_less_is_unbiased():
     assert np.mean(found[True]) == pytest.approx(0.5, abs=0.03) and np.mean(found[False]) > 0.6
 
 
-def test_units_and_gaps():
+def test_units_and_missing_values():
     unit = np.array([1.0, 10.0, 0.1])
     balls = lk.KNNBalls(X * unit, 5, unit=unit)
     assert np.allclose(balls.log_prob(Q * unit), lk.KNNBalls(X, 5).log_prob(Q) - np.log(unit).sum())

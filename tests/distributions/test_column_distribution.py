@@ -135,7 +135,7 @@ def test_numbers_that_are_too_large_to_learn_from_are_refused(distribution):
         (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be estimated"),
     ],
 )
-def test_parameters_at_their_limit_are_told(distribution, x, said):
+def test_parameters_at_their_limit_are_reported(distribution, x, said):
     for prior in (None, "weak"):
         with pytest.warns(FitWarning, match=said):
             distribution.fit(x, prior=prior)

@@ -32,7 +32,7 @@ def table(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.filterwarnings(NOISE)
-def test_a_column_that_was_never_observed_is_told_of_once(name):
+def test_a_column_that_was_never_observed_is_reported_once(name):
     with pytest.warns(FitWarning) as said:
         fitted(name, table(name))
     told = [str(note.message) for note in said if "never observed" in str(note.message)]
@@ -47,7 +47,7 @@ def test_rows_in_which_nothing_was_observed_are_refused(name, prior):
 
 
 @pytest.mark.parametrize("name", WHOLE)
-def test_distributions_of_whole_rows_refuse_a_column_of_gaps(name):
+def test_distributions_of_whole_rows_refuse_a_column_of_missing_values(name):
     with pytest.raises(DataError, match="column 1"):
         fitted(name, np.column_stack([np.ones(4), np.full(4, np.nan)]))
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import likely as lk
 from likely.estimation.base_estimator import PARAMETERS
+from likely.io import model_files
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2
@@ -109,3 +110,25 @@ def test_what_a_property_says_is_not_hidden():
         _ = lk.PoissonDensity().rate_  # not fitted yet
     with pytest.raises(AttributeError, match=r"no attribute 'means_'$"):
         _ = lk.GaussianDensity().means_  # nothing to point to
+
+
+@pytest.mark.parametrize(
+    ("estimator", "data"),
+    [
+        (lk.DTWClassifier(n_neighbors=True), [X, X]),
+        (lk.HMMDensity(n_states=True), [X, X]),
+        (lk.MixtureDensity(n_components=True), X),
+        (lk.GaussianDensity(tol=False), X),
+    ],
+)
+def test_truth_values_are_no_numbers(estimator, data):
+    told = rf"^{type(estimator).__name__}: \w+ must be a number, got (True|False)\.$"
+    with pytest.raises(lk.DomainError, match=told):
+        estimator.fit(data, None if data is X else [0, 1])
+
+
+def test_a_file_with_a_truth_value_for_a_number_is_refused():
+    fitted = lk.DTWClassifier(n_neighbors=1).fit([X, X + 1], [0, 1])
+    fitted.n_neighbors = True
+    with pytest.raises(lk.ModelFileError, match="n_neighbors must be a number, got True"):
+        model_files.loads(model_files.dumps(fitted))

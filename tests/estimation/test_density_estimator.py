@@ -168,7 +168,7 @@ def test_weak_prior_leaves_good_estimates_alone(rng):
     np.testing.assert_allclose(weak.covariance_, plain.covariance_, rtol=2e-3)
 
 
-def test_gaps_are_learned_through(rng):
+def test_missing_values_are_learned_through(rng):
     X = rng.multivariate_normal([0, 0], [[1, 0.9], [0.9, 1]], 5000)
     X[rng.random(X.shape) < 0.3] = np.nan
     d = lk.GaussianDensity(max_iter=500).fit(X)

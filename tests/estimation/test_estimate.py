@@ -105,7 +105,7 @@ def test_what_earlier_data_cannot_say_names_the_distribution_and_the_way_out():
             way()
 
 
-def test_moments_of_one_column_with_gaps_are_those_without():
+def test_moments_of_one_column_with_missing_values_are_those_without():
     x = np.random.default_rng(0).standard_t(6, 200)
     gappy = np.insert(x, [3, 90], np.nan)
     want, found = lk.StudentT.moments_fit(x), lk.StudentT.moments_fit(gappy)

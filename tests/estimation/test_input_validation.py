@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import cross_val_score
 
 import likely as lk
@@ -234,7 +235,7 @@ def test_categories_are_named_by_column(make):
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [lambda: lk.GaussianDensity(), lambda: lk.HMMDensity(n_states=2, random_state=0),
                                   lambda: lk.LinearGaussianDensity(n_states=1, max_iter=3)])  # fmt: skip
-def test_pandas_own_gaps_in_an_array_are_gaps(make, rng):
+def test_pandas_own_missing_values_in_an_array_are_missing_values(make, rng):
     X = rng.normal(size=(20, 1)).astype(object)
     gaps = X.copy()
     X[3, 0], gaps[3, 0] = pd.NA, np.nan
@@ -251,3 +252,39 @@ def test_a_lazy_frame_is_collected(rng):
         assert np.array_equal(learned.predict_proba(frame.lazy()), clone(clf).fit(frame, y).predict_proba(frame))
     assert lk.GaussianDensity().fit(frame.lazy()).score(frame.lazy()) == lk.GaussianDensity().fit(frame).score(frame)
     assert lk.evaluate(lk.BayesClassifier(), frame.lazy(), y).error == lk.evaluate(lk.BayesClassifier(), frame, y).error
+
+
+def test_missing_values_of_pandas_in_lists():
+    rows = [[1.0, pd.NA], [2.0, 3.0], [0.5, 1.0], [pd.NA, 2.0]] * 5
+    plain = [[np.nan if cell is pd.NA else cell for cell in row] for row in rows]
+    with unheard():
+        assert lk.GaussianDensity().fit(rows).score(plain) == lk.GaussianDensity().fit(plain).score(plain)
+
+
+def test_lazy_rows_and_labels_are_collected():
+    frame = pl.DataFrame({"x": np.arange(20.0), "y": [0, 1] * 10})
+    features, labels = frame.select("x"), frame.select("y")
+    eager = lk.BayesClassifier().fit(features, labels["y"])
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        lazy = lk.BayesClassifier().fit(features.lazy(), labels.lazy())
+    assert np.array_equal(lazy.predict_proba(features.lazy()), eager.predict_proba(features))
+
+
+def test_a_classifier_is_no_component():
+    with pytest.raises(ValueError, match="must be an estimator of densities"):
+        lk.MixtureDensity(lk.BayesClassifier(), n_components=2).fit(np.zeros((4, 2)))
+    with pytest.raises(lk.DataError, match=r"^GaussianDensity: rows of numbers are needed, got named parts \(a, b\)"):
+        lk.GaussianDensity().fit(lk.Columns(a=[1.0, 2.0], b=[3.0, 4.0]))
+
+
+def test_a_list_of_masked_rows_keeps_their_masks(rng):
+    """NumPy drops the masks when it makes one array of a list."""
+    X = rng.normal(size=(30, 2))
+    masked, gaps = hidden(X, X > 0.5)
+    distribution = lk.Gaussian([0.0, 0.0], 1.0)
+    np.testing.assert_allclose(distribution.log_prob(list(masked)), distribution.log_prob(gaps))
+    np.testing.assert_allclose(lk.fit(distribution, list(masked)).model.mean, lk.fit(distribution, gaps).model.mean)
+    expected = lk.GaussianDensity("diagonal").fit(gaps).score_samples(gaps)
+    np.testing.assert_allclose(lk.GaussianDensity("diagonal").fit(list(masked)).score_samples(list(masked)), expected)
+    chain = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], 1.0))
+    np.testing.assert_allclose(chain.log_prob([list(masked)]), chain.log_prob([gaps]))

@@ -50,7 +50,7 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.core.errors.FitWarning")
 @pytest.mark.parametrize("case", CASES)
-def test_every_distribution_is_told_of(case, tmp_path):
+def test_every_distribution_is_reported(case, tmp_path):
     estimator, X, numbers = CASES[case]
     fitted = estimator.fit(X)
     page = fitted.summary()

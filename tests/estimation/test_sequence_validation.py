@@ -52,6 +52,13 @@ def test_lengths_in_the_place_of_y_are_refused_in_score_and_streams(name):
     assert fitted.score(X, lengths=LENGTHS) == pytest.approx(fitted.score(S), rel=1e-12)
 
 
+def test_lengths_in_the_place_of_y_are_refused_when_clusters_are_assigned():
+    clusterer = lk.MixtureClusterer(lk.HMMDensity(n_states=1, max_iter=2), 2, max_iter=2, random_state=0)
+    with pytest.raises(ShapeError, match=r"^MixtureClusterer: y is not used.*write lengths="):
+        clusterer.fit_predict(X, LENGTHS)
+    np.testing.assert_array_equal(clusterer.fit_predict(X, lengths=LENGTHS), clusterer.fit_predict(S))
+
+
 @pytest.mark.parametrize("name", UNSUPERVISED)
 def test_a_label_per_sequence_or_per_frame_of_one_is_ignored(name):
     """As pipelines of scikit-learn hand it on."""
@@ -158,7 +165,30 @@ def test_gaussians_that_nobody_asked_for_do_not_fit_codes_in_silence():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["HMMDensity", "LinearGaussianDensity", "SwitchingDensity"])
-def test_sequences_without_frames_are_told_of(name):
+def test_sequences_without_frames_are_reported(name):
     with pytest.warns(FitWarning, match=rf"^{name}: sequence 1 has no frames"):
         found = UNSUPERVISED[name]().fit([S[0], np.empty((0, 2)), *S[1:]])
     assert_allclose(found.score_samples(S), UNSUPERVISED[name]().fit(S).score_samples(S))
+
+
+def test_lazy_frames_are_collected():
+    frame = pl.DataFrame({"x": X[:, 0], "y": X[:, 1]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        eager = lk.HMMDensity(n_states=2, random_state=0).fit(frame)
+        lazy = lk.HMMDensity(n_states=2, random_state=0).fit(frame.lazy())
+        assert_array_equal(lazy.predict(frame.lazy()), eager.predict(frame))
+        assert_array_equal(Ragged.of([frame.lazy(), frame.lazy()]).values, Ragged.of([frame, frame]).values)
+        track = lk.LinearGaussian.constant_velocity(dim=2)
+        assert_array_equal(track.log_prob(frame.lazy()), track.log_prob(frame))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [lk.HMMDensity(n_states=2), lk.LinearGaussianDensity(lk.LinearGaussian.constant_velocity(dim=2))],
+)
+def test_a_column_of_words_is_named(estimator):
+    frame = pd.DataFrame({"x": X[:, 0], "c": pd.Categorical(["u", "v"] * (len(X) // 2))})
+    for data in (frame, [frame, frame]):
+        with pytest.raises(lk.DataError, match=r": column 'c' must be numbers, got 'u': drop the column, or use "):
+            estimator.fit(data)

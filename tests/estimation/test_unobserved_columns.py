@@ -17,7 +17,7 @@ ALL = [
 
 @pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
 @pytest.mark.filterwarnings("ignore:.*(trials|spread|constant)")
-def test_columns_never_observed_are_told_and_empty_tables_refused(kind):
+def test_columns_never_observed_are_reported_and_empty_tables_refused(kind):
     seen = [0.2, 0.4, 0.9] if kind is lk.BetaDensity else [1.0, 2.0, 9.0]
     with pytest.warns(FitWarning, match="x0 was never observed"):
         kind().fit(np.column_stack([np.full(3, np.nan), seen]))
@@ -45,7 +45,7 @@ def test_a_table_without_an_entry_is_refused(density):
 
 
 @pytest.mark.parametrize("density", DENSITIES, ids=lambda d: type(d).__name__)
-def test_a_column_without_an_entry_is_told_of_in_its_name(density):
+def test_a_column_without_an_entry_is_reported_in_its_name(density):
     X = np.column_stack([[0.0, 1.0, 1.0, 0.0, 1.0], np.full(5, np.nan)])
     X[:, 0] = np.clip(X[:, 0], 0.2, 0.8) if isinstance(density, lk.BetaDensity) else X[:, 0]
     with pytest.warns(FitWarning) as said:

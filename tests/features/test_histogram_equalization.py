@@ -41,7 +41,7 @@ def test_matching_a_distribution_and_another_image():
     assert np.quantile(found, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(other, [0.1, 0.5, 0.9]), abs=0.02)
 
 
-def test_weights_and_gaps():
+def test_weights_and_missing_values():
     image = np.array([0.0, 0, 1, 2, np.nan])
     found = lk.equalize_histogram(image, levels=4, weight=[1, 1, 2, 0, 9])
     assert found[:4].tolist() == [0.5, 0.5, 1.0, 1.0] and np.isnan(found[4])

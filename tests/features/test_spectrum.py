@@ -301,7 +301,7 @@ def test_features_hardly_depend_on_the_rate_of_the_recording():
     assert np.abs(c((16000, high))[5:-5, :13] - c(low)[5:-5, :13]).max() < 0.5
 
 
-def test_gaps_stay_gaps_in_another_rate():
+def test_missing_values_stay_missing_in_another_rate():
     x = tone(500, 0.5, 16000)
     x[4000:4100] = np.nan
     y = resampled(x, 16000, 8000)
@@ -310,7 +310,7 @@ def test_gaps_stay_gaps_in_another_rate():
     np.testing.assert_allclose(y[far], tone(500)[far], atol=1e-2)
 
 
-def test_a_pair_the_wrong_way_round_is_told():
+def test_a_pair_the_wrong_way_round_is_reported():
     with pytest.raises(DataError, match=r"must be \(rate, samples\), got \(samples, rate\): pass \(8000, samples\)"):
         list(MFCC().signals([(tone(500), 8000)]))
     with pytest.raises(DataError, match="samples must be real numbers, got parts of different types: pass an array"):
@@ -336,7 +336,7 @@ def test_what_a_low_rate_never_caught_is_missed():
         ([np.ones((2, 2, 2))], r"\(n, channels\), got shape"),
     ],
 )
-def test_bad_sounds_are_told_in_words(sounds, words):
+def test_bad_sounds_are_reported_in_words(sounds, words):
     with pytest.raises((DataError, ShapeError), match=words):
         MFCC()(sounds)
 

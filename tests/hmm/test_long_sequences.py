@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 
 from likely import HMM, Categorical, DataError, Gaussian, Mixture, Ragged
 from likely.hmm import decoding, forward_backward, long_sequences
+from likely.hmm.baum_welch import e_step, viterbi_e_step
 from tests.properties.compare import arrays_of
 
 MOVES = np.array([[0.95, 0.05, 0, 0], [0.1, 0.8, 0.1, 0], [0, 0.02, 0.9, 0.08], [0.03, 0, 0.07, 0.9]])
@@ -67,7 +69,7 @@ def test_pieces_with_known_states_and_null_states(short_pieces):
     x = rng.integers(0, 4, (60, 1)).astype(float)
     known = np.where(rng.random(60) < 0.5, rng.integers(0, K, 60), -1)
     in_pieces = h.collect([x], log_mask=[known])
-    whole = h._soft_counts(Ragged.of([x]), np.ones(1), Ragged(_mask(known, K), [0, 60]))
+    whole = e_step(h, Ragged.of([x]), np.ones(1), Ragged(_mask(known, K), [0, 60]))
     alike(in_pieces, whole)
 
 
@@ -87,7 +89,7 @@ def test_logarithms_in_pieces(short_pieces, T):
     with np.errstate(all="ignore"):
         want = forward_backward.log_posterior(way, logs, np.array([0, T]), np.ones(1))
     in_pieces = h.collect([x], [2.5])
-    alike(in_pieces, h._soft_counts(Ragged.of([x]), np.array([2.5]), None))
+    alike(in_pieces, e_step(h, Ragged.of([x]), np.array([2.5]), None))
     assert np.abs(in_pieces.transition - 2.5 * want.transition).max() <= 1e-10
     assert h.objective(in_pieces) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
     assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
@@ -101,7 +103,7 @@ def test_the_best_path_is_counted_in_pieces(short_pieces, T, final, known):
     told = np.where(np.arange(T) % 9 == 4, h.viterbi(x).states, -1) if known else None
     given = None if told is None else [told]
     in_pieces = h.collect([x], [1.5], log_mask=given, hard=True)
-    whole = h._hard_counts(Ragged.of([x]), np.array([1.5]), None if told is None else Ragged(told, [0, T]))
+    whole = viterbi_e_step(h, Ragged.of([x]), np.array([1.5]), None if told is None else Ragged(told, [0, T]))
     alike(in_pieces, whole)
     states = h.viterbi(x).states
     assert np.allclose(in_pieces.counts, 1.5 * np.bincount(states, minlength=4), rtol=1e-13)
@@ -110,7 +112,7 @@ def test_the_best_path_is_counted_in_pieces(short_pieces, T, final, known):
 def test_the_best_path_of_mixtures_in_pieces(short_pieces):
     parts = Mixture([[0.5, 0.5], [0.9, 0.1]], Gaussian([[0.0], [1.0], [4.0], [7.0]], 1.0))
     h, x = HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], parts), frames(60)
-    alike(h.collect([x], hard=True), h._hard_counts(Ragged.of([x]), np.ones(1), None))
+    alike(h.collect([x], hard=True), viterbi_e_step(h, Ragged.of([x]), np.ones(1), None))
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -118,7 +120,7 @@ def test_long_sequences_that_cannot_be(short_pieces, hard):
     """As if nothing had been seen of them; and where even the chain has no such path, they do not count."""
     h = HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], Categorical([[1.0, 0.0], [0.0, 1.0]]))
     x, w = np.ones((40, 1)), np.ones(1)
-    way = h._hard_counts if hard else h._soft_counts
+    way = partial(viterbi_e_step if hard else e_step, h)
     alike(h.collect([x], hard=hard), way(Ragged.of([x]), w, None))
     back = np.where(np.arange(40) < 9, 1, 0)  # the chain never comes back to state 0
     stats = h.collect([x], log_mask=[back], hard=hard)

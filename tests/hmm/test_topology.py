@@ -51,8 +51,8 @@ def shortest_by_search(t: Topology) -> int | None:
 
 
 def test_shortest_sequences():
-    assert Topology.of("left-to-right", 5).shortest == 5 and Topology.of((0, 1, 2), 5).shortest == 3
-    assert Topology.of("parallel", 6).shortest == 3 and Topology.of("ergodic", 4).shortest == 1
+    assert Topology.of("left-to-right", 5).min_length == 5 and Topology.of((0, 1, 2), 5).min_length == 3
+    assert Topology.of("parallel", 6).min_length == 3 and Topology.of("ergodic", 4).min_length == 1
     rng, seen = np.random.default_rng(0), Counter()
     for _ in range(400):
         K, Q = int(rng.integers(1, 4)), int(rng.integers(0, 3))
@@ -66,9 +66,9 @@ def test_shortest_sequences():
         seen[want] += 1
         if want is None:
             with pytest.raises(DomainError, match="final state must be reachable"):
-                t.shortest  # noqa: B018
+                t.min_length  # noqa: B018
         else:
-            assert t.shortest == want
+            assert t.min_length == want
     assert seen[None] and seen[0] and seen[2]
 
 

@@ -53,7 +53,7 @@ def gappy(m, n=60, rate=0.4, seed=2):
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
-def test_a_gap_is_integrated_out_numerically(kind):
+def test_a_missing_value_is_integrated_out_numerically(kind):
     m = mixture(kind, d=2)
     for row in ([0.3, NAN], [NAN, -1.2], [2.5, NAN]):
         row = np.array(row)
@@ -68,7 +68,7 @@ def test_a_gap_is_integrated_out_numerically(kind):
         assert error < 1e-8 and np.exp(m.log_prob(row[None])[0]) == pytest.approx(want, rel=1e-8)
 
 
-def test_a_gap_in_counts_and_categories_is_summed_out():
+def test_a_missing_value_in_counts_and_categories_is_summed_out():
     m = Mixture([0.3, 0.7], Product({"a": Poisson([[1.0], [4.0]]), "b": Categorical([[0.2, 0.8], [0.9, 0.1]])}))
     whole = np.array([[a, 1.0] for a in range(200)])
     assert m.log_prob([[NAN, 1.0]])[0] == pytest.approx(logsumexp(m.log_prob(whole)), rel=1e-12)
@@ -98,7 +98,7 @@ def test_a_row_that_was_not_seen_at_all_says_nothing(kind):
 
 
 @pytest.mark.slow
-def test_em_with_gaps_finds_the_summit_that_a_plain_optimizer_finds():
+def test_em_with_missing_values_finds_the_summit_that_a_plain_optimizer_finds():
     """Two Gaussians in two columns, a third of the entries missing: 11 parameters, climbed both ways."""
     truth = Mixture(
         [0.4, 0.6], Gaussian([[-2.0, 0.0], [2.0, 1.0]], [[[1.0, 0.5], [0.5, 1.0]], [[0.7, -0.3], [-0.3, 0.9]]])
@@ -167,7 +167,7 @@ def by_hand(m, row):
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical"])
-def test_gaussian_gaps_are_filled_by_conditional_expectation(kind):
+def test_gaussian_missing_values_are_filled_by_conditional_expectation(kind):
     m = mixture(kind)
     x = gappy(m, 40, 0.5)
     x[0] = NAN

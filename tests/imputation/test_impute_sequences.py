@@ -94,7 +94,7 @@ def test_levels_and_products() -> None:
     assert abs(out["size"][1, 0]) < 0.2
 
 
-def test_drawn_gaps_follow_the_path_that_all_frames_allow() -> None:
+def test_drawn_missing_values_follow_the_path_that_all_frames_allow() -> None:
     """The first frames say state 0, the later ones state 1, and no move joins them: only state 1 explains them all."""
     model = lk.HMM(STARTS, np.eye(2), lk.Gaussian([[0.0], [100.0]], 1.0))
     x = np.array([0.0, 0.0, NAN, 100.0, 100.0, 100.0])

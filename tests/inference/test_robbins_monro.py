@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.filter_protocol import playing
-from likely.distributions.unconstrained_parameters import FreeParameters, declare_free
+from likely.core.filter_protocol import as_filter
+from likely.distributions.unconstrained_parameters import FreeParameters, declare_constraints
 
 N = 4000
 
@@ -78,15 +78,15 @@ def test_a_far_start_and_an_outlier_do_not_throw_it_away():
 
 def test_it_is_followed_like_any_learner(tmp_path):
     rule = lk.RobbinsMonro(lk.Poisson(1.0))
-    assert playing(rule) is rule
+    assert as_filter(rule) is rule
     x = np.random.default_rng(4).poisson(5.0, (60, 1))
     steps = list(lk.follow(rule, x))
     assert steps[-1][0].distribution.rate == pytest.approx(rule.run(x).distribution.rate)
     before = steps[29][0]
     assert steps[30][1] == pytest.approx(float(before.distribution.log_prob(x[30:31])[0]))
     keep = tmp_path / "progress.likely"
-    list(lk.follow(rule, x[:40], keep=keep))
-    again = list(lk.follow(rule, x, keep=keep))
+    list(lk.follow(rule, x[:40], checkpoint=keep))
+    again = list(lk.follow(rule, x, checkpoint=keep))
     assert len(again) == 20 and np.array_equal(again[-1][0].theta, steps[-1][0].theta)
 
 
@@ -98,7 +98,7 @@ def test_weights_are_copies_and_none_is_absence():
     assert rule.run(x, np.full(40, 0.5)).distribution.rate != rule.run(x).distribution.rate
 
 
-def test_blocks_are_one_step_and_gaps_say_nothing():
+def test_blocks_are_one_step_and_missing_values_say_nothing():
     x = np.random.default_rng(6).normal(2.0, 1.0, (N, 2))
     rule = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]), learn=("mean",), natural=False)
     found = rule.run(x, batch=20)
@@ -116,10 +116,10 @@ def test_distributions_of_ones_own():
         def sample(self, n, rng):
             return 0
 
-    with pytest.raises(lk.DomainError, match="declare_free"):
+    with pytest.raises(lk.DomainError, match="declare_constraints"):
         lk.RobbinsMonro(Rayleigh())
     with pytest.raises(lk.DomainError, match="one of real"):
-        declare_free("Rayleigh", scale="curly")
+        declare_constraints("Rayleigh", scale="curly")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_starts_that_are_no_starts(far):
     assert found.covariance == pytest.approx(4.0, rel=0.2)
 
 
-def test_what_has_not_settled_is_told():
+def test_what_has_not_settled_is_reported():
     """Rows that change in the middle: the last ones lie elsewhere than the answer."""
     x = np.concatenate([np.zeros(2000), np.full(600, 8.0)])[:, None] + np.random.default_rng(8).normal(size=(2600, 1))
     with pytest.warns(lk.FitWarning, match="not converged"):
@@ -196,7 +196,7 @@ def test_formulas_and_differences_walk_the_same_path():
     assert fast.update(ahead, x[50])[1] == pytest.approx(slow.update(behind, x[50])[1], abs=1e-7)
 
 
-def test_gaps_among_whole_rows_take_the_other_way():
+def test_missing_values_among_whole_rows_take_the_other_way():
     x = lk.Gaussian([0.0, 3.0], [1.0, 4.0]).sample(400, np.random.default_rng(6))
     x[::7, 0] = np.nan
     found = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0])).run(x).distribution
@@ -218,7 +218,7 @@ def test_without_the_information_a_step_has_units(recwarn):
         lk.RobbinsMonro(lk.Poisson(1.0), step=1e300, natural=False, power=0.51).run(np.array([[3.0], [4.0], [9.0]] * 9))
 
 
-def test_a_stream_that_has_not_settled_is_told_of_as_it_doubles():
+def test_a_stream_that_has_not_settled_is_reported_as_it_doubles():
     x = np.random.default_rng(8).normal(50.0, 2.0, (600, 1))
     with pytest.warns(lk.FitWarning, match="not converged") as said:
         for _ in lk.follow(plain(1e-3), x):
@@ -251,7 +251,7 @@ def test_the_information_is_looked_at_sixteen_times_a_doubling():
     ],
     ids=["Gaussian", "few rows", "Poisson", "Bernoulli"],
 )  # fmt: skip
-def test_a_run_that_ran_away_is_told_of_once(rule, x):
+def test_a_run_that_ran_away_is_reported_once(rule, x):
     """Beyond the fence distributions do not change, so that slopes seem to cancel."""
     distribution = type(rule.distribution).__name__
     rng, (mean, n) = np.random.default_rng(10), x

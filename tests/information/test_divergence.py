@@ -182,7 +182,7 @@ def test_small_probabilities_that_q_rules_out_cost_infinity_too(p, q):
     assert math.isfinite(lk.kl_divergence(q, p).value)
 
 
-def test_means_of_heavy_tails_are_told():
+def test_means_of_heavy_tails_are_reported():
     with pytest.warns(lk.FitWarning, match="may be infinite"):
         assert lk.kl_divergence(lk.StudentT([0.0, 0.0], 1.0, 1.0), lk.Gaussian([0.0, 0.0], 1.0)).error == math.inf
 

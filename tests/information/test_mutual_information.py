@@ -200,7 +200,7 @@ def test_rows_with_themselves():
     assert lk.mutual_information([0, 1] * 50, [0, 1] * 50).error > 0
 
 
-def test_gaps_are_left_out_and_bad_rows_named():
+def test_missing_values_are_left_out_and_bad_rows_named():
     rng = np.random.default_rng(8)
     x = rng.normal(size=(300, 2))
     y = x[:, :1] + rng.normal(size=(300, 1))

@@ -14,14 +14,13 @@ from likely.core.progress import FollowedLines, Following, Progress
 from likely.core.value import Value
 from likely.decision.sequential.alarm_filter import AlarmBelief
 from likely.decision.sequential.cusum import Cusum
-from likely.decision.sequential.race import Race
 from likely.decision.sequential.sprt import SPRT
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
-from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.fixed_weights import FixedWeights
 from likely.recognizers.faults.sensor_dynamics import SensorDynamics
 from likely.recognizers.tracking.data_association import DataAssociation
 from likely.statespace.linear.linear_em import LinearLearner
@@ -254,7 +253,7 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "beta": lambda: lk.Beta([1.0, 2.0], [3.0, 0.5]),
     "multinomial prior": lambda: lk.MultinomialPrior(lk.Dirichlet([1.0, 2.0])),
     "earlier rows": lambda: DISTRIBUTIONS["factors"]().weak_prior(DISTRIBUTIONS["factors"]().collect(table())),
-    "given weights": lambda: GivenWeights([0.9, 0.1]),
+    "given weights": lambda: FixedWeights([0.9, 0.1]),
     "sparse weights": lambda: lk.SparseWeights([-3.0, 0.5]),
     "mixture prior, sparse": lambda: lk.MixturePrior(lk.SparseWeights([-3.0, 0.5]), weak(table())),
     "gamma": lambda: lk.Gamma(2.0, 1.0),
@@ -345,7 +344,6 @@ COSTS: dict[str, Callable[[], Any]] = {
     "transformed stats": lambda: DISTRIBUTIONS["log-normal"]().collect(np.exp(table())),
     "stochastic approximation": lambda: lk.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
     "running estimate": lambda: lk.RobbinsMonro(lk.Gaussian([0.0, 1.0], SPREAD)).run(table()),
-    "race": lambda: Race([hmm(), hmm()], [0.0, 1.0]).initial_belief(),
     "floor": lambda: Floor(-3.0, True),
     "Hyperplane": lambda: lk.Hyperplane([3.0, -4.0], 1.5),
     "Boundary": lambda: lk.decision_boundary(
@@ -462,14 +460,14 @@ ESTIMATORS |= {
     "classifier of histograms": lambda: classifier(lk.HistogramDensity("knuth"), gaps()),
     "classifier with gaps": lambda: classifier(lk.GaussianDensity("pooled"), gaps(), cost=[[0.0, 1.0], [5.0, 0.0]]),
     "classifier by t": lambda: classifier(lk.GaussianDensity(predictive="all"), class_prior=lk.Dirichlet([1.0, 2.0])),
-    "classifier blended": lambda: classifier(lk.GaussianDensity("interpolated"), class_prior={"a": 0.3, "b": 0.7}),
+    "classifier blended": lambda: classifier(lk.GaussianDensity("shrunk-pooled"), class_prior={"a": 0.3, "b": 0.7}),
     "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
     "calibrated": lambda: (lk.CalibratedClassifier(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
     "table": lambda: (lk.TableClassifier().fit(TABLE, LABELS), TABLE),
     "clusters": lambda: (lk.TableClusterer(2, n_init=1).fit(TABLE), TABLE),
     "neighbors": lambda: (lk.KNeighborsClassifier(3).fit(gaps(), LABELS), table()),
     "neighbors whitened": lambda: (
-        lk.KNeighborsClassifier([1, 3], "mahalanobis", keep="edited", class_prior="uniform").fit(table(), LABELS),
+        lk.KNeighborsClassifier([1, 3], "mahalanobis", prototypes="edited", class_prior="uniform").fit(table(), LABELS),
         table(),
     ),
     "distances": lambda: (lk.NearestCentroidClassifier("scaled").fit(gaps(), LABELS), table()),
@@ -670,7 +668,7 @@ def same(a: Any, b: Any) -> bool:
         )  # fmt: skip
     if isinstance(a, Value):
         return same(a._field_values(), b._field_values())
-    if hasattr(a, "_saved"):
+    if hasattr(a, "saved_attributes"):
         return same(state(a), state(b))
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
@@ -680,7 +678,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def state(estimator: Any) -> dict[str, Any]:
-    learned = {name: vars(estimator)[name] for name in estimator._saved if name in vars(estimator)}
+    learned = {name: vars(estimator)[name] for name in estimator.saved_attributes if name in vars(estimator)}
     return {**estimator.get_params(deep=False), **learned}
 
 

@@ -101,18 +101,18 @@ def test_inputs_of_another_number_or_size_are_refused():
 def test_a_stream_with_inputs_resumes_to_the_same_bits(name, tmp_path):
     model, inputs, _ = FILTERS[name]
     whole = [news for _, news in lk.follow(model, Y, inputs=inputs)]
-    list(lk.follow(model, Y[:5], inputs=inputs[:5], keep=tmp_path / "live"))
-    assert [news for _, news in lk.follow(model, Y, inputs=inputs, keep=tmp_path / "live")] == whole[5:]
+    list(lk.follow(model, Y[:5], inputs=inputs[:5], checkpoint=tmp_path / "live"))
+    assert [news for _, news in lk.follow(model, Y, inputs=inputs, checkpoint=tmp_path / "live")] == whole[5:]
     other = inputs.copy()
     other[2] += 0.01
     with pytest.raises(lk.DataError, match="processed already, got others"):
-        lk.follow(model, Y, inputs=other, keep=tmp_path / "live")
+        lk.follow(model, Y, inputs=other, checkpoint=tmp_path / "live")
 
 
 def test_several_streams_each_have_a_filter(tmp_path):
     names = ["a", "b", "b", "a", "c", "a"] * 2
     for keep in (None, tmp_path / "live"):
-        steps = list(lk.follow(linear(), Y, inputs=U, streams=names, keep=keep))
+        steps = list(lk.follow(linear(), Y, inputs=U, streams=names, checkpoint=keep))
         for name in "abc":
             own = [i for i, stream in enumerate(names) if stream == name]
             alone = lk.follow(linear(), Y[own], inputs=U[own])
@@ -120,9 +120,9 @@ def test_several_streams_each_have_a_filter(tmp_path):
     kept = lk.load(tmp_path / "live")
     assert kept.names == ("a", "b", "c") and kept.counts.tolist() == [6, 4, 2]
     assert kept.log_probs.sum() == pytest.approx(sum(news for _, news in steps))
-    assert list(lk.follow(linear(), Y, inputs=U, streams=names, keep=tmp_path / "live")) == []
+    assert list(lk.follow(linear(), Y, inputs=U, streams=names, checkpoint=tmp_path / "live")) == []
     with pytest.raises(lk.DataError, match="got others"):
-        lk.follow(linear(), Y, inputs=U, streams=["b", *names[1:]], keep=tmp_path / "live")
+        lk.follow(linear(), Y, inputs=U, streams=["b", *names[1:]], checkpoint=tmp_path / "live")
 
 
 def test_checkpoints_of_several_streams_are_as_rare_as_there_are_streams(tmp_path):
@@ -130,22 +130,22 @@ def test_checkpoints_of_several_streams_are_as_rare_as_there_are_streams(tmp_pat
         saved: list[int] = []  # noqa: RUF012
 
         def save(self, progress, at_once=False):
-            self.saved.append(progress.taken)
+            self.saved.append(progress.n_observations)
             super().save(progress, at_once)
 
     keep = Counting(tmp_path / "live")
     del keep.every
-    list(lk.follow(plain(), Y, streams=list("abcdabcdabcd"), keep=keep))
+    list(lk.follow(plain(), Y, streams=list("abcdabcdabcd"), checkpoint=keep))
     assert keep.saved == [1, 5, 9, 12]
     keep.saved.clear()
-    list(lk.follow(plain(), Y, streams=list("abcdabcdabcd"), keep=Counting(tmp_path / "other", every=5)))
+    list(lk.follow(plain(), Y, streams=list("abcdabcdabcd"), checkpoint=Counting(tmp_path / "other", every=5)))
     assert keep.saved == [5, 10, 12]
 
 
 def test_a_refused_observation_is_skipped_on_request(tmp_path):
     y, errors = [0.1, [1.0, 2.0], 0.3, np.inf, 0.2], []
-    steps = list(lk.follow(plain(), y, on_error=errors.append, keep=tmp_path / "live"))
+    steps = list(lk.follow(plain(), y, on_error=errors.append, checkpoint=tmp_path / "live"))
     good = [news for _, news in lk.follow(plain(), [0.1, 0.3, 0.2])]
-    assert [news for _, news in steps] == good and len(errors) == 2 and lk.load(tmp_path / "live").taken == 3
+    assert [news for _, news in steps] == good and len(errors) == 2 and lk.load(tmp_path / "live").n_observations == 3
     with pytest.raises(lk.core.errors.LikelyError):
         list(lk.follow(plain(), y))

@@ -16,7 +16,6 @@ from likely.core.errors import DataError, ModelFileError
 from likely.core.progress import Following
 from likely.decision.sequential.alarm_filter import AlarmBelief
 from likely.decision.sequential.cusum import Cusum
-from likely.decision.sequential.race import Race
 from likely.io.follow_stream import follow
 from tests.io.examples import same
 
@@ -42,7 +41,7 @@ def learner() -> lk.MixtureDensity:
 
 FOLLOWED = {
     "chain": lambda: CHAIN, "linear": linear, "prior": lambda: lk.NormalInverseWishart([0.0, 0.0], 1.0, np.eye(2), 4.0),
-    "learner": learner, "race": lambda: Race([CHAIN, linear()]),
+    "learner": learner,
 }  # fmt: skip
 
 
@@ -54,11 +53,11 @@ def test_it_goes_on_to_the_same_bits(tmp_path, what, cut):
     x, path = frames(), tmp_path / "live.likely"
     x[30, 0], x[31] = x[30, 0] if what == "prior" else np.nan, np.nan
     whole = list(follow(FOLLOWED[what](), x))
-    list(follow(FOLLOWED[what](), x[:cut], keep=path))
-    later = list(follow(FOLLOWED[what](), x, keep=path, every=10))
+    list(follow(FOLLOWED[what](), x[:cut], checkpoint=path))
+    later = list(follow(FOLLOWED[what](), x, checkpoint=path, checkpoint_every=10))
     assert [news for _, news in later] == [news for _, news in whole[cut:]]
     kept = lk.load(path)
-    assert isinstance(kept, Following) and kept.taken == 60
+    assert isinstance(kept, Following) and kept.n_observations == 60
     if what != "learner":
         assert same(kept.beliefs[0], whole[-1][0])
     assert kept.log_probs[0] == pytest.approx(sum(news for _, news in whole), rel=1e-12)
@@ -68,24 +67,24 @@ def test_a_file_of_something_else_is_refused(tmp_path):
     path = tmp_path / "live.likely"
     lk.save(CHAIN, path)
     with pytest.raises(ModelFileError, match="progress of a stream, got HMM"):
-        follow(CHAIN, frames(), keep=path)
+        follow(CHAIN, frames(), checkpoint=path)
     path.unlink()
-    list(follow(CHAIN, frames(), keep=path))
+    list(follow(CHAIN, frames(), checkpoint=path))
     with pytest.raises(DataError, match="that of another: follow with the original model"):
-        follow(linear(), frames(), keep=path)
+        follow(linear(), frames(), checkpoint=path)
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ModelFileError):
-        follow(CHAIN, frames(), keep=path)
+        follow(CHAIN, frames(), checkpoint=path)
 
 
 def test_a_list_of_new_observations_is_not_passed_over(tmp_path):
     x, path = frames(), tmp_path / "live.likely"
-    list(follow(CHAIN, x[:20], keep=path))
+    list(follow(CHAIN, x[:20], checkpoint=path))
     with pytest.raises(DataError, match="got others: pass replay=False"):
-        follow(CHAIN, x[20:], keep=path)
-    later = list(follow(CHAIN, x[20:], keep=path, replay=False))
+        follow(CHAIN, x[20:], checkpoint=path)
+    later = list(follow(CHAIN, x[20:], checkpoint=path, replay=False))
     assert [news for _, news in later] == [news for _, news in follow(CHAIN, x)][20:]
-    assert list(follow(CHAIN, x, keep=path)) == []  # all 60 are known again
+    assert list(follow(CHAIN, x, checkpoint=path)) == []  # all 60 are known again
 
 
 def test_progress_may_carry_an_alarm_and_impossible_evidence(tmp_path):
@@ -107,17 +106,17 @@ folder, kills = sys.argv[1], int(sys.argv[2])
 h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], lk.Gaussian([[0.0, 0.0], [3.0, 1.0]], 1.0))
 x = np.random.default_rng(0).normal(1, 2, (300, 2))
 path, rng, told = os.path.join(folder, "live.likely"), random.Random(kills), {"kills": 0, "ends": [], "midway": 0}
-for _ in follow(h, x, keep=path, every=3): pass  # all is loaded before the first fork
+for _ in follow(h, x, checkpoint=path, checkpoint_every=3): pass  # all is loaded before the first fork
 os.unlink(path)
 began = time.perf_counter()
-for _ in follow(h, x, keep=path, every=3): pass
+for _ in follow(h, x, checkpoint=path, checkpoint_every=3): pass
 os.unlink(path)
 long = time.perf_counter() - began
 
 while told["kills"] < kills or not told["ends"]:
     child = os.fork()
     if child == 0:
-        for _ in follow(h, x, keep=path, every=3): pass
+        for _ in follow(h, x, checkpoint=path, checkpoint_every=3): pass
         os._exit(0)
     if told["kills"] < kills:
         time.sleep(rng.random() * long)
@@ -125,12 +124,13 @@ while told["kills"] < kills or not told["ends"]:
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status):
         kept = lk.load(path)
-        told["ends"].append([kept.taken, kept.log_probs[0].hex(), [p.hex() for p in kept.beliefs[0].probs.tolist()]])
+        probs = [p.hex() for p in kept.beliefs[0].probs.tolist()]
+        told["ends"].append([kept.n_observations, kept.log_probs[0].hex(), probs])
         os.unlink(path)
     else:
         told["kills"] += 1
         if os.path.exists(path):
-            told["midway"] += 0 < lk.load(path).taken < 300  # readable, always
+            told["midway"] += 0 < lk.load(path).n_observations < 300  # readable, always
 print(json.dumps(told))
 """
 

@@ -27,9 +27,10 @@ import safetensors
 from sklearn.exceptions import NotFittedError
 
 import likely as lk
+from likely.core import declared
 from likely.core.errors import LikelyError
 from likely.core.value import Value
-from likely.io import container, model_files, schema
+from likely.io import container, model_files, registry
 from likely.statespace.linear.linear_structure import Structure
 from tests.io.examples import DISTRIBUTIONS, ESTIMATORS, SEQUENCE_ESTIMATORS, VALUES, available
 
@@ -638,20 +639,16 @@ def run(numbers: range, seed: int = 0) -> Tally:
 @pytest.fixture(scope="module", autouse=True)
 def warm():
     """Load everything that loading could load, so that a later import would be a file's doing."""
-    patch = pytest.MonkeyPatch()
     for data in bases():
         survive(model_files.loads(data))
     for name in model_files.names():
-        try:
-            schema.class_of(name) if name in schema.TABLE else model_files._settings(model_files.ESTIMATORS[name]())
-        except (container.Refusal, ImportError):  # a class that is not written yet
-            patch.delitem(schema.TABLE if name in schema.TABLE else model_files.ESTIMATORS, name)
+        registry.class_of(name)
+    repr(lk.GaussianDensity())  # scikit-learn loads its printer at the first one
     for i in range(300):
         tried(mutant(i, seed=99))
     gc.freeze()  # else a collection of all that is loaded, 70 ms, falls on some innocent file
     yield
     gc.unfreeze()
-    patch.undo()
 
 
 @pytest.mark.slow
@@ -998,7 +995,7 @@ def test_an_array_where_a_tuple_may_be_empty_is_refused():
     header = {"0": {"dtype": "F64", "shape": [4, 4], "data_offsets": [0, 128]}}
     with pytest.raises(lk.ModelFileError, match=r"forms of the content .* must be a tuple"):
         model_files.loads(joined(header, note, bytes(128)))
-    for kind in (schema.perhaps(schema.flag), schema.forms_of("full"), schema.items(schema.flag)):
+    for kind in (declared.perhaps(declared.flag), declared.forms_of("full"), declared.items(declared.flag)):
         assert not kind.fits(np.zeros((4, 4)), {}) and not kind.fits(np.zeros(0), {})
 
 
@@ -1049,7 +1046,7 @@ def test_grafts_would_have_found_an_array_instead_of_a_tuple(monkeypatch):
 
     base = [unsigned(model_files.dumps(thing)) for thing in (VALUES["full"](), Structure(("noise",)))]
     monkeypatch.setattr(sys.modules[__name__], "bases", lambda: base)
-    monkeypatch.setattr(schema, "_empty", old)
+    monkeypatch.setattr(declared, "_empty", old)
     rng, met = random.Random(0), 0
     for _ in range(300):
         try:

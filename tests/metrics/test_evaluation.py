@@ -74,7 +74,7 @@ def test_decisions_by_enumeration():
     assert e.mean_cost.value == pytest.approx(paid.mean())
     assert e.mean_cost.se == pytest.approx(paid.std(ddof=1) / 20)
     refused = e.decided == 3
-    assert e.refused == proportion_interval(refused.sum(), 400)
+    assert e.reject_rate == proportion_interval(refused.sum(), 400)
     assert e.decision_cost.value == pytest.approx(np.where(refused, 0.5, paid).mean())
     assert e.error_of_accepted == proportion_interval(e.wrong[~refused].sum(), (~refused).sum())
 
@@ -82,7 +82,7 @@ def test_decisions_by_enumeration():
 def test_confusion_has_a_column_for_every_action():
     cost = Cost([*COSTS, [2, 2, 2]], actions=["ask"])
     e = example(cost=cost, reject_cost=0.4)
-    assert e.actions == ["a", "b", "c", "ask", "refuse"]
+    assert e.actions == ["a", "b", "c", "ask", "reject"]
     assert e.confusion.shape == (3, 5) and e.confusion.sum() == 400
     assert e.confusion_cost.sum() / 400 == pytest.approx(e.decision_cost.value)
     assert e.confusion_predicted.shape == (3, 3)
@@ -120,7 +120,7 @@ def test_weights_are_copies():
         np.repeat(log_posterior, w, axis=0), np.repeat(truth, w), CLASSES,
         fold=np.repeat(fold, w), cost=COSTS, reject_cost=0.6,
     )  # fmt: skip
-    for name in ("error", "mean_cost", "decision_cost", "refused", "log_loss", "brier", "error_of_accepted"):
+    for name in ("error", "mean_cost", "decision_cost", "reject_rate", "log_loss", "brier", "error_of_accepted"):
         np.testing.assert_allclose(getattr(ours, name), getattr(copies, name), rtol=1e-10, err_msg=name)
     np.testing.assert_allclose(ours.confusion, copies.confusion)
     np.testing.assert_allclose(ours.calibration().low, copies.calibration().low)
@@ -193,7 +193,7 @@ def test_summary_and_dict_hold_the_numbers():
     text, plain = e.summary(), json.loads(json.dumps(e.as_dict(50), allow_nan=False))
     assert f"{e.error.value:.4f}" in text and "5 folds" in text and "effective number of rows 800" in text
     assert plain["error"]["value"] == e.error.value and plain["mean_cost"]["se_folds"] == e.mean_cost.se_folds
-    assert plain["confusion"] == e.confusion.tolist() and plain["actions"][-1] == "refuse"
+    assert plain["confusion"] == e.confusion.tolist() and plain["actions"][-1] == "reject"
     assert all(len(plain["roc"][c]["detection"]) <= 50 for c in CLASSES)
     assert len(plain["risk_coverage"]["risk"]) <= 50
     assert plain["by_class"][0]["label"] == "a" and plain["worst"][0]["row"] == e.worst(1)[0].row
@@ -294,30 +294,32 @@ def test_rows_of_one_cluster_are_one_witness():
     assert ten.error.high - ten.error.low == pytest.approx(once.error.high - once.error.low, rel=0.1)
 
 
-def test_actions_of_a_cost_table_are_decisions_and_no_refusals():
+def test_actions_of_a_cost_table_are_decisions_and_no_rejection():
     """With fewer actions than classes the mean cost was infinite, and all rows were called refused."""
     table = np.array([[0.0, 1, 2], [1, 0, 2]])
     e = example(cost=Cost(table, actions=["go", "stop"]))
     chosen = (np.exp(e.log_posterior) @ table.T).argmin(axis=1)
     paid = table[chosen, e.truth]
     assert e.mean_cost.value == pytest.approx(paid.mean()) and e.decision_cost == e.mean_cost
-    assert e.refused.value == 0 and e.unclassified.value == 1 and not e.rejected.any()
+    assert e.reject_rate.value == 0 and e.unclassified.value == 1 and not e.rejected.any()
     assert e.risk_coverage().risk[-1] == pytest.approx(paid.mean())
     text = e.summary()
-    assert "\nerror" not in text and "refuse" not in text and "inf" not in text and "recall" not in text
+    assert "\nerror" not in text and "reject" not in text and "inf" not in text and "recall" not in text
     assert "go" in text and "stop" in text and "mean cost" in repr(e)
     told = e.as_dict()
     assert told["error"] is None and told["mean_cost"]["value"] == pytest.approx(paid.mean())
     may = example(cost=Cost(table, actions=["go", "stop"]), reject_cost=0.4)
-    assert 0 < may.refused.value < 1 and may.refused.value == pytest.approx(np.mean(may.decided == 5))
+    assert 0 < may.reject_rate.value < 1 and may.reject_rate.value == pytest.approx(np.mean(may.decided == 5))
     assert may.mean_cost == e.mean_cost and "cost with rejection" in may.summary()
 
 
-def test_a_further_action_is_no_refusal():
+def test_a_further_action_is_no_rejection():
     """Asking counted as refusing, and the mean cost was that of classes though asking was chosen."""
     table = np.array([*COSTS, [0.3, 0.3, 0.3]], dtype=float)
     e = example(cost=Cost(table, actions=["ask"]))
     chosen = (np.exp(e.log_posterior) @ table.T).argmin(axis=1)
     assert e.mean_cost.value == pytest.approx(table[chosen, e.truth].mean())
-    assert e.refused.value == 0 and e.unclassified.value == pytest.approx(np.mean(chosen == 3)) and (chosen == 3).any()
+    assert (
+        e.reject_rate.value == 0 and e.unclassified.value == pytest.approx(np.mean(chosen == 3)) and (chosen == 3).any()
+    )
     assert "reject" not in e.summary() and "no class assigned" in e.summary()

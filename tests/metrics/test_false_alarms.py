@@ -28,7 +28,7 @@ def test_quantiles() -> None:
     assert quantile([np.zeros(50)], ONE, 0.1) == 0.0
 
 
-def test_tails_are_foretold() -> None:
+def test_tails_are_predicted() -> None:
     x = np.random.default_rng(17).exponential(size=2000)
     assert abs(tail([x], ONE).threshold(1e-4) - np.log(1e4)) < 1.0
     assert 0.3e-4 < exceeding([x], ONE, np.log(1e4)) < 3e-4

@@ -44,7 +44,7 @@ def test_tests_keep_their_level():
         assert 0.06 < np.mean([getattr(c, name).p_value < 0.1 for c in found]) < 0.15
 
 
-def test_rows_with_gaps_have_their_own_dimension():
+def test_rows_with_missing_values_have_their_own_dimension():
     rng = np.random.default_rng(1)
     dims = rng.integers(0, 7, 3000)
     d2 = np.where(dims > 0, rng.chisquare(np.maximum(dims, 1)), 0.0)

@@ -28,7 +28,7 @@ def test_many_independent_columns_leave_no_contrast():
     assert "rows are hubs" in middle.verdict
 
 
-def test_gaps_copies_and_weights():
+def test_missing_values_copies_and_weights():
     x = np.random.default_rng(0).normal(size=(300, 3))
     plain = lk.high_dimensions(x)
     twice = np.repeat(x, 2, axis=0)

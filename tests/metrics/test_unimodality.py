@@ -73,7 +73,7 @@ def test_several_modes_are_seen():
     assert "several modes; try" not in check_unimodality(x, y, gaussian(x, y)).verdict
 
 
-def test_rows_with_gaps_are_left_out_and_said():
+def test_rows_with_missing_values_are_left_out_and_said():
     x, y = blobs(100)
     x[7, 1] = np.nan
     found = check_unimodality(x, y, y)
@@ -115,7 +115,7 @@ def test_constant_columns_do_no_harm():
 
 def test_many_rows_are_tried_in_part():
     x, y = blobs(3000)
-    part = check_unimodality(x, y, y, most=500)
+    part = check_unimodality(x, y, y, max_samples=500)
     assert part.rows == 500
     assert part.neighbor.low < check_unimodality(x, y, y).neighbor.value < part.neighbor.high
 

@@ -164,7 +164,7 @@ def test_a_part_without_weight_explains_nothing():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gaps_are_integrated_out(kind):
+def test_missing_values_are_integrated_out(kind):
     m = mixture(kind)
     x = m.sample(50, np.random.default_rng(7))
     x[:, 1] = np.nan

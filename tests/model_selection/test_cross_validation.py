@@ -243,7 +243,7 @@ def test_copies_of_a_calibrated_table_are_calibrated_inside_folds():
     frame = pl.DataFrame({f"x{j}": common + rng.normal(0, 0.05, 400) for j in range(6)})  # naive Bayes is far too sure
     plain, softened = lk.TableClassifier().fit(frame, y), lk.TableClassifier(calibrate=True).fit(frame, y)
     assert plain.calibration_ is None and softened.calibration_ is not None
-    around = lk.TableClassifier.around(softened.classifier_, softened.schema, softened.calibration_)
+    around = lk.TableClassifier.from_fitted(softened.classifier_, softened.schema, softened.calibration_)
     losses = {name: evaluate(clf, frame, y, cv=5).log_loss.value
               for name, clf in {"plain": plain, "softened": softened, "around": around}.items()}  # fmt: skip
     assert losses["softened"] == losses["around"] < losses["plain"] - 0.2
@@ -251,7 +251,7 @@ def test_copies_of_a_calibrated_table_are_calibrated_inside_folds():
     assert again.calibrate and not hasattr(again, "classifier_")
 
 
-def test_copies_without_their_calibration_are_told_of():
+def test_copies_without_their_calibration_are_reported():
     clf = GaussianNB().fit(X, Y)
     clf.calibration_ = "a map"
     with pytest.warns(lk.FitWarning, match="copies of it are evaluated without calibration"):

@@ -29,7 +29,7 @@ def test_wilson_by_hand():
 
 def test_repeated_is_a_fixed_point_and_all_k_is_stricter():
     X, y = overlapping()
-    once, again, strict = (lk.edited_nearest_neighbors(X, y, 3, how=how) for how in ("wilson", "repeated", "all-k"))
+    once, again, strict = (lk.edited_nearest_neighbors(X, y, 3, method=how) for how in ("wilson", "repeated", "all-k"))
     assert set(again) < set(once) and set(strict) < set(once)
     assert len(lk.edited_nearest_neighbors(X[again], y[again], 3)) == len(again)
     expected = set(lk.edited_nearest_neighbors(X, y, 1)) & set(lk.edited_nearest_neighbors(X, y, 2)) & set(once)
@@ -41,7 +41,7 @@ def test_editing_lowers_the_error_on_overlapping_classes(how):
     X, y = overlapping()
     Q, truth = overlapping(5000, seed=1)
     before = np.mean(nearest_label(X, y, np.arange(len(y)), Q) != truth)
-    after = np.mean(nearest_label(X, y, lk.edited_nearest_neighbors(X, y, 5, how=how), Q) != truth)
+    after = np.mean(nearest_label(X, y, lk.edited_nearest_neighbors(X, y, 5, method=how), Q) != truth)
     best = 0.1444  # Q(1.5 √2 / 2)
     assert best - 0.01 < after < before - 0.03
 
@@ -49,14 +49,16 @@ def test_editing_lowers_the_error_on_overlapping_classes(how):
 def test_multiedit_comes_near_to_bayes():
     X, y = overlapping(1000)
     Q, truth = overlapping(5000, seed=1)
-    assert np.mean(nearest_label(X, y, lk.edited_nearest_neighbors(X, y, how="multiedit"), Q) != truth) < 0.1444 + 0.02
+    assert (
+        np.mean(nearest_label(X, y, lk.edited_nearest_neighbors(X, y, method="multiedit"), Q) != truth) < 0.1444 + 0.02
+    )
 
 
 @pytest.mark.parametrize("how", ["hart", "reduced"])
 @pytest.mark.parametrize("metric", ["l2", "l1", "mahalanobis"])
 def test_condensed_rows_decide_all_rows_rightly(how, metric):
     X, y = overlapping(200)
-    at = lk.condensed_nearest_neighbor(X, y, how=how, metric=metric)
+    at = lk.condensed_nearest_neighbor(X, y, method=how, metric=metric)
     clf = lk.KNeighborsClassifier(1, metric, scale=None if metric != "mahalanobis" else np.cov(X.T))
     if metric == "mahalanobis":
         search = lk.NeighborSearch.of(X, metric, labels=y)
@@ -69,7 +71,7 @@ def test_condensed_rows_decide_all_rows_rightly(how, metric):
 
 def test_reduced_is_smaller_and_nothing_in_it_is_spare():
     X, y = overlapping(100)
-    hart, reduced = lk.condensed_nearest_neighbor(X, y), lk.condensed_nearest_neighbor(X, y, how="reduced")
+    hart, reduced = lk.condensed_nearest_neighbor(X, y), lk.condensed_nearest_neighbor(X, y, method="reduced")
     assert set(reduced) < set(hart)
     for row in reduced:
         left = reduced[reduced != row]
@@ -82,7 +84,7 @@ def test_order_and_copies_do_not_matter():
     for found in (
         lk.condensed_nearest_neighbor,
         lambda a, b: lk.edited_nearest_neighbors(a, b, 3),
-        lambda a, b: lk.edited_nearest_neighbors(a, b, how="multiedit"),
+        lambda a, b: lk.edited_nearest_neighbors(a, b, method="multiedit"),
     ):
         assert set(order[found(X[order], y[order])]) == set(found(X, y))
     copies = np.repeat(np.arange(200), 1 + np.arange(200) % 3)
@@ -94,8 +96,8 @@ def test_whole_weights_are_copies():
     w = np.random.default_rng(4).integers(0, 4, 200)
     copies = np.repeat(np.arange(200), w)
     for how in ("wilson", "all-k"):
-        kept = lk.edited_nearest_neighbors(X, y, 3, how=how, weight=w)
-        assert set(kept) == set(copies[lk.edited_nearest_neighbors(X[copies], y[copies], 3, how=how)])
+        kept = lk.edited_nearest_neighbors(X, y, 3, method=how, weight=w)
+        assert set(kept) == set(copies[lk.edited_nearest_neighbors(X[copies], y[copies], 3, method=how)])
     assert set(lk.condensed_nearest_neighbor(X, y, weight=w)) == set(
         copies[lk.condensed_nearest_neighbor(X[copies], y[copies])]
     )
@@ -108,8 +110,8 @@ def test_contradictions_end_and_a_class_is_never_lost():
     y = np.append(np.zeros(30, dtype=int), 1)
     for how in ("wilson", "repeated", "all-k"):
         with pytest.warns(lk.FitWarning, match="classes would lose all rows") if how != "repeated" else nothing():
-            assert 30 in lk.edited_nearest_neighbors(X, y, 3, how=how)
-    assert 30 in lk.edited_nearest_neighbors(X, y, 3, how="multiedit")
+            assert 30 in lk.edited_nearest_neighbors(X, y, 3, method=how)
+    assert 30 in lk.edited_nearest_neighbors(X, y, 3, method="multiedit")
 
 
 def nothing():
@@ -118,16 +120,16 @@ def nothing():
     return nullcontext()
 
 
-def test_gaps_are_allowed_and_bad_input_is_named():
+def test_missing_values_are_allowed_and_bad_input_is_named():
     X, y = overlapping(50)
     X[::7, 0] = np.nan
     assert 50 < len(lk.edited_nearest_neighbors(X, y)) <= 100 and len(lk.condensed_nearest_neighbor(X, y)) < 100
     with pytest.raises(lk.ShapeError, match="one label per row"):
         lk.edited_nearest_neighbors(X, y[:-1])
-    with pytest.raises(lk.DomainError, match="how must be"):
-        lk.edited_nearest_neighbors(X, y, how="some")
-    with pytest.raises(lk.DomainError, match="how must be"):
-        lk.condensed_nearest_neighbor(X, y, how="some")
+    with pytest.raises(lk.DomainError, match="method must be"):
+        lk.edited_nearest_neighbors(X, y, method="some")
+    with pytest.raises(lk.DomainError, match="method must be"):
+        lk.condensed_nearest_neighbor(X, y, method="some")
     with pytest.raises(lk.DomainError, match="k must be"):
         lk.edited_nearest_neighbors(X, y, 0)
     with pytest.raises(lk.ShapeError, match="some positive"):

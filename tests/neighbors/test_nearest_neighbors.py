@@ -7,10 +7,11 @@ import pickle
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 import likely as lk
 from likely.neighbors.distances import METRICS, Metric, sums
-from likely.neighbors.nearest_neighbors import NeighborSearch
+from likely.neighbors.nearest_neighbors import NeighborSearch, nearest_other
 
 
 def plainly(search, queries, k, own=None):
@@ -81,7 +82,7 @@ def test_products_are_chosen_in_many_dimensions_and_a_tree_in_few(monkeypatch):
 
 
 @pytest.mark.parametrize("metric", ["l1", "l2", "linf", "lp", "scaled"])
-def test_gaps_are_made_up_for(metric):
+def test_missing_values_are_made_up_for(metric):
     X, Q = rounded(200, 4), rounded(30, 4, 1)
     rng = np.random.default_rng(2)
     X[rng.random(X.shape) < 0.2] = np.nan
@@ -103,7 +104,7 @@ def test_gaps_are_made_up_for(metric):
         np.testing.assert_allclose(total[nearest], expected, rtol=1e-12)
 
 
-def test_complete_queries_use_the_tree_beside_others_with_gaps():
+def test_complete_queries_use_the_tree_beside_others_with_missing_values():
     X, Q = rounded(300, 3), rounded(40, 3, 1)
     holes = Q.copy()
     holes[::4, 1] = np.nan
@@ -210,3 +211,16 @@ def test_points_at_the_end_of_the_range_have_a_unit():
 
     assert _unit(np.array([[1.7e308, 0.0]]), 2.0) == 2.0**1023
     assert _unit(np.array([[3.0]]), 2.0) == 1.0 and _unit(np.array([[8.0]]), 3.0) == 8.0
+
+
+@pytest.mark.parametrize(("n", "d"), [(2, 1), (50, 3), (1200, 5)])
+@pytest.mark.parametrize("p", [2.0, np.inf])
+def test_the_nearest_other_row_is_the_same_by_both_trees(rng, n, d, p):
+    x = rng.integers(0, 40, (n, d)).astype(float)  # some rows are equal
+    away, who = nearest_other(x, p=p)
+    apart = cdist(x, x, "euclidean" if p == 2.0 else "chebyshev")
+    np.fill_diagonal(apart, np.inf)
+    np.testing.assert_allclose(away, apart.min(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(apart[np.arange(n), who], away, rtol=1e-12)
+    some = np.array([1, 0])
+    np.testing.assert_array_equal(nearest_other(x, some, p)[0], away[some])

@@ -89,7 +89,7 @@ class Seconds(Announcer):
         super().tell(module)
 
 
-def test_who_waits_is_told_once_per_subject_what_is_compiled(monkeypatch, capsys, caplog):
+def test_who_waits_is_reported_once_per_subject_what_is_compiled(monkeypatch, capsys, caplog):
     monkeypatch.setattr("likely.numerics.compile.somebody_waits", lambda: True)
     announcer = Seconds(patience=0.0)
     with caplog.at_level("INFO", logger="likely"):

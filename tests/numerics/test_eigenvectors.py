@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.numerics.eigenvectors import settled, upright
+from likely.numerics.eigenvectors import canonical_basis, upright
 
 
 def orthogonal(d, rng):
@@ -16,11 +16,11 @@ def test_a_space_has_one_basis_whatever_vectors_it_came_with(seed):
     rng = np.random.default_rng(seed)
     vectors = orthogonal(6, rng)
     values = np.array([5.0, 3.0, 3.0, 3.0, 1.0, 1.0])
-    first = settled(values, vectors)
+    first = canonical_basis(values, vectors)
     turned = vectors.copy()
     turned[:, 1:4] = vectors[:, 1:4] @ orthogonal(3, rng)
     turned[:, 4:] = vectors[:, 5:3:-1] * [-1.0, 1.0]
-    again = settled(values + rng.normal(size=6) * 1e-15, turned)
+    again = canonical_basis(values + rng.normal(size=6) * 1e-15, turned)
     np.testing.assert_allclose(again, first, atol=1e-10)
     np.testing.assert_allclose(first.T @ first, np.eye(6), atol=1e-12)
     np.testing.assert_allclose(first * values @ first.T, vectors * values @ vectors.T, atol=1e-12)
@@ -34,8 +34,8 @@ def test_a_large_space_has_one_basis_too(case):
     m = d - fixed[case].shape[1]
     space = np.linalg.qr(np.concatenate([fixed[case], rng.normal(size=(d, m))], axis=1))[0][:, -m:]
     frame = orthogonal(d, rng) * np.geomspace(1.0, 1e6, d) if case == "frame" else None
-    first = settled(np.ones(m), space, frame=frame)
-    np.testing.assert_allclose(settled(np.ones(m), space @ orthogonal(m, rng), frame=frame), first, atol=1e-8)
+    first = canonical_basis(np.ones(m), space, frame=frame)
+    np.testing.assert_allclose(canonical_basis(np.ones(m), space @ orthogonal(m, rng), frame=frame), first, atol=1e-8)
     np.testing.assert_allclose(first.T @ first, np.eye(m), atol=1e-12)
     np.testing.assert_allclose(first @ first.T, space @ space.T, atol=1e-12)
     if case == "equal":  # Gram–Schmidt of the first axes without their mean
@@ -47,14 +47,14 @@ def test_a_large_space_has_one_basis_too(case):
 def test_axes_at_equal_distance_are_taken_in_order():
     plane = np.array([[1.0, 1.0], [1.0, -1.0]]) / np.sqrt(2)
     for sign in (1.0, -1.0):
-        found = settled(np.array([2.0, 2.0]), plane * [sign, 1.0] + 1e-16)
+        found = canonical_basis(np.array([2.0, 2.0]), plane * [sign, 1.0] + 1e-16)
         np.testing.assert_allclose(found, np.eye(2), atol=1e-12)
 
 
 def test_values_that_differ_are_left_alone():
     vectors = orthogonal(4, np.random.default_rng(0))
-    np.testing.assert_array_equal(settled(np.array([1e12, 3.0, 2.0, 1.0]), vectors), upright(vectors))
-    np.testing.assert_array_equal(settled(np.array([1.0, 1.0 - 1e-6]), vectors[:, :2]), upright(vectors[:, :2]))
+    np.testing.assert_array_equal(canonical_basis(np.array([1e12, 3.0, 2.0, 1.0]), vectors), upright(vectors))
+    np.testing.assert_array_equal(canonical_basis(np.array([1.0, 1.0 - 1e-6]), vectors[:, :2]), upright(vectors[:, :2]))
 
 
 def test_equal_entries_do_not_let_rounding_choose_the_sign():

@@ -88,7 +88,7 @@ def test_solving_with_a_factor(seed, d, n):
     np.testing.assert_allclose(v, want, rtol=1e-10, atol=1e-12)
 
 
-def test_a_gap_in_one_row_stays_in_that_row(rng):
+def test_a_missing_value_in_one_row_stays_in_that_row(rng):
     root, z = np.linalg.cholesky(some(rng, 6)), rng.standard_normal((50, 6))
     z[7, 2] = np.nan
     v = spd.solve_factor(root, z.copy())

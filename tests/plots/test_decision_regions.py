@@ -116,7 +116,7 @@ def test_ten_classes_carry_their_names(rng):
 
 
 @pytest.mark.filterwarnings("ignore:.*is constant")
-def test_gaps_and_flat_columns_can_be_drawn(rng):
+def test_missing_values_and_flat_columns_can_be_drawn(rng):
     X = rng.normal(size=(40, 3))
     y = X[:, 0] > 0
     X[::5, 1], X[:, 2] = np.nan, 7.0

@@ -41,7 +41,7 @@ def test_every_merge_is_a_bar_at_its_height(rng):
 
 def test_a_large_tree_is_folded_and_no_row_is_lost(rng):
     tree = linkage(rng.normal(size=(3000, 2)))
-    ax = dendrogram(tree, most=30)
+    ax = dendrogram(tree, max_branches=30)
     np.testing.assert_allclose(bars(ax), tree.heights[-29:], atol=1e-8)
     counts = [int(w.removesuffix(" rows").replace(",", "")) for w in words(ax) if w.endswith(" rows")]
     assert sum(counts) + sum(not w.endswith(" rows") for w in words(ax)) == 3000 and len(words(ax)) == 30

@@ -94,7 +94,7 @@ def test_many_frames_share_columns(model, rng):
 
 
 @pytest.mark.slow
-def test_gaps_and_several_columns_are_drawn(rng):
+def test_missing_values_and_several_columns_are_drawn(rng):
     h = lk.HMMDensity(n_states=2, random_state=0).fit([rng.normal(size=(40, 8))])
     x = rng.normal(size=(25, 8))
     x[3:6] = np.nan

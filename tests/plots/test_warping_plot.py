@@ -41,7 +41,7 @@ def test_matches_are_joined(rng):
 
 
 @pytest.mark.slow
-def test_several_columns_gaps_and_given_axes(rng):
+def test_several_columns_missing_values_and_given_axes(rng):
     a, b = rng.normal(size=(20, 2)), rng.normal(size=(15, 2))
     a[3] = np.nan
     _, ax = plt.subplots()

@@ -80,7 +80,7 @@ def test_fits_follow_the_map(kind, scale, offset):
 @pytest.mark.parametrize("kind", ["full", "diagonal"])
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_em_with_gaps_follows_the_map(kind, scale, offset):
+def test_em_with_missing_values_follows_the_map(kind, scale, offset):
     """Gaps know their column, so the map is one of columns; from the mapped start, step by step."""
     rng = np.random.default_rng([OFFSETS.index(offset), SCALES.index(scale)])
     x = rng.standard_normal((120, 3)) @ [[1.0, 0.0, 0.0], [0.9, 0.5, 0.0], [0.0, -0.3, 0.7]]

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely
 
 GAUSSIANS = {
     **{
-        kind: {"covariance": kind} for kind in ("full", "diagonal", "spherical", "pooled", "interpolated", "emphasized")
+        kind: {"covariance": kind}
+        for kind in ("full", "diagonal", "spherical", "pooled", "shrunk-pooled", "shrunk-diagonal")
     },
     "by class": {"covariance": "pooled", "pooling": "class"},
     "mean": {"predictive": "mean"},
@@ -60,8 +61,8 @@ ESTIMATORS = {
     "classifier cauchy": lk.BayesClassifier(lk.CauchyDensity()),
     "naive Bayes": lk.NaiveBayes(),
     "neighbors": lk.KNeighborsClassifier(),
-    "neighbors by l1": lk.KNeighborsClassifier("leave-one-out", "l1", weights="distance", keep="edited"),
-    "neighbors scaled": lk.KNeighborsClassifier(3, "scaled", keep="condensed"),
+    "neighbors by l1": lk.KNeighborsClassifier("leave-one-out", "l1", weights="distance", prototypes="edited"),
+    "neighbors scaled": lk.KNeighborsClassifier(3, "scaled", prototypes="condensed"),
     "neighbors lp": lk.KNeighborsClassifier(3, "lp", p=3.0),
     "nearest center": lk.NearestCentroidClassifier(),
     "nearest median": lk.NearestCentroidClassifier("l1", "median"),
@@ -182,7 +183,7 @@ def test_hazards_that_have_an_answer(name, hazard):
 @pytest.mark.some_cases(46)
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", [n for n in ESTIMATORS if n != "calibrated"])
-def test_gaps_have_an_answer(name, hazard):
+def test_missing_values_have_an_answer(name, hazard):
     X, y = GAPS[hazard]()
     if (name, hazard) in NOTHING_TO_GO_BY:
         with pytest.raises(lk.LikelyError, match=r"part 'x1'.*at least one row|at least one row.*give a prior"):

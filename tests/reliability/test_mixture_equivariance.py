@@ -109,7 +109,7 @@ def test_em_follows_the_maps_of_its_kind(kind, seed):
 @pytest.mark.parametrize("kind", ["full", "diagonal"])
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_em_with_gaps_follows_units_of_columns(kind, scale, offset):
+def test_em_with_missing_values_follows_units_of_columns(kind, scale, offset):
     x = rows()
     rng = np.random.default_rng(3)
     x[rng.random(x.shape) < 0.25] = np.nan

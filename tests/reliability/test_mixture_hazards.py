@@ -101,7 +101,7 @@ def test_hazards_that_have_an_answer(name, hazard):
 @pytest.mark.slow
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_gaps_have_an_answer(name, hazard):
+def test_missing_values_have_an_answer(name, hazard):
     X, y = GAPS[hazard]()
     if name == "product" and hazard == "a column never seen":
         with pytest.raises(lk.LikelyError, match="at least one row"):
@@ -160,10 +160,10 @@ def test_more_components_than_points(name):
     assert len(estimator.weights_) == 20
 
 
-def test_dead_components_are_told():
+def test_empty_components_are_reported():
     with pytest.warns(lk.FitWarning, match="components have no weight: use fewer components"):
         m = lk.MixtureDensity(n_components=4, random_state=0).fit(np.repeat([[0.0], [5.0]], 10, axis=0))
-    assert len(m.report_.dead) >= 2 and "dead components" in str(m.report_)
+    assert len(m.report_.empty_components) >= 2 and "empty components" in str(m.report_)
 
 
 def test_a_constant_column_is_named():
@@ -207,7 +207,7 @@ def test_a_prior_removes_the_collapse(kind):
     assert np.isfinite(bare.objective) and 0 < bare.smallest_eigenvalue < 1e-6
 
 
-def test_without_prior_the_collapse_is_told_and_nothing_is_nan():
+def test_without_prior_the_collapse_is_reported_and_nothing_is_nan():
     rng = np.random.default_rng(2)
     for seed in range(20):
         x = np.round(rng.standard_normal((12, 2)), 1)

@@ -1,4 +1,4 @@
-"""What runs every time catches bugs over all subjects: fifty are put into a copy of the source, one at a time."""
+"""What runs every time catches bugs over all subjects: each is put into a copy of the source, one at a time."""
 
 from __future__ import annotations
 

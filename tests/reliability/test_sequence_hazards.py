@@ -67,7 +67,7 @@ def test_hazards_that_have_an_answer(name, hazard):
 @pytest.mark.some_cases(14)
 @pytest.mark.parametrize("hazard", GAPS)
 @pytest.mark.parametrize("name", EACH)
-def test_gaps_have_an_answer(name, hazard):
+def test_missing_values_have_an_answer(name, hazard):
     X, _ = GAPS[hazard]()
     is_sound(fitted(name, X), X)
 

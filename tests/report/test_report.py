@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from likely.report.markup import Markup, safe, tag
 from likely.report.number_format import column, number, percent
 from likely.report.page import SECTIONS
 from likely.report.sections.confusion_section import costliest_errors, shown_classes
+from likely.report.sections.verdict_section import spread
 from likely.report.style import DARK, HEAT, LIGHT
 
 VOID = {"meta", "br", "hr"}
@@ -235,7 +237,7 @@ def test_the_verdict_is_what_was_measured():
     s = study(3, reject_cost=0.2)
     e, text = s.evaluation, Page(report_html(s)).text
     plain = text.replace("\u202f", " ")
-    right, refused = np.mean(e.decided == e.truth), e.refused.value
+    right, refused = np.mean(e.decided == e.truth), e.reject_rate.value
     shares = f"{100 * right:.1f} % of rows correctly and {100 * (1 - right - refused):.1f} % wrongly"
     assert f"simple classifies {shares}, and rejects {100 * refused:.1f} %" in plain
     assert f"without rejection, {100 * (1 - e.error.value):.1f} % of all rows would be right" in plain
@@ -497,7 +499,7 @@ def test_a_hopeless_contender_runs_off_the_scale():
     assert scale.high < 1 and whisker_scale([], []).high == 1
 
 
-def test_points_of_a_map_are_limited_and_gaps_left_out():
+def test_points_of_a_map_are_limited_and_missing_values_left_out():
     n = 5 * MOST_POINTS
     points = np.random.default_rng(0).normal(size=(n, 2))
     points[0] = np.nan
@@ -561,7 +563,7 @@ def test_both_modes_know_the_same_names():
     assert used <= LIGHT.keys()
 
 
-def test_classes_are_told_apart_without_color():
+def test_classes_are_distinguished_without_color():
     assert len({symbol(k) for k in range(8)}) == len({dash(k) for k in range(8)}) == 8
     assert all(symbol(k) != symbol(k + 8) and dash(k) != dash(k + 8) for k in range(8))
 
@@ -613,7 +615,13 @@ def test_every_kind_of_cost_has_its_words(costs, words):
     assert words in page.text
 
 
-def test_impossible_truths_are_told():
+def test_a_standard_error_says_over_what():
+    """That of the headline may be over folds, those of the leaderboard are over rows."""
+    for folds, words in (None, "0.03 over rows"), (0.01, "0.03 over rows"), (0.05, "0.05 over folds"):
+        assert spread(SimpleNamespace(decision_cost=SimpleNamespace(se=0.03, se_folds=folds))) == words
+
+
+def test_impossible_truths_are_reported():
     e = evaluation(2, 50)
     log_posterior = np.where(np.eye(2, dtype=bool)[e.truth], 0.0, -np.inf)
     log_posterior[0] = log_posterior[0][::-1]

@@ -52,10 +52,10 @@ class Rules:
         return self.steps == THREE and self.cost is None and not ends and self.band.mask is None
 
     @property
-    def even_handed(self) -> bool:
+    def is_symmetric(self) -> bool:
         """True if the distance is symmetric in the two series."""
         ends = self.open_begin or self.open_end
-        return self.steps.even_handed and self.cost is None and not ends and self.band.mask is None
+        return self.steps.is_symmetric and self.cost is None and not ends and self.band.mask is None
 
     def grid(self, one: Series, i: int, other: Series, j: int) -> Grid:
         """The grid of two of the series."""
@@ -110,7 +110,7 @@ def distances(one: Series, other: Series, rules: Rules) -> Array:
 
 def pair_totals(one: Series, other: Series, rules: Rules) -> Array:
     """Total costs (n, m), scaled for missing frames, before any root; inf without a path, or on overflow."""
-    same = one is other and rules.even_handed
+    same = one is other and rules.is_symmetric
     if rules.band.mask is None:
         refuse_disconnected(rules.band, one.lengths, other.lengths, rules.whose)
     if rules.plain and not (one.has_missing or other.has_missing):

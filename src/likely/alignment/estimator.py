@@ -20,7 +20,7 @@ from likely.alignment.step_patterns import step_pattern_of
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.decision.decide import settled
+from likely.decision.decide import decisions_from
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
 from likely.estimation.novelty.novelty_score import alarm
@@ -60,7 +60,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         "band": "no_validation",
         "weights": [StrOptions({"uniform", "distance"})],
     }
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "frames_", "offsets_", "labels_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
     )  # fmt: skip
 
@@ -110,6 +110,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Accuracy: the share of sequences that are classified correctly."""
+        checked_labels(y, None, "DTWClassifier", each="sequence")
         return float(super().score(cut(X, lengths), y, sample_weight))
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
@@ -136,7 +137,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         found = self._nearest(self._series(X, lengths), self.n_neighbors)
         novel, why = (None, None) if novelty is None else self._novel(found.distances[:, -1], novelty)
-        return settled(
+        return decisions_from(
             self._votes(found), self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below,
             novel=novel, why_novel=why, full=full,
         )  # fmt: skip
@@ -245,7 +246,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
             return np.nan
         return float(np.mean(self._votes(found).argmax(axis=1) != self.labels_))
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Validate the fitted state after a file was read."""
         _ = self._frame_cost
         if not hasattr(self, "frames_"):

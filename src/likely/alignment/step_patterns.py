@@ -61,7 +61,7 @@ class StepPattern:
         return self.start == 0 or any(step[2] == 0 for chain in self.chains for step in chain)
 
     @property
-    def even_handed(self) -> bool:
+    def is_symmetric(self) -> bool:
         """True if the pattern is symmetric in the two series."""
         mirrored = {tuple((dj, di, w) for di, dj, w in chain) for chain in self.chains}
         return mirrored == set(self.chains)

@@ -42,15 +42,15 @@ def subsequence(
     *,
     cost: Any = "absolute",
     step_pattern: Any = "three",
-    most: float | None = None,
+    max_distance: float | None = None,
 ) -> Matches:
     """The best non-overlapping matches of a query (T, D) in a long series, best first; fewer if there are no more.
 
     All of the query is matched to a part of the series. The cheapest match comes first; then the cheapest of those that
-    do not overlap it, and so on; each is the best of all that end where it ends. `most` excludes matches of a larger
-    distance. `cost` and `step_pattern` are those of `dtw`. Memory is a few numbers per frame of the series; for other
-    step patterns than "three", and for a cost function, it is the whole grid. Missing values are as in `dtw` with open
-    ends: a match neither begins nor ends on a missing frame, and half of its frames must be observed.
+    do not overlap it, and so on; each is the best of all that end where it ends. `max_distance` excludes matches of a
+    larger distance. `cost` and `step_pattern` are those of `dtw`. Memory is a few numbers per frame of the series; for
+    other step patterns than "three", and for a cost function, it is the whole grid. Missing values are as in `dtw`
+    with open ends: a match neither begins nor ends on a missing frame, and half of its frames must be observed.
 
     >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
     >>> p.starts, p.stops, p.distances
@@ -58,8 +58,8 @@ def subsequence(
     """
     if not isinstance(n_matches, int | np.integer) or isinstance(n_matches, bool) or n_matches < 1:
         raise DomainError(sentence("subsequence", "n_matches must be a whole number from 1", n_matches))
-    if most is not None and not most >= 0:
-        raise DomainError(sentence("subsequence", "most must be a distance, or None", most))
+    if max_distance is not None and not max_distance >= 0:
+        raise DomainError(sentence("subsequence", "max_distance must be a distance, or None", max_distance))
     frame_cost, pattern = local_cost(cost, "subsequence"), step_pattern_of(step_pattern, "subsequence")
     one, other = one_series(query, "subsequence (query)"), one_series(series, "subsequence (series)")
     same_width(one, other, "subsequence")
@@ -73,7 +73,7 @@ def subsequence(
     scale = part_scale(one.missing, other.missing, starts, stops, LEAST_OBSERVED)
     distances = np.where((scale > 0) & ~other.missing, totals * np.maximum(scale, 1.0), np.inf)
     distances = np.sqrt(distances) if frame_cost.rooted else distances
-    return _non_overlapping(distances, starts, int(n_matches), np.inf if most is None else float(most))
+    return _non_overlapping(distances, starts, int(n_matches), np.inf if max_distance is None else float(max_distance))
 
 
 def _ends(query: Series, series: Series, kind: int) -> tuple[Array, Index]:
@@ -114,12 +114,12 @@ def _blank(query: Series, series: Series, kind: int) -> float:
     return float(warp.typical_cost(query.values, np.ascontiguousarray(sample), kind)) if sample.shape[1] > 1 else 0.0
 
 
-def _non_overlapping(distances: Array, starts: Index, k: int, most: float) -> Matches:
+def _non_overlapping(distances: Array, starts: Index, k: int, max_distance: float) -> Matches:
     """Greedy selection of non-overlapping matches: n log n, for any k."""
     from likely.alignment import _loops as warp
 
     stops = np.arange(1, len(starts) + 1)
-    candidates = np.flatnonzero(np.isfinite(distances) & (distances <= most))
+    candidates = np.flatnonzero(np.isfinite(distances) & (distances <= max_distance))
     order = candidates[np.argsort(distances[candidates], kind="stable")]
     found = np.empty(min(k, len(order)), dtype=np.int64)
     found = found[: warp.non_overlapping(order, starts, stops, k, found)] if len(order) else found

@@ -16,10 +16,9 @@ from likely.classify.prior_classifier import PriorClassifier
 from likely.core.errors import DomainError, by_caller, sentence
 from likely.density.estimators.kernel_density import KernelDensity
 from likely.density.pairwise_distances import BY_COLUMNS
-from likely.distributions.estimators.categorical_density import CategoricalDensity
-from likely.distributions.estimators.chow_tree_density import ChowLiuTreeDensity
-from likely.distributions.estimators.laplace_density import LaplaceDensity
-from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.categorical_densities import CategoricalDensity, ChowLiuTreeDensity
+from likely.distributions.estimators.continuous_densities import LaplaceDensity
+from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
@@ -52,12 +51,12 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
         GaussianDensity("pooled", predictive="mean"),
     ),
     (
-        "interpolated", "interpolated Gaussian", "each class's covariance shrunk to the pooled one",
-        GaussianDensity("interpolated"),
+        "shrunk-pooled", "Gaussian shrunk to pooled", "each class's covariance shrunk to the pooled one",
+        GaussianDensity("shrunk-pooled"),
     ),
     (
-        "emphasized", "diagonal-emphasized Gaussian", "each class's covariance shrunk to its diagonal",
-        GaussianDensity("emphasized"),
+        "shrunk-diagonal", "Gaussian shrunk to diagonal", "each class's covariance shrunk to its diagonal",
+        GaussianDensity("shrunk-diagonal"),
     ),
     ("full", "full Gaussian", "a full covariance for each class", GaussianDensity("full")),
     (
@@ -73,8 +72,8 @@ SHAPES: tuple[tuple[str, str, str, Any], ...] = (
 WHOLE = ("full-t",)  # covariance shapes that need complete rows
 INDEPENDENT = ("diagonal", "diagonal-t")  # equal to naive Bayes if all columns are numbers
 LONE = ("spherical", *INDEPENDENT, "laplace", "student-t")  # shapes that differ with a single column
-AS_NUMBERS = ("pooled", "interpolated", "emphasized", "full")  # shapes compared with counts among the numbers
-FULL = ("pooled", "pooled-mean", "interpolated", "emphasized", "full", "full-t", "student-t")  # d × d covariances
+AS_NUMBERS = ("pooled", "shrunk-pooled", "shrunk-diagonal", "full")  # shapes compared with counts among the numbers
+FULL = ("pooled", "pooled-mean", "shrunk-pooled", "shrunk-diagonal", "full", "full-t", "student-t")  # d × d covariances
 WIDE = 1000  # number of columns whose covariance is estimated within a second
 MOST_LEVELS, ALL_LEVELS = 50, 500  # levels per column, and in total, for a tree: beyond, most pairs are never observed
 FEW_LEVELS = 20  # number of values up to which integers may be levels
@@ -107,17 +106,17 @@ TWINS = {
 }  # one model under two names, of which only one is a candidate  # fmt: skip
 _MIXED = "counts and columns of words, and two columns in total"
 NAMES: dict[str, str] = {  # names of all models, the same for every table → what a table must have
-    "frequencies": "nothing",
-    "nearest-mean": "numbers alone",
+    "prior": "nothing",
+    "nearest-centroid": "numbers alone",
     "naive-bayes": "nothing",
     "naive-bayes-t": "nothing",
-    "naive-bayes-levels": f"counts of at most {FEW_LEVELS} values",
-    "chow-tree": f"two columns of words, with at most {MOST_LEVELS} levels each",
+    "naive-bayes-categorical": f"counts of at most {FEW_LEVELS} values",
+    "chow-liu": f"two columns of words, with at most {MOST_LEVELS} levels each",
     **{key: "nothing" if key in INDEPENDENT else "two columns of numbers" for key, *_ in SHAPES},
     **{f"{key}-counts": _MIXED for key in (INDEPENDENT[0], *AS_NUMBERS)},
     **{key: "columns of numbers, and enough rows of each class for its parameters" for key, *_ in MIXTURES},
-    "parzen": "columns of numbers, and some rows of each class for each",
-    "neighbors": "numbers alone, and two rows of each class",
+    "kernel-density": "columns of numbers, and some rows of each class for each",
+    "k-nearest-neighbors": "numbers alone, and two rows of each class",
     **dict.fromkeys(("boosting", "forest", "logistic"), "--baselines"),
 }
 ROWS_A_PARAMETER = 2  # rows of a class per parameter of its mixture; with fewer it overfits
@@ -133,7 +132,7 @@ class Candidate:
     what: str  # its assumption, as a sentence
     rank: int  # 0 is the simplest
     estimator: Any
-    rival: bool = False  # for comparison: cannot be written to a model file
+    baseline: bool = False  # for comparison: cannot be written to a model file
     work: float = 0.0  # work per row, in units of about 1.5 µs; negligible for closed forms
     carried: bool = True  # False if the rows are far too few for its covariances
 
@@ -151,12 +150,12 @@ def model_candidates(
     of categorical columns: two such columns or more may depend on each other along a tree.
 
     >>> [candidate.key for candidate in model_candidates({"size": "real", "weight": "real"})][:4]
-    ['frequencies', 'nearest-mean', 'spherical', 'diagonal']
+    ['prior', 'nearest-centroid', 'spherical', 'diagonal']
     >>> [candidate.key for candidate in model_candidates({"size": "real", "color": "category"})]
-    ['frequencies', 'naive-bayes', 'naive-bayes-t']
+    ['prior', 'naive-bayes', 'naive-bayes-t']
     """
     rules = dict(rules or {})
-    found = [("frequencies", "class frequencies", "columns are not used", PriorClassifier(**rules))]
+    found = [("prior", "class prior", "columns are not used", PriorClassifier(**rules))]
     found += _nearest_mean(kinds, rules)
     found += [
         (key, name, what, BayesClassifier(density, **rules))
@@ -224,8 +223,9 @@ def same_model(candidates: Sequence[Candidate], models: str) -> str:
 def not_applicable(candidates: Sequence[Candidate], models: str) -> str:
     """A sentence on models named in `--models` that do not apply to this table, and what each needs; else empty.
 
-    >>> not_applicable(model_candidates({"size": "real", "color": "category"}), "naive-bayes,diagonal,neighbors")
-    'Left out, not for this table: neighbors needs numbers alone, and two rows of each class.'
+    >>> mixed = model_candidates({"size": "real", "color": "category"})
+    >>> not_applicable(mixed, "naive-bayes,diagonal,k-nearest-neighbors")
+    'Left out, not for this table: k-nearest-neighbors needs numbers alone, and two rows of each class.'
     """
     told = _needs([candidate.key for candidate in candidates], models)
     return f"Left out, not for this table: {told}." if told else ""
@@ -334,14 +334,24 @@ def _kernel_densities(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tu
         _other_parts(counts, words, predictive=False),
     )
     told = f"numbers: {what}; categories independent" if others else what
-    yield "parzen", "kernel density", told, _product(numbers, KernelDensity(), others) if others else KernelDensity()
+    yield (
+        "kernel-density",
+        "kernel density",
+        told,
+        _product(numbers, KernelDensity(), others) if others else KernelDensity(),
+    )
 
 
 def _nearest_mean(kinds: Kinds, rules: Mapping[str, Any]) -> Iterator[tuple[str, str, str, Any]]:
     """Nearest mean, for numeric columns only."""
     if not _of(kinds, *WORDS):
         what = "columns independent, each with one variance for all classes"
-        yield "nearest-mean", "nearest mean", what, NearestCentroidClassifier("scaled", class_prior=None, **rules)
+        yield (
+            "nearest-centroid",
+            "nearest centroid",
+            what,
+            NearestCentroidClassifier("scaled", class_prior=None, **rules),
+        )
 
 
 def _neighbors(
@@ -350,7 +360,7 @@ def _neighbors(
     """Nearest neighbors, for numeric columns only, with some rows of each class."""
     if not _of(kinds, *WORDS) and rows is not None and min(rows) >= ROWS_A_PARAMETER:
         what = "neighboring rows are of the same class"
-        yield "neighbors", "nearest neighbors", what, KNeighborsClassifier("leave-one-out", "scaled", **rules)
+        yield "k-nearest-neighbors", "nearest neighbors", what, KNeighborsClassifier("leave-one-out", "scaled", **rules)
 
 
 def _enough_for_full_covariance(key: str, kinds: Kinds, rows: Sequence[float] | None) -> bool:
@@ -367,9 +377,9 @@ def _work(key: str, kinds: Kinds, rows: Sequence[float]) -> float:
     d = len(_of(kinds, "real", "count"))
     if key == "student-t":
         return 2 + d / 4
-    if key == "parzen":
+    if key == "kernel-density":
         return _work_of_kernel_densities(max(rows), d)
-    if key == "neighbors":  # tree search in few columns; measured on 2,000 to 32,000 rows in 2 to 60 columns
+    if key == "k-nearest-neighbors":  # tree search in few columns; measured on 2,000 to 32,000 rows in 2 to 60 columns
         return 20.0 if d <= 4 else 60 + sum(rows) / 1000
     shapes = {k: (shape, size) for k, _, _, shape, size, _ in MIXTURES}
     if key not in shapes:
@@ -408,7 +418,7 @@ def _densities(
     if counts and all(distinct.get(name, FEW_LEVELS + 1) <= FEW_LEVELS for name in counts):
         graded = {name: "category" if kind == "count" else kind for name, kind in kinds.items()}
         what = "columns independent; whole numbers are unordered levels"
-        yield "naive-bayes-levels", "naive Bayes, counts as levels", what, _naive(_in_order(graded, kinds))
+        yield "naive-bayes-categorical", "naive Bayes, counts as levels", what, _naive(_in_order(graded, kinds))
     yield from _tree(kinds, levels)
     if not words:
         yield from _gaussians(real + counts, [], [])
@@ -430,7 +440,7 @@ def _tree(kinds: Kinds, levels: Mapping[str, Sequence[str]]) -> Iterator[tuple[s
     tree = (_unused_name("words", list(kinds)), ChowLiuTreeDensity(words=[list(levels[word]) for word in words]), words)
     what = "categories depend on each other along a tree" + ("; numbers independent" if real or counts else "")
     others = [*_other_parts(counts, [], predictive=False), tree]
-    yield "chow-tree", "Chow–Liu tree", what, _product(real, GaussianDensity("diagonal"), others)
+    yield "chow-liu", "Chow–Liu tree", what, _product(real, GaussianDensity("diagonal"), others)
 
 
 def _gaussians(

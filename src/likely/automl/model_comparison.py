@@ -72,7 +72,7 @@ class Field:
     def costs(self) -> Cost:
         """The cost table of all actions: classes, further actions, and rejection if it has a cost."""
         cost = Cost.of(self.cost, self.classes)
-        return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+        return cost if self.reject_cost is None else cost.with_reject(self.reject_cost)
 
     @property
     def judging(self) -> Array | None:
@@ -143,32 +143,32 @@ class Contest(NamedTuple):
     winner: Standing
     best: Standing  # the best in the first measure, of the eligible models
     truest: Standing  # the smallest log-loss of those tied in the first measure
-    choose_by: str = "cost"
+    criterion: str = "cost"
 
     @property
-    def rival(self) -> Standing | None:
+    def baseline(self) -> Standing | None:
         """The best model that is compared but not eligible."""
-        found = [s for s in self.standings if s.candidate.rival and s.evaluation is not None]
+        found = [s for s in self.standings if s.candidate.baseline and s.evaluation is not None]
         return found[0] if found else None
 
     @property
     def next(self) -> Standing | None:
         """The best of the other eligible models."""
         found = [
-            s for s in self.standings if s is not self.winner and not s.candidate.rival and s.evaluation is not None
+            s for s in self.standings if s is not self.winner and not s.candidate.baseline and s.evaluation is not None
         ]
         return found[0] if found else None
 
 
 def compete(
-    field: Field, candidates: Sequence[Candidate], *, choose_by: str = "cost", jobs: int | None = None,
+    field: Field, candidates: Sequence[Candidate], *, criterion: str = "cost", jobs: int | None = None,
     tell: Callable[[Candidate], None] = lambda candidate: None,
 ) -> Contest:  # fmt: skip
     """Fit every model in every split, in parallel, and select one (see `judged`); `tell` is called after each fit.
 
     A model that fails is listed with its reason; the others are still compared.
     """
-    _refuse_unknown(choose_by)
+    _refuse_unknown(criterion)
     tasks = [(candidate, split) for candidate in candidates for split in field.splits]
 
     def run(task: tuple[Candidate, Split]) -> _SplitResult:
@@ -181,7 +181,7 @@ def compete(
         heats = in_threads(run, tasks, jobs)
         of_candidate = [(candidate, heats[i * size : (i + 1) * size]) for i, candidate in enumerate(candidates)]
         standings = in_threads(lambda pair: _joined(field, *pair), of_candidate, jobs)
-    return judged(field, standings, choose_by)
+    return judged(field, standings, criterion)
 
 
 MEASURES: dict[str, Callable[[Evaluation], Array]] = {  # selection measures: one value per row (n,)
@@ -194,23 +194,23 @@ MEASURES: dict[str, Callable[[Evaluation], Array]] = {  # selection measures: on
 RESOLUTION = 1e-3  # negligible difference of log-loss, in nats per row
 
 
-def judged(field: Field, standings: Sequence[Standing], choose_by: str = "cost") -> Contest:
-    """Select the simplest of the models that are tied with the best, first by `choose_by`, then by log-loss.
+def judged(field: Field, standings: Sequence[Standing], criterion: str = "cost") -> Contest:
+    """Select the simplest of the models that are tied with the best, first by `criterion`, then by log-loss.
 
-    1. Of all eligible models, keep those whose mean of `choose_by` ("cost", "log-loss" or "error") exceeds the
+    1. Of all eligible models, keep those whose mean of `criterion` ("cost", "log-loss" or "error") exceeds the
        smallest by no more than one standard error of the paired difference over rows.
     2. Of these, keep those whose log-loss exceeds the least of these by no more than one standard error, paired too,
        or by no more than 0.001 nats: smaller differences do not justify a more complex model.
     3. Of these, take the simplest: the one of the lowest rank.
     """
-    _refuse_unknown(choose_by)
-    able = [s for s in standings if s.evaluation is not None and not s.candidate.rival]
+    _refuse_unknown(criterion)
+    able = [s for s in standings if s.evaluation is not None and not s.candidate.baseline]
     if not able:
         reasons = "; ".join(f"{s.candidate.key}: {s.failure or NOT_OURS}" for s in standings)
         raise DataError(sentence("fit", "at least one model must be fitted successfully", reasons))
-    best = min(able, key=lambda s: (s.by(choose_by), s.candidate.rank))
-    told = [s._replace(behind=_behind(field, s, best, choose_by)) for s in standings]
-    told = [s._replace(ties=(choose_by,)) if _tied(s.behind) and not s.candidate.rival else s for s in told]
+    best = min(able, key=lambda s: (s.by(criterion), s.candidate.rank))
+    told = [s._replace(behind=_behind(field, s, best, criterion)) for s in standings]
+    told = [s._replace(ties=(criterion,)) if _tied(s.behind) and not s.candidate.baseline else s for s in told]
     near = [s for s in told if s.ties]
     truest = min(near, key=lambda s: (s.by("log-loss"), s.candidate.rank))
     told = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in told]
@@ -219,17 +219,17 @@ def judged(field: Field, standings: Sequence[Standing], choose_by: str = "cost")
         s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.candidate) in as_true else s for s in told
     ]
     winner = min((s for s in told if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
-    order = sorted(told, key=lambda s: (s.by(choose_by), s.candidate.rank))
+    order = sorted(told, key=lambda s: (s.by(criterion), s.candidate.rank))
     best, truest = (next(s for s in told if s.candidate is one.candidate) for one in (best, truest))
-    return Contest(tuple(order), winner, best, truest, choose_by)
+    return Contest(tuple(order), winner, best, truest, criterion)
 
 
 NOT_OURS = "cannot be written to a model file"
 
 
-def _refuse_unknown(choose_by: str) -> None:
-    if choose_by not in MEASURES:
-        raise DomainError(sentence("compete", f"choose_by must be one of {', '.join(MEASURES)}", repr(choose_by)))
+def _refuse_unknown(criterion: str) -> None:
+    if criterion not in MEASURES:
+        raise DomainError(sentence("compete", f"criterion must be one of {', '.join(MEASURES)}", repr(criterion)))
 
 
 def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> Mean | None:
@@ -307,7 +307,7 @@ def _joined(field: Field, candidate: Candidate, heats: Sequence[_SplitResult]) -
 
 def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float) -> Standing:
     """A result with posteriors calibrated where that helps; peers are calibrated already, priors need none."""
-    if candidate.rival or not field.calibrate or candidate.key == "frequencies":
+    if candidate.baseline or not field.calibrate or candidate.key == "prior":
         return Standing(candidate, e, seconds)
 
     paid = MEASURES["cost"]

@@ -9,8 +9,8 @@ from likely.automl.candidates import Candidate
 from likely.classify.bayes import BayesClassifier
 from likely.classify.prior_classifier import PriorClassifier
 from likely.core.errors import DomainError, sentence
-from likely.distributions.estimators.categorical_density import CategoricalDensity
-from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.categorical_densities import CategoricalDensity
+from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.hmm.estimators.hmm_density import HMMDensity
@@ -66,7 +66,7 @@ def chain_candidates(
     of `least` frames, and other topologies of a single state.
     """
     ground = PriorClassifier(**rules)
-    candidates = [Candidate("frequencies", "class frequencies", "sequences are not used", 0, ground)]
+    candidates = [Candidate("prior", "class prior", "sequences are not used", 0, ground)]
     for K in states:
         words = (
             "independent frames, in any order"
@@ -74,7 +74,7 @@ def chain_candidates(
             else f"{K} states per class, each with its own distribution of frames"
         )
         for i, topology in enumerate(topologies or (how["topology"],)):
-            if i and (K == 1 or (least is not None and Topology.of(topology, K).shortest > least)):
+            if i and (K == 1 or (least is not None and Topology.of(topology, K).min_length > least)):
                 continue
             model = BayesClassifier(chain(kinds, K, **{**how, "topology": topology}), **rules)
             told, key = (f", {topology}", f"-{topology}") if i else ("", "")

@@ -72,7 +72,7 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
     def _has(self, name: str) -> Any:
         """The fitted model, or an error."""
         if name not in vars(self):
-            remedy = f"{type(self).__name__}.around(fitted, columns), or `likely fit`, makes one"
+            remedy = f"{type(self).__name__}.from_fitted(fitted, columns), or `likely fit`, makes one"
             raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
         return vars(self)[name]
 
@@ -99,12 +99,12 @@ class SequenceClassifier(Deciding, _OfSequences):
     >>> import likely as lk, numpy as np
     >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
     >>> clf = lk.BayesClassifier(lk.HMMDensity(n_states=1)).fit(x, ["low", "high", "low", "high"])
-    >>> SequenceClassifier.around(clf, {"level": "real"}).predict([[0.9, 1.0, 1.1]])
+    >>> SequenceClassifier.from_fitted(clf, {"level": "real"}).predict([[0.9, 1.0, 1.1]])
     array(['high'], dtype=object)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"classifier": [HasMethods(["fit", "decide"]), None]}
-    _saved: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
+    saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
     calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
 
     def __init__(self, classifier: Any = None) -> None:
@@ -123,7 +123,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         return self
 
     @classmethod
-    def around(
+    def from_fitted(
         cls, classifier: Any, columns: Kinds, roles: Mapping[str, str] | None = None,
         calibration: Calibration | None = None,
     ) -> Self:  # fmt: skip
@@ -155,7 +155,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         if isinstance(self.classifier_, PriorClassifier):
             return np.full(len(frames), np.nan)
         with self._spoken(self.classifier_):
-            return self.classifier_.model_.log_prob(self.classifier_._rows(frames))
+            return self.classifier_.score_samples(frames)
 
     # decision parameters are those of the classifier
     cost = property(lambda self: self.classifier_.cost)
@@ -167,7 +167,7 @@ class SequenceClassifier(Deciding, _OfSequences):
         with self._spoken(self.classifier_):
             return self.classifier_._novel(self.frames(X), rate)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: texts are JSON, and the classifier is one for these columns."""
         if not hasattr(self, "classifier_"):
             return
@@ -194,13 +194,13 @@ class SequenceDensity(_OfSequences):
     >>> import likely as lk, numpy as np
     >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
     >>> h = lk.HMMDensity(n_states=2, topology="left-to-right").fit(x)
-    >>> named = SequenceDensity.around(h, {"level": "real"}, states=["low", "high"])
+    >>> named = SequenceDensity.from_fitted(h, {"level": "real"}, states=["low", "high"])
     >>> named.state_names, named.predict(x)[0].tolist() == [0] * 9 + [1] * 9
     (['low', 'high'], True)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"density": [HasMethods(["fit", "score_samples"]), None]}
-    _saved: tuple[str, ...] = ("density_", "schema_", "card_")
+    saved_attributes: tuple[str, ...] = ("density_", "schema_", "card_")
 
     def __init__(self, density: Any = None) -> None:
         self.density = density
@@ -219,7 +219,7 @@ class SequenceDensity(_OfSequences):
         return self
 
     @classmethod
-    def around(
+    def from_fitted(
         cls, density: Any, columns: Kinds, roles: Mapping[str, str] | None = None, states: list[str] | None = None
     ) -> Self:
         """A fitted density combined with the columns of a frame, in that order."""
@@ -285,7 +285,7 @@ class SequenceDensity(_OfSequences):
         """p(state | sequence) of each frame; with a `lag`, fixed-lag smoothing."""
         return shares_of(self.model_, self.density_.topology_.original, self.known(cut(X, lengths))[0], lag)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: texts are JSON, and the model is one for these columns and states."""
         if not hasattr(self, "density_"):
             return
@@ -324,7 +324,7 @@ class LiveFrames:
 
 def known_rows(density: Any, X: Any) -> tuple[Ragged, Mask]:
     """Validated frames with unknown levels as missing, and the sequences (n,) that had one."""
-    rows, strange = density._known(density._rows(X, reset=False), density._learned)
+    rows, strange = density.mask_unknown(density.validate_rows(X, reset=False), density.learned_model_)
     return rows, np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *strange.values()])
 
 

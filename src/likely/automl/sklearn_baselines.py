@@ -20,10 +20,10 @@ MOST_LEVELS = 250  # levels of a category in boosting, which has 255 bins; rarer
 NOTE = "for comparison; cannot be written to a model file"
 
 
-def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) -> list[Candidate]:
+def baselines(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) -> list[Candidate]:
     """Gradient boosting, random forest and logistic regression, with encodings and calibrated posteriors.
 
-    >>> [candidate.key for candidate in rivals({"size": "real", "color": "category"})]
+    >>> [candidate.key for candidate in baselines({"size": "real", "color": "category"})]
     ['boosting', 'forest', 'logistic']
     """
     numbers = [name for name, kind in kinds.items() if kind not in WORDS]
@@ -42,7 +42,7 @@ def rivals(kinds: Kinds, rules: Mapping[str, Any] | None = None, seed: int = 0) 
     )  # fmt: skip
     return [
         Candidate(
-            key, name, what, 1000 + i, CalibratedClassifier(pipeline, cv=3, random_state=seed, **rules), rival=True
+            key, name, what, 1000 + i, CalibratedClassifier(pipeline, cv=3, random_state=seed, **rules), baseline=True
         )
         for i, (key, name, what, pipeline) in enumerate(found)
     ]

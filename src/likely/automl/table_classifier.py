@@ -108,7 +108,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None], "calibrate": ["boolean"],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
+    saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
     calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
 
     def __init__(self, classifier: Any = None, kinds: Any = None, calibrate: bool = False) -> None:
@@ -138,7 +138,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         return self
 
     @classmethod
-    def around(
+    def from_fitted(
         cls, classifier: Any, schema: Schema, calibration: Calibration | None = None,
         columns: Sequence[str] | None = None,
     ) -> Self:  # fmt: skip
@@ -218,7 +218,7 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         with self._spoken(self.classifier_):
             return self.classifier_._novel(self.frame(X), rate)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: texts are JSON, and the classifier is one for these columns."""
         if not hasattr(self, "classifier_"):
             return

@@ -32,7 +32,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     from 1, the largest first. `likely cluster` writes this model.
 
     - **n_components**: number of clusters; None chooses it.
-    - **by**: how it is chosen: "bic", "held-out" (likelihood of held-out rows) or "prior" (a sparse
+    - **criterion**: how it is chosen: "bic", "held-out" (likelihood of held-out rows) or "prior" (a sparse
       Dirichlet prior of the weights empties superfluous components).
     - **kinds**: types given by the user, {name: "real", "count", "binary", "category" or "ignore"}.
     - **n_init, most, random_state**: number of random initializations, the largest number of clusters (at most
@@ -44,22 +44,22 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None], "by": [StrOptions(set(BY))],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None], "criterion": [StrOptions(set(BY))],
         "kinds": [dict, None], "n_init": [Interval(Integral, 1, None, closed="left")],
-        "most": [Interval(Integral, 1, None, closed="left")],
+        "max_components": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
-    _saved: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
+    saved_attributes: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
 
     def __init__(
-        self, n_components: int | None = None, *, by: str = "bic", kinds: Any = None, n_init: int = 3,
-        most: int = MOST, random_state: int = 0,
+        self, n_components: int | None = None, *, criterion: str = "bic", kinds: Any = None, n_init: int = 3,
+        max_components: int = MOST, random_state: int = 0,
     ) -> None:  # fmt: skip
         self.n_components = n_components
-        self.by = by
+        self.criterion = criterion
         self.kinds = kinds
         self.n_init = n_init
-        self.most = most
+        self.max_components = max_components
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -72,16 +72,16 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         frame = laid_out(table.frame, list(schema))
         with speaking_as("TableClusterer", "MixtureDensity"):
             self.found_ = discover(
-                frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components, by=self.by,
-                weight=sample_weight, n_init=self.n_init, most=most_clusters(frame, self.most, sample_weight),
-                seed=self.random_state,
+                frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components,
+                criterion=self.criterion, weight=sample_weight, n_init=self.n_init,
+                max_components=most_clusters(frame, self.max_components, sample_weight), seed=self.random_state,
             )  # fmt: skip
         self._adopt(self.found_, schema, table.names, frame, sample_weight)
         self.labels_ = self.predict(Typed(frame))
         return self
 
     @classmethod
-    def around(
+    def from_fitted(
         cls, found: Found, schema: Schema, frame: Any, weight: Any = None, columns: Sequence[str] | None = None,
         **settings: Any,
     ) -> Self:  # fmt: skip
@@ -113,7 +113,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
     def rows(self, X: Any) -> Any:
         """Validated rows with unknown levels as missing."""
         mixture = self.mixture_
-        rows, strange = mixture._known(mixture._rows(self.frame(X), reset=False), mixture._learned)
+        rows, strange = mixture.mask_unknown(mixture.validate_rows(self.frame(X), reset=False), mixture.learned_model_)
         tell_of_strangers(strange, "TableClusterer")
         return rows
 
@@ -137,7 +137,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
 
         save(self, path)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: texts are JSON, and the mixture is one for these columns."""
         if not hasattr(self, "mixture_"):
             return

@@ -26,7 +26,7 @@ QUICK: dict[str, Any] = {
     "tol": 1e-4,
     "max_iter": 100,
 }  # EM tolerance while numbers are compared: they differ by far more
-SETTLED: dict[str, Any] = {"tol": 1e-6, "max_iter": 500}  # EM tolerance of the final mixture
+FINAL_FIT: dict[str, Any] = {"tol": 1e-6, "max_iter": 500}  # EM tolerance of the final mixture
 FACTORS_FROM = 10  # number of columns from which few factors are tried
 WORDS_OF = {
     "full": "a full covariance for each cluster", "diagonal": "columns independent within a cluster",
@@ -34,7 +34,7 @@ WORDS_OF = {
 }  # fmt: skip
 WHY = {
     "bic": "the lowest BIC", "held-out": "the best held-out likelihood",
-    "prior": "the components left by a sparse prior of the weights", "told": "as requested",
+    "prior": "the components left by a sparse prior of the weights", "given": "as requested",
 }  # fmt: skip
 
 
@@ -45,26 +45,30 @@ class Found(NamedTuple):
     shape: str  # "full", "diagonal", "factors" or "": no real columns
     bic: dict[str, float]  # BIC of each shape, at its best number
     choice: Any  # a ComponentChoice; None if the number was given
-    by: str  # "bic", "held-out", "prior" or "told"
+    criterion: str  # "bic", "held-out", "prior" or "given"
     chosen_on: int  # number of rows used for the choice
-    most: int = MOST  # maximum number of clusters
+    max_components: int = MOST  # maximum number of clusters
 
     @property
     def why(self) -> str:
         """Number and shape with the reason, as text."""
         k = self.mixture.model_.size
-        words = f"{k} cluster{'s' * (k != 1)}: {WHY[self.by]}"
-        return f"{words}{self._among}; {self._why_shape}"
+        words = f"{k} cluster{'s' * (k != 1)}: {WHY[self.criterion]}"
+        return f"{words}{self._compared_numbers}; {self._why_shape}"
 
     @property
-    def _among(self) -> str:
+    def _compared_numbers(self) -> str:
         """The compared numbers, as text."""
         if self.choice is None:
             return ""
-        if self.by == "prior":
-            return f" of {self.most}"
+        if self.criterion == "prior":
+            return f" of {self.max_components}"
         tried = max(self.choice.numbers)
-        told = f" (of {self.most}: the search stops three beyond the lowest BIC)" if tried < self.most else ""
+        told = (
+            f" (of {self.max_components}: the search stops three beyond the lowest BIC)"
+            if tried < self.max_components
+            else ""
+        )
         return f" among 1 … {tried}{told}"
 
     @property
@@ -95,11 +99,11 @@ def shapes(kinds: Mapping[str, str], rows: float, X: Any = None) -> dict[str, An
     if rows >= ROWS_A_PARAMETER * d * (d + 3) / 2:
         return {"full": joint(kinds, GaussianDensity("full")), **found}
     if X is not None and d >= FACTORS_FROM:
-        found["factors"] = joint(kinds, _few_factors(X.select(real).to_numpy(), rows))
+        found["factors"] = joint(kinds, _ppca_of_best_rank(X.select(real).to_numpy(), rows))
     return found
 
 
-def _few_factors(table: Array, rows: float) -> Any:
+def _ppca_of_best_rank(table: Array, rows: float) -> Any:
     """PPCA with the number of factors that is best for one Gaussian."""
     from likely.decomposition.estimators.factor_analysis import PPCA
 
@@ -107,33 +111,35 @@ def _few_factors(table: Array, rows: float) -> Any:
 
 
 def discover(
-    X: Any, kinds: Mapping[str, str], number: int | None = None, *, by: str = "bic", weight: Any = None,
-    n_init: int = 3, most: int = MOST, seed: int = 0, density: bool = False, tell: Callable[[str], object] = str,
+    X: Any, kinds: Mapping[str, str], number: int | None = None, *, criterion: str = "bic", weight: Any = None,
+    n_init: int = 3, max_components: int = MOST, seed: int = 0, density: bool = False,
+    tell: Callable[[str], object] = str,
 ) -> Found:  # fmt: skip
-    """A mixture of the rows of a typed frame: the shape with the lowest BIC, `number` components or chosen by `by`.
+    """Mixture of the rows of a typed frame: the shape of lowest BIC, `number` components or as many as `criterion`
+    says.
 
     With `density` the components need not be clusters: few factors are allowed, and BIC alone is used.
     `tell` is called with a text for every number that was tried.
     """
-    if by not in BY:
-        raise DomainError(sentence("discover", f"by must be one of {', '.join(BY)}", repr(by)))
+    if criterion not in BY:
+        raise DomainError(sentence("discover", f"criterion must be one of {', '.join(BY)}", repr(criterion)))
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     there = float(X.height if w is None else (w > 0).sum())
     _refuse_more_than_rows(number, there)
     tried = shapes(kinds, there, X if density else None)
     settings: dict[str, Any] = {"n_init": n_init, "random_state": seed}
     if number is not None:
-        kept = {**settings, **SETTLED}
+        kept = {**settings, **FINAL_FIT}
         fits = {shape: MixtureDensity(part, number, **kept).fit(X, sample_weight=w) for shape, part in tried.items()}
         bics = {shape: bic(mixture, X, w) for shape, mixture in fits.items()}
         shape = min(bics, key=lambda s: bics[s])
-        return Found(fits[shape], shape, bics, None, "told", int(there))
-    some, w_some = _some(X, w, seed)
-    most = min(most, some.n_unique())
-    shape, bics, choice = _chosen(tried, some, w_some, settings, most, not density, tell)
-    tell(f"learning {choice.best[by]} cluster{'s' * (choice.best[by] > 1)} from all rows")
-    mixture = MixtureDensity(tried[shape], int(choice.best[by]), **settings, **SETTLED).fit(X, sample_weight=w)
-    return Found(mixture, shape, bics, choice, by, some.height, most)
+        return Found(fits[shape], shape, bics, None, "given", int(there))
+    some, w_some = _random_subset(X, w, seed)
+    most = min(max_components, some.n_unique())
+    shape, bics, choice = _best_shape(tried, some, w_some, settings, most, not density, tell)
+    tell(f"learning {choice.best[criterion]} cluster{'s' * (choice.best[criterion] > 1)} from all rows")
+    mixture = MixtureDensity(tried[shape], int(choice.best[criterion]), **settings, **FINAL_FIT).fit(X, sample_weight=w)
+    return Found(mixture, shape, bics, choice, criterion, some.height, most)
 
 
 def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
@@ -144,7 +150,7 @@ def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
     return float(-2 * (w[counted] @ scores[counted]) + mixture.model_.n_parameters * np.log(w.sum()))
 
 
-def _chosen(
+def _best_shape(
     tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool, tell: Callable[[str], object]
 ) -> tuple[str, Any, Any]:
     """The shape of the lowest BIC, the BIC of each, and for the chosen one the result of every criterion."""
@@ -171,10 +177,10 @@ def _all_criteria(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: in
     from likely.mixture.estimators.choose_components import choose_components
 
     numbers = range(1, most + 1)
-    sparse = choose_components(MixtureDensity(part, **settings), X, numbers, sample_weight=w, by=("prior",))
+    sparse = choose_components(MixtureDensity(part, **settings), X, numbers, sample_weight=w, criteria=("prior",))
     by_bic = _by_bic(MixtureDensity(part, **quick), X, w, most, sparse.best["prior"], by_bic)
     estimator = MixtureDensity(part, **{**quick, "n_init": min(quick["n_init"], 2)})
-    held = choose_components(estimator, without_rare_words(X), by_bic.numbers, sample_weight=w, by=("held-out",))
+    held = choose_components(estimator, without_rare_words(X), by_bic.numbers, sample_weight=w, criteria=("held-out",))
     has_converged = held.converged["held-out"]
     return replace(
         by_bic,
@@ -201,7 +207,7 @@ def _by_bic(
     found: list[float] = [] if known is None else known.bic.tolist()
     has_converged: list[bool] = [] if known is None else known.converged["bic"].tolist()
     while len(found) < least or (len(found) < most and len(found) <= int(np.argmin(found)) + PATIENCE):
-        one = choose_components(estimator, X, [len(found) + 1], sample_weight=w, by=("bic",))
+        one = choose_components(estimator, X, [len(found) + 1], sample_weight=w, criteria=("bic",))
         found, has_converged = [*found, float(one.bic[0])], [*has_converged, bool(one.converged["bic"][0])]
         tell(f"{len(found)} cluster{'s' * (len(found) > 1)}, BIC {found[-1]:,.1f}")
     numbers, unknown = list(range(1, len(found) + 1)), np.full(len(found), np.nan)
@@ -229,7 +235,7 @@ def without_rare_words(X: Any) -> Any:
     return X.with_columns(pl.when(pl.col(name).is_in(words)).then(pl.col(name)) for name, words in often.items())
 
 
-def _some(X: Any, w: Any, seed: int) -> tuple[Any, Any]:
+def _random_subset(X: Any, w: Any, seed: int) -> tuple[Any, Any]:
     """A random subset of rows of positive weight, for a choice within seconds."""
     here = np.arange(X.height) if w is None else np.flatnonzero(w > 0)
     most = int(np.clip(CELLS // max(X.width, 1), 2_000, ROWS))

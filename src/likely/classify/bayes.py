@@ -1,8 +1,7 @@
-"""BayesClassifier: one density per class, combined by Bayes' theorem; labels may be missing."""
+"""Bayes classifier: one density per class (Gaussian: LDA, QDA); semi-supervised where labels are missing."""
 
 from __future__ import annotations
 
-import re
 from copy import copy, deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -16,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted
 from likely.classify.calibration.calibration_maps import METHODS, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.probability_floor import Floor
 from likely.classify.small_classes import notes_on_classes
-from likely.core.arrays import Array, Index, Mask, n_rows
+from likely.core.arrays import Array, Index, Mask, in_memory, n_rows
 from likely.core.blocks import Block, Blocks
+from likely.core.columns import Columns
 from likely.core.em_loop import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads, map_rows
-from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import Note, said_once, tell, unheard
 from likely.decision.combine import change_log_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
@@ -40,13 +40,14 @@ from likely.estimation.class_labels import (
     tell_of_labels,
 )
 from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimation.density_estimator import ADensity, DefaultParts, tell_of_strangers
+from likely.estimation.density_estimator import ADensity, DefaultParts, named_note, tell_of_strangers
+from likely.estimation.fit_blocks import seed_of
 from likely.estimation.foreign_tables import as_table, take_rows
-from likely.estimation.input_validation import foreign, row_weights
+from likely.estimation.input_validation import row_weights
 from likely.estimation.novelty import novelty_threshold
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.sequence_validation import cut
-from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 
@@ -99,7 +100,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         **RULES, **NOVELTY, "calibration": [StrOptions({"auto", *METHODS}), None],
     }  # fmt: skip
 
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         *("density_", "classes_", "model_", "point_model_", "stats_", "prior_", "held_out_surprise_"),
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
@@ -132,7 +133,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         methods.
         """
         self._validate_params()
-        X = self._cut(foreign(X), lengths)
+        X = self._cut(in_memory(X), lengths)
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
         given = X, y, sample_weight
@@ -186,7 +187,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
                 'use fit, or lk.CalibratedClassifier(…, cv="prefit")',
             )
             raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
-        first, X = not hasattr(self, "model_"), self._cut(foreign(X), lengths)
+        first, X = not hasattr(self, "model_"), self._cut(in_memory(X), lengths)
         if first:
             self.density_ = self._fresh_density(X)
             self.density_._validate_params()
@@ -195,8 +196,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded_with_gaps(named)[0]
         labels = labels_among(y, self.classes_, type(self).__name__)
+        tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         before = None if first else novelty_threshold.surprise_of(self, X)[0]
-        hidden = self.density_._hides_labels or bool((labels < 0).any())
+        hidden = self.density_.traits.latent or bool((labels < 0).any())
         if first:  # latent labels need more than one pass
             model, known = (self._learn(X, labels, weight).model if hidden else self._blank(X, weight)), None
         else:
@@ -210,7 +212,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._in_words():
-            self._adopt(self._stepped(model, stats))
+            self._adopt(self._after_one_refit(model, stats))
         self._check_cost()
         if before is None:
             self.held_out_surprise_ = novelty_threshold.left_out(self, X, labels, weight)
@@ -225,21 +227,21 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _blank(self, X: Any, weight: Any = None) -> Mixture:
         C = len(self.classes_)
-        return Mixture.trusted(weights=np.full(C, 1.0 / C), components=self.density_._blank_for(X, C, weight))
+        return Mixture.trusted(weights=np.full(C, 1.0 / C), components=self.density_.blank_model(X, C, weight))
 
     def _grown(self, X: Any) -> tuple[Mixture, Any]:
         """The model and statistics so far, extended for new levels in X."""
-        model, stats = self._learned, self.stats_
-        parts, of_parts = self.density_._grown(model.components, stats.components, X)
+        model, stats = self.learned_model_, self.stats_
+        parts, of_parts = self.density_.extend_model(model.components, stats.components, X)
         return model.replace(components=parts), stats.replace(components=of_parts)
 
     def _prior_rule(self, model: Mixture, stats: Any) -> MixturePrior:
-        parts = resolve_prior(model.components, stats.components, self.density_._prior_rule())
+        parts = resolve_prior(model.components, stats.components, self.density_.prior_rule())
         weights: Any = self._class_prior_distribution()
         if (
             weights is None and self.class_prior is not None and not stats.seen
         ):  # used for the posteriors of missing labels
-            weights = GivenWeights(self._fixed_shares())
+            weights = FixedWeights(self._fixed_shares())
         return MixturePrior.trusted(weights=weights, components=parts)
 
     def _fixed_shares(self) -> Array:
@@ -254,21 +256,20 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _adopt(self, report: FitReport, rows: Block | None = None) -> None:
         self.report_, self.stats_, self.prior_ = report, report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
-        self.density_._look_again(report.model.components, report.stats.components, report.prior.components, rows)
-        self.model_ = self._scoring(report, self.density_)
+        self.model_ = self._scoring(report, self.density_, rows)
         self.__dict__.pop("point_model_", None)
         if self.model_ is not report.model:
             self.point_model_ = report.model
 
-    def _scoring(self, report: FitReport, density: Any) -> Mixture:
-        """The model that scores: class probabilities as requested, components by `density._finish`."""
-        learned = report.model
-        parts = density._finish(learned.components, report.stats.components, report.prior.components)
+    def _scoring(self, report: FitReport, density: Any, rows: Block | None = None, choose: bool = True) -> Mixture:
+        """The model that scores: class probabilities as requested, components by `density.scoring_model`."""
+        learned, stats, prior = report.model, report.stats.components, report.prior.components
+        parts = density.scoring_model(learned.components, stats, prior, rows, choose)
         weights = self._final_weights(learned, report.stats)
         same = parts is learned.components and weights is learned.weights
         return learned if same else Mixture.trusted(weights=np.array(weights), components=parts)
 
-    def _stepped(self, model: Any, stats: Any) -> FitReport:
+    def _after_one_refit(self, model: Any, stats: Any) -> FitReport:
         """A model after one `refit`; final for complete data."""
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
@@ -287,7 +288,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     @property
     def _hard(self) -> bool:
-        return bool(getattr(self.density_, "hard", False)) and self.density_._hides_labels
+        return bool(getattr(self.density_, "hard", False)) and self.density_.traits.latent
 
     def _data(self, X: Any, labels: Index, weight: Any) -> Blocks:
         """Rows with their labels; if some are missing, with masks of possible labels."""
@@ -299,18 +300,19 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _starts(self, X: Any, labels: Index, weight: Any) -> list[Mixture]:
         """Initial models: a blank one if one pass is enough, else fitted to the labeled rows."""
-        hidden = self.density_._hides_labels or bool((labels < 0).any())
-        sketch = (
-            Sketch.of(X, weight, whose=type(self.density_).__name__) if hidden and self.density_._looks_once else None
-        )
+        hidden = self.density_.traits.latent or bool((labels < 0).any())
+        sketched = hidden and self.density_.traits.sketchable
+        sketch = Sketch.of(X, weight, whose=type(self.density_).__name__) if sketched else None
         blank = self._blank(X, weight) if sketch is None else self._blank(sketch.rows, sketch.weight)
-        if not (self.density_._hides_labels or (labels < 0).any()):
+        if not (self.density_.traits.latent or (labels < 0).any()):
             return [blank]
         mine = np.flatnonzero(labels >= 0)
         w = None if weight is None else weight[mine]
         counts = np.bincount(labels[mine], w, len(self.classes_))
         counts = np.maximum(counts, 1e-3 * counts.sum())  # a named class without rows may still occur
-        parts = self.density_._started(blank.components, X[mine], labels[mine], w)
+        rng = np.random.default_rng(seed_of(getattr(self.density_, "random_state", 0)))
+        runs = range(getattr(self.density_, "n_init", 1))
+        parts = [self.density_.initialize(blank.components, X[mine], labels[mine], w, rng, run) for run in runs]
         fixed = self.class_prior is not None and self._class_prior_distribution() is None
         shares = self._fixed_shares() if fixed else counts / counts.sum()
         return [Mixture.trusted(weights=np.array(shares), components=p) for p in parts]
@@ -319,13 +321,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Rows for a second pass, if all labels are known."""
         return None if (labels < 0).any() else Block(X, weight, labels=labels)
 
-    def _elsewhere(self, report: FitReport, rows: Block | None = None) -> Mixture:
+    def _scoring_model_of(self, report: FitReport, rows: Block | None = None) -> Mixture:
         """The scoring model of another fit; hyperparameters are kept, or chosen again from `rows`."""
-        if rows is None or not self.density_._wants_rows:
-            return self._scoring(report, copy(self.density_))
-        density = deepcopy(self.density_)
-        density._look_again(report.model.components, report.stats.components, report.prior.components, rows)
-        return self._scoring(report, density)
+        if rows is None or not self.density_.traits.second_pass:
+            return self._scoring(report, copy(self.density_), choose=False)
+        return self._scoring(report, deepcopy(self.density_), rows)
 
     def _final_weights(self, learned: Mixture, stats: Any) -> Array:
         distribution = self._class_prior_distribution()
@@ -337,7 +337,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self._fixed_shares()
 
     @property
-    def _learned(self) -> Any:
+    def learned_model_(self) -> Any:
         return getattr(self, "point_model_", self.model_)
 
     # -------------------------------------------------------------------- validation
@@ -345,7 +345,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
         if y is None:
             checked_labels(y, 0, type(self).__name__)
-        X = self.density_._rows(X, reset=reset)
+        X = self.density_.validate_rows(X, reset=reset)
         if reset:
             self.n_features_in_ = self.density_.n_features_in_
             self.__dict__.pop("feature_names_in_", None)
@@ -372,24 +372,29 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if lengths is None:
             return X
         density: Any = self.__dict__.get("density_", getattr(self, "density", None))
-        return cut(X, lengths, type(self).__name__, density is not None and density._of_sequences)
+        return cut(X, lengths, type(self).__name__, density is not None and density.traits.sequences)
 
     def _rows(self, X: Any) -> Any:
         """Validated rows in the form of the model; unknown levels count as missing."""
         if "model_" not in self.__dict__:  # scikit-learn's validation costs as much as a decision
             check_is_fitted(self)
-        rows, strange = self.density_._known(self.density_._rows(X, reset=False), self._learned.components)
+        rows = self.density_.validate_rows(X)
+        rows, strange = self.density_.mask_unknown(rows, self.learned_model_.components)
         tell_of_strangers(strange, type(self).__name__)
         return rows
 
-    def _told(self, rows: Any) -> Any:
-        return self.density_._told(rows)
+    def _decoded(self, rows: Any) -> Any:
+        """Validated rows with labels in place of level codes; components of a product stay apart."""
+        density = getattr(self.density_, "component_", self.density_)
+        if isinstance(rows, Columns):
+            return Columns({name: part.decode_rows(rows[name]) for name, part, _ in density.parts_})
+        return self.density_.decode_rows(rows)
 
     def _log_joint(self, rows: Any) -> Array:
         return self.model_.log_joint(rows)
 
-    def _column_names(self) -> list[str]:
-        return self.density_._column_names()
+    def column_names(self) -> list[str]:
+        return self.density_.column_names()
 
     # ----------------------------------------------------------------------- prediction
 
@@ -401,9 +406,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self._plain_log_posterior(rows)
 
     def _plain_log_posterior(self, rows: Any) -> Array:
-        if self._certain:
+        if self._positive_everywhere:
             return self.model_.log_posterior(rows)
-        return self._of_joint(rows, self.model_._settled, len(self.classes_), np.float64)
+        return self._of_joint(rows, self.model_._log_responsibilities, len(self.classes_), np.float64)
 
     def _calibrated(self, rows: Any, calibration: Map) -> Array:
         """Calibrated under the class probabilities of training, then converted to other ones."""
@@ -422,7 +427,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if self.calibration_ is not None:
             return np.exp(self.log_posterior(X, lengths))
         rows = self._rows(self._cut(X, lengths))
-        if self._certain:
+        if self._positive_everywhere:
             return self.model_.posterior(rows)
         return self._of_joint(rows, self.model_._shares, len(self.classes_), np.float64)
 
@@ -447,12 +452,12 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         small = np.min_scalar_type(
             len(self.classes_)
         )  # an index takes one byte: no second column of eight bytes per row
-        if self._certain:
+        if self._positive_everywhere:
             return self.classes_[map_rows(best, rows, None, small)]
         return self.classes_[self._of_joint(rows, cheapest, None, small)]
 
     @property
-    def _certain(self) -> bool:
+    def _positive_everywhere(self) -> bool:
         """Whether every class has a positive density everywhere."""
         return not isinstance(self.model_, Mixture) or isinstance(self.model_.components, Gaussian)
 
@@ -514,7 +519,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if class_prior is not None:
             return self.with_class_prior(class_prior).decide(X, **how)
         rules = [how[name] if how[name] is not None else getattr(self, name) for name in REJECT_RULES]
-        if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_._of_sequences:
+        if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_.traits.sequences:
             text = "posteriors of sequences are too overconfident for a reject rule"
             tell(f'{type(self).__name__}: {text}; set calibration="temperature", or wrap it in lk.CalibratedClassifier')
         return super().decide(X, **how)
@@ -535,7 +540,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         check_is_fitted(self)
         other = copy(self)
         other.model_ = self.model_.with_weights(self._prior_for(class_prior))
-        other.point_model_ = self._learned
+        other.point_model_ = self.learned_model_
         other.class_prior = class_prior
         return other
 
@@ -544,7 +549,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         minus log p(x), in units of their interquartile range; infinite for an unknown level.
         """
         check_is_fitted(self)
-        return novelty_threshold.surprise_of(self, self.density_._rows(self._cut(X, lengths), reset=False))[0]
+        return novelty_threshold.surprise_of(self, self.density_.validate_rows(self._cut(X, lengths), reset=False))[0]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Leave-one-out log p(c | x) per row (n, C): fast, as statistics subtract.
@@ -557,7 +562,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Accuracy; rows with a missing label are ignored."""
-        X = self._cut(foreign(X), lengths)
+        X = self._cut(in_memory(X), lengths)
         labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labeled_things(X))
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):
@@ -591,7 +596,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
         with unheard():  # warnings on these rows are issued by the decision
-            rows = self.density_._rows(X, reset=False)
+            rows = self.density_.validate_rows(X, reset=False)
         found, strange = novelty_threshold.surprise_of(self, rows)
         return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, strange)
 
@@ -602,16 +607,14 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _in_words(self) -> Any:
         """Context manager: messages use names of classes and columns instead of numbers, and of this estimator."""
-        return said_once(reworded=self._reworded)
 
-    def _reworded(self, text: str) -> str:
-        classes = self.classes_.tolist()
-        text = by_name(text, "member", lambda k: repr(classes[k]), called="class")
-        return re.sub(
-            r"^Gaussian\b", type(self).__name__, self.density_._in_names(text)
-        )  # only the name at the beginning
+        def named(note: Note) -> Note:
+            note = named_note(self.density_, note).with_members("class", self.classes_.tolist())
+            return note.called(type(self).__name__, "Gaussian")
 
-    def _check_state(self) -> None:
+        return said_once(named)
+
+    def check_state(self) -> None:
         """After loading a file: rules must be numbers, and the fitted attributes consistent."""
         for rule in ("reject_cost", "reject_below", "novelty"):
             if not isinstance(getattr(self, rule), Real | None):
@@ -620,11 +623,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if not hasattr(self, "model_"):
             return
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
-        learned, held_out_surprise = self._learned, getattr(self, "held_out_surprise_", np.empty((3, 0)))
+        learned, held_out_surprise = self.learned_model_, getattr(self, "held_out_surprise_", np.empty((3, 0)))
         sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learned)) and type(width) is int
         sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learned.dim
         counts: Any = getattr(self.stats_, "counts", 0.0)
-        sound = sound and self.density_._fits(learned.components, width, C) and np.shape(counts) == (C,)
+        sound = sound and self.density_.accepts_model(learned.components, width, C) and np.shape(counts) == (C,)
         sound = (
             sound
             and isinstance(held_out_surprise, np.ndarray)

@@ -44,7 +44,7 @@ ADD_UP = "add up to the log-odds of the uncalibrated posterior."
 class Explanation:
     """Log-odds contribution of each column between the chosen class and the next best, for each row.
 
-    `log_odds[i, j]` = log p(x_j | x_rest, decided) − log p(x_j | x_rest, rival): the change of the log-odds when
+    `log_odds[i, j]` = log p(x_j | x_rest, decided) − log p(x_j | x_rest, runner_up): the change of the log-odds when
     column j becomes known after all others. In naive Bayes these add up, with the prior's, to the log-odds of
     the posterior. `cost_change[i, j]` is how much more (or less) the best decision is expected to cost when column j is
     marginalized out.
@@ -60,7 +60,7 @@ class Explanation:
 
     columns: list[str]
     decided: NDArray[Any]  # (n,)
-    rival: NDArray[Any]  # (n,)
+    runner_up: NDArray[Any]  # (n,)
     posterior: Array  # (n, C)
     classes: NDArray[Any]
     log_odds: Array  # (n, d)
@@ -87,26 +87,26 @@ class Explanation:
         prior = applied(calibration, np.log(np.maximum(told, 1e-300))[None])[0]
         P = _shares(joint, told)
         expected = cost.expected_of(P)[:, : cost.n_classes]
-        (decided, rival), least = _best_two(expected), expected.min(axis=1)
+        (decided, runner_up), least = _best_two(expected), expected.min(axis=1)
         odds, before, change, without = [], [], [], []
         conditional = _conditional(clf, rows) if calibration is None else None
         for j in range(_width(rows)):
             less = raw - conditional[:, :, j] if conditional is not None else _without(clf, rows, j)
             hidden = applied(calibration, less)
-            odds.append(_gained(joint, hidden, decided, rival))
-            before.append(odds[-1] if calibration is None else _gained(raw, less, decided, rival))
+            odds.append(_log_odds_gain(joint, hidden, decided, runner_up))
+            before.append(odds[-1] if calibration is None else _log_odds_gain(raw, less, decided, runner_up))
             blind = cost.expected_of(_shares(hidden, told))[:, : cost.n_classes]
             change.append(blind.min(axis=1) - least)
             without.append(blind.argmin(axis=1))
         at, plain = np.arange(len(raw)), np.log(np.maximum(told, 1e-300))
         with np.errstate(invalid="ignore"):
-            odds_before = raw[at, decided] - raw[at, rival]
+            odds_before = raw[at, decided] - raw[at, runner_up]
         return cls(
-            clf._column_names(), clf.classes_[decided], clf.classes_[rival], P, clf.classes_,
-            np.stack(odds, axis=1), prior[decided] - prior[rival], np.stack(change, axis=1),
-            clf.classes_[np.stack(without, axis=1)], _cells(clf._told(rows)),
+            clf.column_names(), clf.classes_[decided], clf.classes_[runner_up], P, clf.classes_,
+            np.stack(odds, axis=1), prior[decided] - prior[runner_up], np.stack(change, axis=1),
+            clf.classes_[np.stack(without, axis=1)], _cells(clf._decoded(rows)),
             None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1), expected,
-            None if calibration is None else plain[decided] - plain[rival],
+            None if calibration is None else plain[decided] - plain[runner_up],
             None if calibration is None else odds_before,
             stepwise=isinstance(calibration, IsotonicMap),
         )  # fmt: skip
@@ -138,7 +138,7 @@ class Explanation:
             return STEPWISE + (ADD_UP if before else "need not add up.")
         places = {c: k for k, c in enumerate(self.classes.tolist())}
         at = np.arange(len(self))
-        ours, theirs = ([places[c] for c in side.tolist()] for side in (self.decided, self.rival))
+        ours, theirs = ([places[c] for c in side.tolist()] for side in (self.decided, self.runner_up))
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.log(self.posterior[at, ours]) - np.log(self.posterior[at, theirs])
         if _add_up(self.prior_log_odds, self.log_odds, odds):
@@ -162,7 +162,7 @@ class Explanation:
         """One plain dict per row, for JSON."""
         for i in range(len(self)):
             yield {
-                "decided": _plain(self.decided[i]), "rival": _plain(self.rival[i]),
+                "decided": _as_python(self.decided[i]), "runner_up": _as_python(self.runner_up[i]),
                 "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
                 "prior_log_odds": float(self.prior_log_odds[i]),
                 **({} if self.prior_before is None else {"prior_log_odds_before": float(self.prior_before[i])}),
@@ -171,9 +171,9 @@ class Explanation:
                 "reason": self.cost_decided(i) or None,
                 "columns": [
                     {
-                        "column": self.columns[j], "value": _plain(self.values[i][j]),
+                        "column": self.columns[j], "value": _as_python(self.values[i][j]),
                         "log_odds": float(self.log_odds[i, j]), "cost_change": float(self.cost_change[i, j]),
-                        "without": _plain(self.without[i, j]),
+                        "without": _as_python(self.without[i, j]),
                         **({} if self.before is None else {"log_odds_before": float(self.before[i, j])}),
                     }
                     for j in self.ranking(i)
@@ -185,7 +185,7 @@ class Explanation:
 
     def _page(self, i: int) -> str:
         share = self.posterior[i, self.classes.tolist().index(self.decided[i])]
-        lines = [f"row {i}: {self.decided[i]} (posterior {share:.4g}), against {self.rival[i]}"]
+        lines = [f"row {i}: {self.decided[i]} (posterior {share:.4g}), against {self.runner_up[i]}"]
         lines += [f"  {reason}" for reason in [self.cost_decided(i)] if reason]
         width = max(len(name) for name in [*self.columns, "class probabilities"])
         lines.append(f"  {'column':<{width}}  {'value':>12}  {'log-odds':>9}  {'cost without':>12}  decision without")
@@ -193,7 +193,7 @@ class Explanation:
         lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {prior[i]:>+9.3f}")
         evidence = self._evidence(i)
         for j in self.ranking(i)[:SHOWN]:
-            value, change = _shown(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"
+            value, change = _formatted(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"
             numbers = f"{value:>12}  {evidence[j]:>+9.3f}  {change:>12}"
             lines.append(f"  {self.columns[j]:<{width}}  {numbers}  {self.without[i, j]}")
         if len(self.columns) > SHOWN:
@@ -219,18 +219,18 @@ def _shares(joint: Array, prior: Array) -> Array:
         return np.where(np.isneginf(top), prior, shares / shares.sum(axis=1, keepdims=True))
 
 
-def _gained(joint: Array, hidden: Array, decided: Index, rival: Index) -> Array:
-    """log p(x_j | x_rest, decided) − log p(x_j | x_rest, rival) (n,) from joints with and without column j."""
+def _log_odds_gain(joint: Array, hidden: Array, decided: Index, runner_up: Index) -> Array:
+    """log p(x_j | x_rest, decided) − log p(x_j | x_rest, runner_up) (n,) from joints with and without column j."""
     at = np.arange(len(joint))
     with np.errstate(invalid="ignore"):
         gain = joint - hidden
-        return np.nan_to_num(gain[at, decided] - gain[at, rival], nan=0.0)
+        return np.nan_to_num(gain[at, decided] - gain[at, runner_up], nan=0.0)
 
 
 def _without(clf: Any, rows: Any, j: int) -> Array:
     """log p(c, x) without column j, if the distribution supports marginalization."""
     try:
-        return np.asarray(clf._log_joint(_hidden(rows, j)))
+        return np.asarray(clf._log_joint(_with_column_missing(rows, j)))
     except DataError as error:
         expected, model = "an explanation needs a model that can marginalize a column", getattr(clf, "density", clf)
         remedy = "use one that takes missing entries"
@@ -268,16 +268,16 @@ def _width(rows: Any) -> int:
     return 1 if rows.ndim == 1 else int(rows.shape[1])
 
 
-def _hidden(rows: Any, j: int) -> Any:
+def _with_column_missing(rows: Any, j: int) -> Any:
     """The rows with column j missing; of sequences, in every frame."""
     if isinstance(rows, Ragged):
-        return rows.map(lambda frames: _hidden(frames, j))
+        return rows.map(lambda frames: _with_column_missing(frames, j))
     if isinstance(rows, Columns):
         parts = dict(rows.parts)
         for name, part in parts.items():
             width = _width(part)
             if j < width:
-                parts[name] = _hidden(part, j)
+                parts[name] = _with_column_missing(part, j)
                 break
             j -= width
         return Columns(parts)
@@ -304,11 +304,11 @@ def _typical(column: tuple[Any, ...]) -> Any:
     return max(dict.fromkeys(seen), key=seen.count)
 
 
-def _plain(value: Any) -> Any:
+def _as_python(value: Any) -> Any:
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and value != value else value
 
 
-def _shown(value: Any) -> str:
-    value = _plain(value)
+def _formatted(value: Any) -> str:
+    value = _as_python(value)
     return "missing" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)[:12]

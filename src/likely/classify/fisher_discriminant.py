@@ -65,7 +65,9 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES,
     }
-    _saved: tuple[str, ...] = ("classes_", "axes_", "stats_", "class_prior_", "n_features_in_", "feature_names_in_")
+    saved_attributes: tuple[str, ...] = (
+        "classes_", "axes_", "stats_", "class_prior_", "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
 
     def __init__(
         self, n_components: int | None = None, *, criterion: str = "trace", shrinkage: float = 0.0,
@@ -105,7 +107,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
         if y is None:
             checked_labels(y, 0, type(self).__name__)
-        X = self._rows(X, reset=reset)
+        X = self.validate_rows(X, reset=reset)
         y = checked_labels(y, len(X), type(self).__name__)
         if sample_weight is None:
             return X, y, None
@@ -156,13 +158,13 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     def transform(self, X: Any) -> Any:
         """Coordinates along the axes (n, q); of a row with missing entries, their conditional expectation."""
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
+        X = self.validate_rows(X, reset=False)
         return self.axes_.project(impute(self._mixture, X) if any_missing(X) else X)
 
     def log_posterior(self, X: Any) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
+        X = self.validate_rows(X, reset=False)
         if not any_missing(X):
             return self._of_complete(X)
         out, gaps = np.empty((len(X), len(self.classes_))), np.isnan(X).any(axis=1)
@@ -227,14 +229,14 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     def _n_features_out(self) -> int:
         return len(self.axes_.axes)
 
-    _rows: Any = DensityEstimator._rows  # input validation as for densities
+    validate_rows: Any = DensityEstimator.validate_rows  # input validation as for densities
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: axes, moments and classes must be consistent."""
         axes, stats = getattr(self, "axes_", None), getattr(self, "stats_", None)
         if axes is None and stats is None:

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.classify.numeric_classifier_mixin import PlainDeciding
+from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import said_once, tell
+from likely.core.warnings import speaking_as, tell
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import BaseEstimator
@@ -32,14 +32,14 @@ VOTES = 2**22  # entries in memory while k is chosen
 LEFT_OUT = 10_000  # maximum number of rows for leave-one-out: evenly spaced over all
 
 
-class KNeighborsClassifier(PlainDeciding, BaseEstimator):
+class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     """k-nearest-neighbor classifier: p(c | x) ∝ p(c) k_c / N_c   (Ney 5.3; Fix and Hodges 1951; Cover and Hart 1967).
 
     Of k neighbors within a volume V, k_c belong to class c, which has N_c rows in all: p(x | c) = k_c / (N_c V). The
     search is exact, and ties go to the first row. A weight of w is w copies: k counts units of weight.
 
     - **n_neighbors**: k; "leave-one-out" takes the k of 1, 2, … 100 (or of the given numbers) with the best
-      leave-one-out result: `k_`; `left_out_scores_` are rows of k, mean cost and mean log p(c | x).
+      leave-one-out result: `n_neighbors_`; `left_out_scores_` are rows of k, mean cost and mean log p(c | x).
     - **criterion**: the criterion of leave-one-out: "errors" (with `cost` or `reject_cost`, the cost of decisions;
       ties by mean log p(c | x)), or "log", the largest mean log p(c | x): for probabilities, mostly with more
       neighbors, since a class without a vote costs much.
@@ -49,10 +49,10 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     - **weights**: "uniform", or "distance": votes count 1 / distance.
     - **smoothing**: total number of pseudo-votes, distributed in proportion to the class frequencies; so no posterior
       is 0, and ties go to the more frequent class.
-    - **keep**: "edited" drops rows that their 3 nearest others contradict (`lk.edited_nearest_neighbors`),
+    - **prototypes**: "edited" drops rows that their 3 nearest others contradict (`lk.edited_nearest_neighbors`),
       "condensed" keeps a consistent subset for one neighbor (`lk.condensed_nearest_neighbor`; these rows mark decision
-      boundaries, not probabilities, so each has one vote, whatever its weight). `kept_` are the kept rows; N_c counts
-      these.
+      boundaries, not probabilities, so each has one vote, whatever its weight). `prototype_indices_` are the kept
+      rows; N_c counts these.
     - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k-th
       neighbor is farther away than for all but that share of training rows.
 
@@ -74,19 +74,19 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         "weights": [StrOptions({"uniform", "distance"})],
         "criterion": [StrOptions({"errors", "log"})],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
-        "keep": [StrOptions({"edited", "condensed"}), None],
+        "prototypes": [StrOptions({"edited", "condensed"}), None],
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
-    _saved: tuple[str, ...] = (
-        "rows_", "labels_", "weight_", "classes_", "kept_", "k_", "left_out_scores_", "scale_",
+    saved_attributes: tuple[str, ...] = (
+        "rows_", "labels_", "weight_", "classes_", "prototype_indices_", "n_neighbors_", "left_out_scores_", "scale_",
         "distribution_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def __init__(
         self, n_neighbors: Any = 5, metric: str = "l2", *, p: float = 2.0, scale: Any = None, weights: str = "uniform",
-        criterion: str = "errors", smoothing: float = 1.0, keep: str | None = None, class_prior: Any = None,
+        criterion: str = "errors", smoothing: float = 1.0, prototypes: str | None = None, class_prior: Any = None,
         cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None,
     ) -> None:  # fmt: skip
@@ -97,7 +97,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         self.weights = weights
         self.criterion = criterion
         self.smoothing = smoothing
-        self.keep = keep
+        self.prototypes = prototypes
         self.class_prior = class_prior
         self.cost = cost
         self.reject_cost = reject_cost
@@ -117,7 +117,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         here = w > 0
         self.classes_, labels = encoded(y[here])
         tell_of_labels(self.classes_, labels, type(self).__name__)
-        self._remember(x[here], labels, w[here])
+        self._store_rows(x[here], labels, w[here])
         self._tell_of_novelty()
         return self
 
@@ -132,16 +132,17 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
         labels = labels_among(y, self.classes_, type(self).__name__)
+        tell_of_labels(self.classes_, labels, type(self).__name__)
         here = w > 0
         x, labels, w = x[here], labels[here], w[here]
         if not first:
             x = np.concatenate([self.rows_, x])
             labels, w = np.concatenate([self.labels_, labels]), np.concatenate([self.weight_, w])
-        return self._remember(x, labels, w)
+        return self._store_rows(x, labels, w)
 
-    def _remember(self, x: Array, labels: Index, weight: Array) -> Self:
+    def _store_rows(self, x: Array, labels: Index, weight: Array) -> Self:
         self.rows_, self.labels_, self.weight_ = x, labels.astype(np.int64), weight
-        with said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1)):
+        with speaking_as(type(self).__name__, "Gaussian"):
             metric = Metric.learned(self.metric, x, weight, labels, p=self.p, scale=self.scale)
         for name in ("scale_", "distribution_"):
             self.__dict__.pop(name, None)
@@ -149,41 +150,45 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             self.scale_ = np.array(metric.scale)
         if metric.distribution is not None:
             self.distribution_ = metric.distribution
-        self.kept_ = self._chosen(metric)
+        self.prototype_indices_ = self._selected_prototypes(metric)
         self._build(metric)
         self._check_priors()
         self.__dict__.pop("left_out_scores_", None)
-        self.k_ = self._requested_k()
+        self.n_neighbors_ = self._requested_k()
         total = float(self._voters.weight.sum())
-        if total < self.k_:
-            tell(f"{type(self).__name__}: all rows vote: their total weight is {total:g}, k is {self.k_}")
+        if total < self.n_neighbors_:
+            tell(f"{type(self).__name__}: all rows vote: their total weight is {total:g}, k is {self.n_neighbors_}")
         return self
 
-    def _chosen(self, metric: Metric) -> Index:
+    def _selected_prototypes(self, metric: Metric) -> Index:
         """The kept rows."""
-        if self.keep is None or len(np.unique(self.labels_)) < 2:
+        if self.prototypes is None or len(np.unique(self.labels_)) < 2:
             return np.arange(len(self.rows_), dtype=np.int64)
-        choose = edited_nearest_neighbors if self.keep == "edited" else condensed_nearest_neighbor
+        choose = edited_nearest_neighbors if self.prototypes == "edited" else condensed_nearest_neighbor
         return choose(self.rows_, self.labels_, metric=metric, weight=self.weight_).astype(np.int64)
 
     def _build(self, metric: Metric) -> None:
         """Build the search structures, which are not stored in files."""
-        at = self.kept_
+        at = self.prototype_indices_
         search = NeighborSearch.of(self.rows_[at], metric, whose=type(self).__name__)
         self._voters = Voters.trusted(
-            search=search, labels=self.labels_[at], weight=self._kept_weight(), classes=len(self.classes_)
+            search=search, labels=self.labels_[at], weight=self._prototype_weight(), classes=len(self.classes_)
         )
-        self._calm: dict[int, Array] = {}  # distances to the k-th neighbor in training, by k
+        self._training_reach: dict[int, Array] = {}  # distances to the k-th neighbor in training, by k
 
-    def _kept_weight(self) -> Array:
+    def _prototype_weight(self) -> Array:
         """Votes of the kept rows: their weights, or one each after condensing."""
-        return np.ones(len(self.kept_)) if self.keep == "condensed" else self.weight_[self.kept_]
+        return (
+            np.ones(len(self.prototype_indices_))
+            if self.prototypes == "condensed"
+            else self.weight_[self.prototype_indices_]
+        )
 
     def _requested_k(self) -> int:
         asked = self.n_neighbors
         if isinstance(asked, Integral):
             return int(asked)
-        choices = CHOICES if isinstance(asked, str) else _several(asked, type(self).__name__)
+        choices = CHOICES if isinstance(asked, str) else _candidate_numbers(asked, type(self).__name__)
         total = self._voters.weight.sum()
         choices = [k for k in choices if k < total] or [min(choices)]
         costs, logs = self._left_out_scores(choices)
@@ -209,8 +214,11 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
 
         Class frequencies include the row: otherwise ties of even votes would always go against its class.
         """
-        votes, place = np.empty((len(choices), len(at), len(self.classes_))), np.searchsorted(self.kept_, at)
-        stayed = self.kept_[np.minimum(place, len(self.kept_) - 1)] == at
+        votes, place = (
+            np.empty((len(choices), len(at), len(self.classes_))),
+            np.searchsorted(self.prototype_indices_, at),
+        )
+        stayed = self.prototype_indices_[np.minimum(place, len(self.prototype_indices_) - 1)] == at
         by_distance = self.weights == "distance"
         if stayed.any():
             votes[:, stayed] = self._voters.left_out_for_each(choices, by_distance, place[stayed])[0]
@@ -228,13 +236,15 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         if self.cost is None and self.reject_cost is None:
             return (logs.argmax(axis=1) != truth).astype(np.float64)
         cost = Cost.of(self.cost, self.classes_)
-        cost = cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+        cost = cost if self.reject_cost is None else cost.with_reject(self.reject_cost)
         return np.asarray(cost.table[cost.expected_of(np.exp(logs)).argmin(axis=1), truth])
 
     # ----------------------------------------------------------------------- prediction
 
     def _log_joint(self, rows: Array) -> Array:
-        return self._posterior(self._voters.votes(rows, self.k_, self.weights == "distance", type(self).__name__)[0])
+        return self._posterior(
+            self._voters.votes(rows, self.n_neighbors_, self.weights == "distance", type(self).__name__)[0]
+        )
 
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Array, Index]:
         """Distances and indices (n, n_neighbors) of the nearest training rows, nearest first.
@@ -244,18 +254,18 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         """
         check_is_fitted(self)
         search, whose = self._voters.search, type(self).__name__
-        k = self.k_ if n_neighbors is None else n_neighbors
+        k = self.n_neighbors_ if n_neighbors is None else n_neighbors
         if X is None:
             away, rows = search.nearest_others(k, whose=whose)
         else:
             away, rows = search.nearest(plain_rows(self, X, reset=False), k, whose)
-        return away, self.kept_[rows]
+        return away, self.prototype_indices_[rows]
 
     def leave_one_out(self) -> Array:
         """Leave-one-out log p(c | x) of each kept training row (n, C)."""
         check_is_fitted(self)
-        votes = self._voters.votes_left_out(self.k_, self.weights == "distance")[0]
-        at = np.arange(len(self.kept_))
+        votes = self._voters.votes_left_out(self.n_neighbors_, self.weights == "distance")[0]
+        at = np.arange(len(self.prototype_indices_))
         return self._posterior(votes, self._shares_without(self._voters.labels, self._voters.unit(at)))
 
     @property
@@ -273,7 +283,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     @property
     def _shares(self) -> Array:
         """Class frequencies among the voting rows; a named class without rows has a small share."""
-        return _shared(self._counts)
+        return _floored_frequencies(self._counts)
 
     @property
     def _counts(self) -> Array:
@@ -283,7 +293,7 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     def _shares_without(self, labels: Index, left: Array) -> Array:
         """The same (m, C) for rows left out of their class with the given weight."""
         counts = self._counts
-        return _shared(counts - left[:, None] * (np.arange(len(counts)) == labels[:, None]))
+        return _floored_frequencies(counts - left[:, None] * (np.arange(len(counts)) == labels[:, None]))
 
     def _posterior(self, votes: Array, shares: Array | None = None) -> Array:
         """Log-posteriors from votes: (k_c + a N_c/N) / (k + a) for the prior N_c/N; others by Bayes' theorem."""
@@ -299,24 +309,27 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self._left_out_surprises(), rate, type(self).__name__)
         x = plain_rows(self, X, reset=False)
-        reach = self._voters.votes(x, self.k_)[1]
-        text = f"neighbor {self.k_} is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
+        reach = self._voters.votes(x, self.n_neighbors_)[1]
+        beyond = f"beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
+        text = f"neighbor {self.n_neighbors_} is {{:.3g}} away, {beyond}"
         return reach > limit, lambda i: text.format(reach[i])
 
     def _left_out_surprises(self) -> Array:
         """Leave-one-out distances of training rows to the k-th neighbor, and weights (2, m)."""
-        if self.k_ not in self._calm:
-            n = len(self.kept_)
+        if self.n_neighbors_ not in self._training_reach:
+            n = len(self.prototype_indices_)
             at = np.unique(np.linspace(0, n - 1, min(n, LEFT_OUT)).astype(np.intp))
-            reach = self._voters.votes_left_out(self.k_, of=at)[1]
-            self._calm[self.k_] = np.stack([reach, self._voters.weight[at]])
-        return self._calm[self.k_]
+            reach = self._voters.votes_left_out(self.n_neighbors_, of=at)[1]
+            self._training_reach[self.n_neighbors_] = np.stack([reach, self._voters.weight[at]])
+        return self._training_reach[self.n_neighbors_]
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent; then the search is built."""
         asked, smoothing = self.n_neighbors, self.smoothing
         sound = (
-            sound_rules(self) and self.weights in ("uniform", "distance") and self.keep in (None, "edited", "condensed")
+            sound_rules(self)
+            and self.weights in ("uniform", "distance")
+            and self.prototypes in (None, "edited", "condensed")
         )
         sound = sound and self.criterion in ("errors", "log")
         sound = sound and (
@@ -329,16 +342,28 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
             raise DataError(sentence(type(self).__name__, "parameters must be valid"))
         if not whole_state(self, "left_out_scores_", "scale_", "distribution_"):
             return
-        arrays: list[NDArray[Any]] = [self.rows_, self.labels_, self.weight_, self.kept_, self.classes_]
+        arrays: list[NDArray[Any]] = [self.rows_, self.labels_, self.weight_, self.prototype_indices_, self.classes_]
         sound = all(isinstance(a, np.ndarray) and a.ndim for a in arrays) and self.rows_.dtype == np.float64
         n = len(self.rows_) if sound else 0
         sound = sound and self.rows_.shape == (n, self.n_features_in_) and self.rows_.size > 0
         sound = sound and self.labels_.shape == self.weight_.shape == (n,) and self.weight_.dtype == np.float64
-        sound = sound and self.labels_.dtype.kind == self.kept_.dtype.kind == "i" and self.classes_.ndim == 1
+        sound = (
+            sound and self.labels_.dtype.kind == self.prototype_indices_.dtype.kind == "i" and self.classes_.ndim == 1
+        )
         sound = sound and bool((self.weight_ > 0).all() and np.isfinite(self.weight_).all())
         sound = sound and bool(0 <= self.labels_.min() and self.labels_.max() < len(self.classes_))
-        sound = sound and self.kept_.ndim == 1 and 0 < len(self.kept_) and type(self.k_) is int and self.k_ > 0
-        sound = sound and bool(0 <= self.kept_.min() and self.kept_.max() < n and (np.diff(self.kept_) > 0).all())
+        sound = (
+            sound
+            and self.prototype_indices_.ndim == 1
+            and 0 < len(self.prototype_indices_)
+            and type(self.n_neighbors_) is int
+            and self.n_neighbors_ > 0
+        )
+        sound = sound and bool(
+            0 <= self.prototype_indices_.min()
+            and self.prototype_indices_.max() < n
+            and (np.diff(self.prototype_indices_) > 0).all()
+        )
         distribution = getattr(self, "distribution_", None)
         sound = sound and (
             distribution is None
@@ -355,13 +380,13 @@ class KNeighborsClassifier(PlainDeciding, BaseEstimator):
         return tags
 
 
-def _shared(counts: Array) -> Array:
+def _floored_frequencies(counts: Array) -> Array:
     """Shares of counts (..., C), at least a thousandth of an even share."""
     counts = np.maximum(counts, 1e-3 * counts.sum(axis=-1, keepdims=True) / counts.shape[-1])
     return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
 
-def _several(asked: Any, whose: str) -> list[int]:
+def _candidate_numbers(asked: Any, whose: str) -> list[int]:
     """Candidate numbers of neighbors."""
     try:
         asked = np.ravel(asked).tolist()
@@ -369,10 +394,10 @@ def _several(asked: Any, whose: str) -> list[int]:
         raise DomainError(sentence(whose, "n_neighbors must be a number, or numbers to choose from", asked)) from error
     if not asked:
         raise DomainError(sentence(whose, "n_neighbors must be a number, or numbers to choose from", "an empty list"))
-    return [_whole(k, whose) for k in asked]
+    return [_positive_integer(k, whose) for k in asked]
 
 
-def _whole(k: Any, whose: str) -> int:
+def _positive_integer(k: Any, whose: str) -> int:
     if isinstance(k, bool) or not isinstance(k, Real) or k != k // 1 or k < 1:
         raise DomainError(sentence(whose, "n_neighbors must be whole numbers above 0", k))
     return int(float(k))

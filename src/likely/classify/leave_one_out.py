@@ -32,17 +32,17 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
         labels = labels_among(targets, whole.classes_, type(clf).__name__)
         weight = np.ones(len(labels)) if weight is None else weight
         out = np.empty((len(labels), len(whole.classes_)))
-        for group in _alike(rows, labels, weight):
+        for group in _groups_of_equal_rows(rows, labels, weight):
             i = int(group[0])
             unit = 1.0 if weight[i] == round(weight[i]) else float(weight[i])
             if clf.calibration is None:
                 out[group] = _log_posterior_without(whole, rows, labels, weight, unit, i)
             else:
-                out[group] = _calibrated(clf, X, y, _without(weight, unit, i), i, whole.classes_)
+                out[group] = _calibrated(clf, X, y, _log_posteriors_without(weight, unit, i), i, whole.classes_)
     return out, whole.classes_, labels
 
 
-def _without(weight: Array, unit: float, i: int) -> Array:
+def _log_posteriors_without(weight: Array, unit: float, i: int) -> Array:
     rest = weight.copy()
     rest[i] -= unit
     return rest
@@ -58,28 +58,28 @@ def _log_posterior_without(
     whole: BayesClassifier, rows: Any, labels: Index, weight: Array, unit: float, i: int
 ) -> Array:
     """Log-posteriors (1, C) of row i under a model of the others."""
-    if whole.stats_.complete and not whole.density_._wants_rows:
+    if whole.stats_.complete and not whole.density_.traits.second_pass:
         try:
             return _by_statistics(whole, rows, labels, unit, i)
         except Canceled:
             pass
-    return _by_fitting(whole, rows, labels, _without(weight, unit, i), i)
+    return _by_refitting(whole, rows, labels, _log_posteriors_without(weight, unit, i), i)
 
 
 def _by_statistics(whole: BayesClassifier, rows: Any, labels: Index, unit: float, i: int) -> Array:
-    learned, one = whole._learned, slice(i, i + 1)
+    learned, one = whole.learned_model_, slice(i, i + 1)
     rest = without(whole.stats_, learned.collect(rows[one], np.array([unit]), labels[one]))
-    return whole._elsewhere(whole._stepped(learned, rest)).log_posterior(rows[one])
+    return whole._scoring_model_of(whole._after_one_refit(learned, rest)).log_posterior(rows[one])
 
 
-def _by_fitting(whole: BayesClassifier, rows: Any, labels: Index, weight: Array, i: int) -> Array:
+def _by_refitting(whole: BayesClassifier, rows: Any, labels: Index, weight: Array, i: int) -> Array:
     keep = weight > 0
     report = whole._learn(rows[keep], labels[keep], weight[keep])
     others = whole._seen_rows(rows[keep], labels[keep], weight[keep])
-    return whole._elsewhere(report, others).log_posterior(rows[i : i + 1])
+    return whole._scoring_model_of(report, others).log_posterior(rows[i : i + 1])
 
 
-def _alike(rows: Any, labels: Index, weight: Array) -> list[Index]:
+def _groups_of_equal_rows(rows: Any, labels: Index, weight: Array) -> list[Index]:
     """Groups of equal rows of one class with equal weights, which have equal results; else single rows."""
     if (weight != np.round(weight)).any():
         return list(np.arange(len(labels))[:, None])

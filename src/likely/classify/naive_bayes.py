@@ -16,22 +16,22 @@ from likely.classify.bayes import BayesClassifier
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.density.estimators.histogram_density import HistogramDensity
-from likely.distributions.estimators.bernoulli_density import BernoulliDensity
-from likely.distributions.estimators.beta_density import BetaDensity
-from likely.distributions.estimators.binomial_density import BinomialDensity
-from likely.distributions.estimators.categorical_density import CategoricalDensity
-from likely.distributions.estimators.cauchy_density import CauchyDensity
-from likely.distributions.estimators.chi_square_density import ChiSquareDensity
-from likely.distributions.estimators.column_density import ColumnDensity
-from likely.distributions.estimators.exponential_density import ExponentialDensity
-from likely.distributions.estimators.gamma_density import GammaDensity
-from likely.distributions.estimators.laplace_density import LaplaceDensity
-from likely.distributions.estimators.negative_binomial_density import NegativeBinomialDensity
-from likely.distributions.estimators.poisson_density import PoissonDensity
+from likely.distributions.estimators.binary_densities import BernoulliDensity
+from likely.distributions.estimators.categorical_densities import CategoricalDensity
+from likely.distributions.estimators.continuous_densities import (
+    BetaDensity,
+    CauchyDensity,
+    ChiSquareDensity,
+    ColumnDensity,
+    ExponentialDensity,
+    GammaDensity,
+    LaplaceDensity,
+    TriangularDensity,
+    UniformDensity,
+    VonMisesDensity,
+)
+from likely.distributions.estimators.count_densities import BinomialDensity, NegativeBinomialDensity, PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
-from likely.distributions.estimators.triangular_density import TriangularDensity
-from likely.distributions.estimators.uniform_density import UniformDensity
-from likely.distributions.estimators.von_mises_density import VonMisesDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimation.density_estimator import ADensity
@@ -114,7 +114,7 @@ class NaiveBayes(BayesClassifier):
         alike = len(plain) <= 1 and all(isinstance(distribution, str) for distribution in distributions.values())
         if alike and not isinstance(X, dict | Columns):  # named parts of any number of columns need a product
             density = DISTRIBUTIONS[plain.pop() if plain else "gaussian"]()
-            density._chosen = bool(chosen)
+            density.strict_support = bool(chosen)
             return density
         return ProductDensity(
             [

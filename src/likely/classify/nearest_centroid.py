@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.classify.numeric_classifier_mixin import PlainDeciding
+from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
@@ -18,7 +18,7 @@ from likely.core.em_loop import Stop, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
 from likely.core.sketch import Sketch
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import speaking_as, tell, unheard
 from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
@@ -34,7 +34,7 @@ from likely.neighbors.distances import METRICS, SYNONYMS, Metric, plain_name
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # metrics equivalent to Gaussians
 
 
-class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
+class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     """Nearest-centroid classifier: argmin d(x, μ_c)   (Ney 2.5).
 
     - **metric**: "l2", "scaled" (columns over their standard deviation within classes), "mahalanobis" (covariance
@@ -70,7 +70,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "centers_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
         "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -113,6 +113,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
             named = targets if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
         labels = labels_among(targets, self.classes_, type(self).__name__)
+        tell_of_labels(self.classes_, labels, type(self).__name__)
         distribution = self._blank(x) if first else self._learned()
         stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, labels=labels))
         sketch = Sketch.of(_with_class_column(x, labels), w)
@@ -127,7 +128,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
 
     def _in_own_name(self) -> Any:
         """Context manager: messages of the inner Gaussians are reported in the name of the classifier."""
-        return said_once(reworded=lambda text: text.replace("Gaussian", type(self).__name__, 1))
+        return speaking_as(type(self).__name__, "Gaussian")
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Array, Any, Array]:
         self._validate_params()
@@ -161,7 +162,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         self._check_priors()
         return self
 
-    def _learned(self) -> Gaussian:
+    def learned_model_(self) -> Gaussian:
         """The distribution that collects more rows; it imputes missing values."""
         means = self._means()
         return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.spread_)
@@ -284,7 +285,7 @@ class NearestCentroidClassifier(PlainDeciding, BaseEstimator):
         labels = self.sample_[some, -1].astype(np.intp)
         return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], labels)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent."""
         if not (sound_rules(self) and self.centroid in ("mean", "median")):
             raise DataError(sentence(type(self).__name__, "parameters must be valid"))

@@ -12,7 +12,7 @@ from likely.core.arrays import Array
 from likely.estimation.decision_mixin import Deciding
 
 
-class PlainDeciding(Deciding):
+class NumericClassifierMixin(Deciding):
     """Mixin for classifiers of numeric rows (n, d); a subclass implements `_log_joint`, up to a constant per row."""
 
     class_prior: Any
@@ -46,10 +46,10 @@ class PlainDeciding(Deciding):
         check_is_fitted(self)
         return plain_rows(self, X, reset=False)
 
-    def _told(self, rows: Array) -> Array:
+    def _decoded(self, rows: Array) -> Array:
         return rows
 
-    def _column_names(self) -> list[str]:
+    def column_names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 

@@ -33,7 +33,7 @@ def sound_rules(estimator: Any) -> bool:
 
 def whole_state(estimator: Any, *optional: str) -> bool:
     """Whether all fitted attributes were read; False if none was, an error if some are missing."""
-    must = [name for name in estimator._saved if name not in ("feature_names_in_", *optional)]
+    must = [name for name in estimator.saved_attributes if name not in ("feature_names_in_", *optional)]
     there = [name in vars(estimator) for name in must]
     if any(there) and not all(there):
         lacking = must[there.index(False)]

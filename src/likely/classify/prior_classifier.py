@@ -32,7 +32,7 @@ class PriorClassifier(Deciding, BaseEstimator):
         **RULES,
         **NOVELTY,
     }
-    _saved: tuple[str, ...] = ("classes_", "class_count_", "class_prior_")
+    saved_attributes: tuple[str, ...] = ("classes_", "class_count_", "class_prior_")
 
     def __init__(
         self, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
@@ -70,7 +70,7 @@ class PriorClassifier(Deciding, BaseEstimator):
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         return np.zeros(_num_samples(X), dtype=bool), None
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: one probability per class."""
         if not hasattr(self, "classes_"):
             return

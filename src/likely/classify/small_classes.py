@@ -34,7 +34,7 @@ def constant_columns(clf: Any) -> Iterator[tuple[Any, list[str]]]:
     if variance is None:
         return
     still = (variance == 0) & (variance > 0).any(axis=0) & (clf.class_count_ > 1)[:, None]
-    names, labels = clf._column_names(), clf.classes_.tolist()
+    names, labels = clf.column_names(), clf.classes_.tolist()
     for k in np.flatnonzero(still.any(axis=1)):
         yield labels[k], [names[j] for j in np.flatnonzero(still[k])][:SHOWN]
 

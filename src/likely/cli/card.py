@@ -51,7 +51,17 @@ def _refuse_no_card(thing: Any, path: str) -> None:
 def markdown(model: Any, path: str) -> str:
     """The whole card."""
     facts = model.card
-    sections = (_what, _use, _data, _chosen, _performance, _costs, _hazards, _limits, _reproduce)
+    sections = (
+        _model_section,
+        _intended_use_section,
+        _data_section,
+        _selection_section,
+        _performance_section,
+        _costs_section,
+        _warnings_section,
+        _limitations_section,
+        _reproduce_section,
+    )
     lines = [f"# Model card: {_safe(facts['target'])}", ""]
     for section in sections:
         lines += [*section(facts, model, path), ""]
@@ -87,7 +97,7 @@ def _interval(told: dict[str, Any] | None, scale: float = 1, unit: str = "") -> 
 # -------------------------------------------------------------------------- sections
 
 
-def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _model_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## What it is"
     yield ""
     chosen = next(line for line in facts["leaderboard"] if line["chosen"])
@@ -104,7 +114,7 @@ def _kind(classifier: Any) -> Iterator[str]:
     """How it computes posterior probabilities, and whether the file contains training rows."""
     from likely.estimation.stored_data import what_is_kept
 
-    name, k, held = type(classifier).__name__, getattr(classifier, "k_", None), what_is_kept(classifier)
+    name, k, held = type(classifier).__name__, getattr(classifier, "n_neighbors_", None), what_is_kept(classifier)
     yield {
         "KNeighborsClassifier": f"It is a k-nearest-neighbors classifier: the {k} nearest training rows vote.",
         "NearestCentroidClassifier": "It is a nearest-centroid classifier: distances to class centers decide.",
@@ -114,7 +124,7 @@ def _kind(classifier: Any) -> Iterator[str]:
         yield f"The model file holds {held} of its training data: anyone with the file can read them."
 
 
-def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _intended_use_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Intended use"
     yield ""
     yield f"Decisions about `{facts['target']}`, with the costs below, for rows from the same population."
@@ -122,7 +132,7 @@ def _use(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "A person should review rejected rows, and rows marked as novel."
 
 
-def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _data_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Data"
     yield ""
     aside = f", {facts['unlabeled']:,} more without a label were set aside" if facts["unlabeled"] else ""
@@ -144,10 +154,10 @@ def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
         yield from (f"- `{name}`: {_safe(reason)}" for name, reason in facts["set_aside"].items())
 
 
-def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _selection_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## How it was chosen"
     yield ""
-    yield f"By {facts.get('choose_by', 'cost')} on held-out rows ({facts['cv']})."
+    yield f"By {facts.get('criterion', 'cost')} on held-out rows ({facts['cv']})."
     yield (
         facts.get("rule")
         or "One-standard-error rule: of the models within one standard error of the best, the simplest."
@@ -171,7 +181,7 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _performance_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     told = facts["figures"]
     yield "## Performance"
     yield ""
@@ -180,7 +190,7 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield from table(["measure", "value"], [
         ["error without reject option", _interval(told["error"], 100, " %")],
         ["cost per row", _interval(told["decision_cost"])],
-        ["rejected or given another action", _interval(told.get("unclassified", told["refused"]), 100, " %")],
+        ["rejected or given another action", _interval(told.get("unclassified", told["reject_rate"]), 100, " %")],
         ["error among the others", _interval(told["error_of_accepted"], 100, " %")],
         ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],
         ["calibration error", f"{told['calibration_error']:.4g}"],
@@ -193,38 +203,40 @@ def _performance(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield from table(["class", "rows", "recall", "precision"], rows)
 
 
-def _costs(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _costs_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     told = facts["figures"]
     yield "## Costs and reject options"
     yield ""
     rows = [[a, *(f"{v:g}" for v in row)] for a, row in zip(told["actions"], told["cost_table"], strict=True)]
     yield from table(["decision \\ truth", *(_safe(c) for c in told["classes"])], rows)
     yield ""
-    yield f"Cost of rejecting: {_said(facts['reject_cost'])}."
-    yield f"Rejects below a posterior probability of: {_said(facts['reject_below'])}."
+    yield f"Cost of rejecting: {_value_or_not_set(facts['reject_cost'])}."
+    yield f"Rejects below a posterior probability of: {_value_or_not_set(facts['reject_below'])}."
     novelty = _false_alarms(facts["novelty"], model.classifier_)
     yield f"Rejects outliers (novel rows), at a false-alarm rate of: {novelty}."
     prior = "as in the data" if facts["class_prior"] is None else facts["class_prior"]
     yield f"Class prior: {_safe(prior)}."
 
 
-def _said(value: float | None) -> str:
+def _value_or_not_set(value: float | None) -> str:
     return "not set" if value is None else f"{value:g}"
 
 
 def _false_alarms(rate: float | None, classifier: Any) -> str:
     from likely.estimation.novelty.novelty_score import support_in_words
 
-    return _said(rate) if rate is None else "".join(support_in_words(classifier._left_out_surprises(), rate))
+    return (
+        _value_or_not_set(rate) if rate is None else "".join(support_in_words(classifier._left_out_surprises(), rate))
+    )
 
 
-def _hazards(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _warnings_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Cautions"
     yield ""
     yield from [f"- {_safe(hazard)}" for hazard in facts["hazards"]] or ["None."]
 
 
-def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _limitations_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Limitations"
     yield ""
     yield "- The figures hold for rows of the same population; if the class frequencies differ, set `--class-prior`."
@@ -233,7 +245,7 @@ def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "- Whether a column may be used for this decision cannot be seen from these figures."
 
 
-def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _reproduce_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     return reproduce(facts, path, "decide")
 
 

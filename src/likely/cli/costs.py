@@ -24,7 +24,9 @@ def read_cost(path: str, classes: Any) -> Any:
     columns, actions = as_spelled(header[1:], wanted), as_spelled([row[0] for row in rows], wanted)
     _same_classes(columns, wanted, path)
     _rows_for(actions, wanted, path)
-    table = [[_cost(cell, row[0], column, path) for column, cell in _paired(columns, row, path)] for row in rows]
+    table = [
+        [_cost(cell, row[0], column, path) for column, cell in _cells_by_class(columns, row, path)] for row in rows
+    ]
     order = [columns.index(c) for c in wanted]
     return Cost.named(actions, classes, [[row[j] for j in order] for row in table])
 
@@ -59,7 +61,7 @@ def _same_classes(columns: list[str], wanted: list[str], path: str) -> None:
     missing = [c for c in wanted if c not in columns]
     if unknown:
         expected = f"columns must be the true classes {', '.join(wanted)}"
-        raise DataError(sentence(path, expected, f'"{unknown[0]}"', _near(unknown[0], wanted)))
+        raise DataError(sentence(path, expected, f'"{unknown[0]}"', _suggestion(unknown[0], wanted)))
     if missing:
         expected = f'there must be a column for the true class "{missing[0]}"'
         raise DataError(sentence(path, expected, f"columns {', '.join(columns)}", "add it"))
@@ -68,7 +70,9 @@ def _same_classes(columns: list[str], wanted: list[str], path: str) -> None:
 
 def _rows_for(actions: list[str], wanted: list[str], path: str) -> None:
     missing = [c for c in wanted if c not in actions]
-    if missing and (len(missing) < len(wanted) or any(_near(action, wanted).startswith("did") for action in actions)):
+    if missing and (
+        len(missing) < len(wanted) or any(_suggestion(action, wanted).startswith("did") for action in actions)
+    ):
         expected = f'there must be a row for deciding "{missing[0]}"'
         remedy = "add it, with inf if it must never be decided; rows with other names are further actions"
         raise DataError(sentence(path, expected, f"rows {', '.join(actions)}", remedy))
@@ -82,7 +86,7 @@ def _refuse_twice(names: list[str], what: str, path: str) -> None:
         raise DataError(sentence(path, f"each {what} needs a name of its own", got, "rename it"))
 
 
-def _paired(columns: list[str], row: list[str], path: str) -> list[tuple[str, str]]:
+def _cells_by_class(columns: list[str], row: list[str], path: str) -> list[tuple[str, str]]:
     if len(row) != len(columns) + 1:
         expected = f'row "{row[0]}" must have a cost for each of {len(columns)} classes'
         raise DataError(sentence(path, expected, f"{len(row) - 1} cells"))
@@ -100,7 +104,7 @@ def _cost(cell: str, action: str, column: str, path: str) -> float:
     return value
 
 
-def _near(name: str, names: list[str]) -> str:
+def _suggestion(name: str, names: list[str]) -> str:
     from likely.data.read_table import did_you_mean
 
     return did_you_mean(name, names)

@@ -136,7 +136,7 @@ def told_of(decisions: Any, what: str = "rows") -> str:
     n, at = len(decisions), decisions.index
     classes = len(decisions.classes)
     parts = {"got a class": ((at >= 0) & (at < classes)).sum(), "another action": (at >= classes).sum(),
-             "refused": (at == -1).sum(), "novel": (at == -2).sum()}  # fmt: skip
+             "rejected": (at == -1).sum(), "novel": (at == -2).sum()}  # fmt: skip
     shown = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
     return f"of {n:,} {what}, by all rules of the model together: {shown}"
 

@@ -26,7 +26,7 @@ def check_picture(path: str | None, flag: str = "--plot") -> None:
 
         matplotlib.use("Agg")
     except ImportError as error:
-        remedy = 'install it: pip install "likely[plots]"'
+        remedy = 'install it: pip install "likely[plot]"'
         raise LikelyError(sentence(flag, "plots need matplotlib", "none installed", remedy)) from error
 
 

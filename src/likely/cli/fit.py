@@ -21,14 +21,15 @@ Examples:
 cost.csv: the header names the true classes, the first column the decisions;
 rows beyond the classes are further actions, such as "ask an expert".
 Names for --models, ordered from simple to complex:
-  frequencies, nearest-mean, naive-bayes, naive-bayes-t, naive-bayes-levels,
-  chow-tree, spherical, diagonal, diagonal-t, laplace, pooled, pooled-mean,
-  interpolated, emphasized, full, full-t, student-t, diagonal-counts,
-  pooled-counts, interpolated-counts, emphasized-counts, full-counts,
+  prior, nearest-centroid, naive-bayes, naive-bayes-t, naive-bayes-categorical,
+  chow-liu, spherical, diagonal, diagonal-t, laplace, pooled, pooled-mean,
+  shrunk-pooled, shrunk-diagonal, full, full-t, student-t, diagonal-counts,
+  pooled-counts, shrunk-pooled-counts, shrunk-diagonal-counts, full-counts,
   mixture-diagonal-2, mixture-diagonal-4, mixture-full-2, mixture-tied,
-  mixture-full-4, parzen, neighbors; for comparison boosting, forest, logistic.
-pooled = LDA, full = QDA, parzen = kernel density estimation, neighbors = k-NN,
-interpolated / emphasized = covariance shrunk toward the pooled one / its diagonal.
+  mixture-full-4, kernel-density, k-nearest-neighbors; for comparison boosting,
+  forest, logistic.
+prior: class frequencies, no column used. pooled = LDA, full = QDA; shrunk-pooled,
+shrunk-diagonal: class covariances shrunk toward the pooled one, toward its diagonal.
 -t: posterior predictive (Student t). -counts: counts are treated as real numbers.
 Models that do not apply to the table are skipped with a message.
 """
@@ -52,9 +53,9 @@ Models that do not apply to the table are skipped with a message.
     "--cv", type=options.CrossValidation(), help="Number of folds, loo, time, or the fraction of one hold-out set.  [5]"
 )
 @click.option("--models", default="all", metavar="all|NAMES", help="Rows: models to compare, separated by commas.")
-@click.option("--choose-by", type=click.Choice(["cost", "log-loss", "error"]), default="cost", show_default=True,
+@click.option("--criterion", type=click.Choice(["cost", "log-loss", "error"]), default="cost", show_default=True,
               help="Selection criterion; ties are broken by log-loss, then by simplicity.")  # fmt: skip
-@click.option("--baselines/--no-baselines", "rivals", default=None,
+@click.option("--baselines/--no-baselines", "baselines", default=None,
               help="Rows: also score scikit-learn models, for comparison.  [small tables]")  # fmt: skip
 @click.option(
     "--calibrate/--no-calibrate", default=True, help="Calibrate probabilities if that lowers the log-loss.  [yes]"
@@ -74,7 +75,7 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **sett
     Models are compared by cross-validation with the one-standard-error rule: models whose mean cost is within one
     standard error of the lowest are tied; of these, those whose log-loss is within one standard error of the lowest;
     the simplest of them is chosen and refitted to all rows. Standard errors are those of paired differences per row.
-    --choose-by replaces the cost by log-loss or error. Costs are given by --cost and --reject-cost; without them every
+    --criterion replaces the cost by log-loss or error. Costs are given by --cost and --reject-cost; without them every
     error costs 1.
 
     FILE is CSV, TSV, Parquet, JSON lines or "-" for standard input; several files with the same columns are
@@ -145,7 +146,7 @@ def leaderboard_text(contest: Any) -> str:
 def _signs(contest: Any) -> str:
     """Legend of the leaderboard."""
     return (
-        f"*: chosen. s.e.: one standard error. behind: {contest.choose_by} above the lowest, paired per row.\n"
+        f"*: chosen. s.e.: one standard error. behind: {contest.criterion} above the lowest, paired per row.\n"
         "tied: within one standard error of the best (in log-loss: of the best of those tied in the first criterion)."
     )
 
@@ -160,7 +161,7 @@ def _line(standing: Any, won: bool) -> list[str]:
     figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
     figures += [f"{e.error.value:.4f}", nats(loss), f"{standing.seconds:.1f}"]
     tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
-    return [*name, *figures, "for comparison" if candidate.rival else tied]
+    return [*name, *figures, "for comparison" if candidate.baseline else tied]
 
 
 def as_plain(fit_run: Any) -> dict[str, Any]:

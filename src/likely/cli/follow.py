@@ -97,7 +97,7 @@ def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool
     with _opened(file) as stream, Stops() as stops:
         lines = Lines(lambda: stops.listen(stream.readline), "standard input" if file == "-" else file)
         if kept is not None:
-            _go_on(lines, kept, settings["replay"], file)
+            _resume_input(lines, kept, settings["replay"], file)
         output = Output.to(out, kept)
         try:
             feed.run(lines, output, keep, kept, settings["every"] or (None if file == "-" else FROM_A_FILE))
@@ -163,8 +163,8 @@ class Feed:
         ys, us, names = tee(reader, 3)
         inputs = (row.inputs for row in us) if self.subject.timed or self.subject.n_inputs else None
         beliefs = follow(
-            self.filter, (row.y for row in ys), inputs=inputs, streams=(row.stream for row in names), keep=store,
-            every=every, replay=False, on_error=reader.refused,
+            self.filter, (row.y for row in ys), inputs=inputs, streams=(row.stream for row in names), checkpoint=store,
+            checkpoint_every=every, replay=False, on_error=reader.refused,
         )  # fmt: skip
         try:
             with closing(beliefs):  # type: ignore[type-var]
@@ -256,7 +256,7 @@ class LineCheckpoint:
         from likely.core.progress import FollowedLines
 
         self.output.sync()  # progress must not promise what a power cut could take back
-        lines, digest = self.reader.position(following.taken)
+        lines, digest = self.reader.position(following.n_observations)
         own = {
             "asked": self.asked, "header": self.reader.header, "lines": lines, "digest": digest,
             "written": self.output.written, "output": self.output.digest,
@@ -269,7 +269,7 @@ class LineCheckpoint:
         from likely.core.progress import Following
 
         last = self.kept or Following("", (), (), np.zeros(0, np.int64), np.zeros(0))
-        if self.reader.position(last.taken)[0] > getattr(last, "lines", 0):
+        if self.reader.position(last.n_observations)[0] > getattr(last, "lines", 0):
             self.save(last)
 
 
@@ -286,7 +286,7 @@ def _kept(path: str, asked: str) -> FollowedLines | None:
     return kept
 
 
-def _go_on(lines: Lines, kept: FollowedLines, replay: bool | None, file: str) -> None:
+def _resume_input(lines: Lines, kept: FollowedLines, replay: bool | None, file: str) -> None:
     if file != "-" if replay is None else replay:
         lines.pass_over(kept.lines, kept.digest)
     else:

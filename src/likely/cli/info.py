@@ -17,9 +17,9 @@ from likely._version import __version__
 
 REQUIRED = (
     *("numpy", "scipy", "numba", "scikit-learn", "polars", "narwhals", "threadpoolctl"),
-    *("safetensors", "click", "rich", "starlette", "uvicorn"),
+    *("safetensors", "click", "rich"),
 )
-OPTIONAL = ("matplotlib", "dask", "distributed", "torch")
+OPTIONAL = ("matplotlib",)
 
 
 @click.command()

@@ -5,6 +5,7 @@ Data go to stdout, messages to stderr. Exit codes: 0 ok, 1 failed, 2 usage, 3 ba
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -41,6 +42,7 @@ COMMANDS = {
 # errors that are not listed end in 1
 EXIT_CODES = {"ShapeError": 3, "DataError": 3, "ModelFileError": 4}
 
+DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 INTERRUPTED, PIPE_CLOSED = 130, 141  # as shells count: 128 and the number of the signal
 
 EPILOG = """\b
@@ -106,15 +108,15 @@ class ClosedStream(io.RawIOBase):
         """Raise: the stream is closed."""
         from likely.core.errors import DataError
 
-        raise DataError(self._complaint("redirect a file to it, or name the file"))
+        raise DataError(self._closed_stream_error("redirect a file to it, or name the file"))
 
     def write(self, data: Any) -> int:
         """Raise: the stream is closed."""
         from likely.core.errors import LikelyError
 
-        raise LikelyError(self._complaint("redirect it to a file, or use -o"))
+        raise LikelyError(self._closed_stream_error("redirect it to a file, or use -o"))
 
-    def _complaint(self, remedy: str) -> str:
+    def _closed_stream_error(self, remedy: str) -> str:
         from likely.core.errors import sentence
 
         return sentence(self.closed_name, "the stream must be open", "a closed one", remedy)
@@ -189,9 +191,12 @@ def _print_warning(message: Warning | str, *where: Any, **more: Any) -> None:
 def _print_error(error: Exception) -> int:
     """Print an error of this library or of the system; return its exit code. Others are bugs and are raised."""
     from likely.core.errors import LikelyError
+    from likely.io.atomic_write import cannot_be_written
 
     if not isinstance(error, LikelyError | OSError):
         raise error
+    if isinstance(error, OSError) and error.filename is None and error.errno in DISK_FULL:
+        error = cannot_be_written(None, error)  # writers of files name them: this is standard output
     text = str(error) if isinstance(error, LikelyError) else f"{error.filename or 'system'}: {error.strerror or error}."
     click.echo(f"likely: {' '.join(text.split())}", err=True)
     return exit_code(error)

@@ -19,9 +19,9 @@ Examples:
   likely novelty today.csv --train normal.csv --rate 0.001 -o marked.csv
   likely novelty new.csv --model model.likely --json
 Output columns: those of the input, novel, surprise (surprisal in bits relative
-to a typical reference row; may be inf), rarity (p-value: the fraction of
-reference rows that are at least as surprising); for novel rows blame (the
-column with the largest contribution), blame_bits, and also_blame: other unusual
+to a typical reference row; may be inf), p_value (the fraction of reference
+rows that are at least as surprising); for novel rows top_column (the column with
+the largest contribution), top_column_bits, and other_columns: further unusual
 columns, the most unusual first. In JSON, ranking has the bits of every column;
 infinite values are null, and surprise_infinite is true.
 """
@@ -112,7 +112,7 @@ def _watch(
 def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict[str, Any], console: Console) -> Any:
     import json
 
-    from likely.automl.novelty_watch import Watch
+    from likely.automl.novelty_detector import NoveltyDetector
     from likely.automl.table_classifier import arranged_schema, laid_out
     from likely.automl.table_clusterer import TableClusterer, most_clusters
     from likely.automl.table_mixture import MOST, discover
@@ -124,13 +124,13 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
     frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}
     with _notes(console) as notes:
         most = most_clusters(frame, MOST)
-        found = discover(frame, kinds, seed=how["seed"], density=True, most=most)
-        model = TableClusterer.around(found, schema, frame, columns=table.names, random_state=how["seed"])
+        found = discover(frame, kinds, seed=how["seed"], density=True, max_components=most)
+        model = TableClusterer.from_fitted(found, schema, frame, columns=table.names, random_state=how["seed"])
     console(f"\nreference rows: a mixture of {_why(found)}\n")
     if how["save"] is not None:
         model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
         model.save(how["save"])
-    return Watch.over(model)
+    return NoveltyDetector.of_model(model)
 
 
 def _why(found: Any) -> str:
@@ -195,8 +195,8 @@ class _notes:
 class Marked:
     """One batch of rows with their novelty scores."""
 
-    def __init__(self, source: Any, novel: Any, bits: Any, rarity: Any, ranked: list[dict[str, float]]) -> None:
-        self.source, self.novel, self.bits, self.rarity = source, novel, bits, rarity
+    def __init__(self, source: Any, novel: Any, bits: Any, p_value: Any, ranked: list[dict[str, float]]) -> None:
+        self.source, self.novel, self.bits, self.p_value = source, novel, bits, p_value
         self.ranked = ranked  # per novel row: columns with their bits, the largest first
 
     @classmethod
@@ -211,7 +211,7 @@ class Marked:
         names = list(watch.schema)
         table = Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing, whose=whose)
         rows = laid_out(table.frame, names)
-        look = watch.look(rows)
+        look = watch.score(rows)
         novel = exceeds(look.surprise, level)
         ranked: list[dict[str, float]] = [{} for _ in novel]
         at = np.flatnonzero(novel)
@@ -220,10 +220,10 @@ class Marked:
                 order = np.argsort(-bits, kind="stable").tolist()
                 ranked[i] = {names[j]: float(bits[j]) for j in order if bits[j] > -np.inf}
         beyond = np.where(look.strange, np.inf, look.bits)  # an unseen category has infinite surprisal
-        return cls(frame, novel, beyond, watch.rarity(look.surprise), ranked)
+        return cls(frame, novel, beyond, watch.p_value(look.surprise), ranked)
 
     @property
-    def blame(self) -> list[str | None]:
+    def top_column(self) -> list[str | None]:
         """Per novel row, the column with the largest contribution."""
         return [next(iter(ranks), None) for ranks in self.ranked]
 
@@ -238,9 +238,10 @@ class Marked:
         first = [next(iter(ranks.values()), None) for ranks in self.ranked]
         also = ["; ".join(self._also(i)) or None for i in range(len(self.novel))]
         return [
-            pl.Series("novel", self.novel), pl.Series("surprise", self.bits), pl.Series("rarity", self.rarity),
-            pl.Series("blame", self.blame, dtype=pl.String), pl.Series("blame_bits", first, dtype=pl.Float64),
-            pl.Series("also_blame", also, dtype=pl.String),
+            pl.Series("novel", self.novel), pl.Series("surprise", self.bits), pl.Series("p_value", self.p_value),
+            pl.Series("top_column", self.top_column, dtype=pl.String),
+            pl.Series("top_column_bits", first, dtype=pl.Float64),
+            pl.Series("other_columns", also, dtype=pl.String),
         ]  # fmt: skip
 
     def frame(self) -> Any:
@@ -262,14 +263,14 @@ class Marked:
 
         def line(i: int, row: dict[str, Any]) -> str:
             also, ranks = self._also(i), {name: _finite(bits) for name, bits in self.ranked[i].items()}
-            more = {"also_blame": also, "ranking": ranks, "surprise_infinite": row["surprise"] == float("inf")}
+            more = {"other_columns": also, "ranking": ranks, "surprise_infinite": row["surprise"] == float("inf")}
             cells = {f"input {n}" if n in new else n: _finite(cell) for n, cell in row.items()}
             return json.dumps(cells | more, default=str)
 
         return "".join(f"{line(i, row)}\n" for i, row in enumerate(self.frame().iter_rows(named=True)))
 
     def worst(self, before: int) -> Iterator[tuple[float, int, str]]:
-        """The most surprising novel rows: bits, row number, and the columns to blame with their values."""
+        """The most surprising novel rows: bits, row number, and the top columns with their values."""
         import numpy as np
 
         at = np.flatnonzero(self.novel)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
 
 if TYPE_CHECKING:
-    from likely.automl.novelty_watch import Watch
+    from likely.automl.novelty_detector import NoveltyDetector
     from likely.automl.table_classifier import TableClassifier
     from likely.automl.table_clusterer import TableClusterer
 
@@ -31,7 +31,7 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
         return model
     refuse_sequences(model, path, command)
     if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
-        return TableClassifier.around(model, _schema(model, path))
+        return TableClassifier.from_fitted(model, _schema(model, path))
     remedy = "`likely fit` writes such a file, `likely show` describes this one"
     raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
 
@@ -53,11 +53,12 @@ def card_as_written(path: str) -> Iterator[None]:
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         if isinstance(error, LikelyError):
             raise
-        raise ModelFileError(sentence(path, "the card must be as likely writes it", f"{error!r}"[:80])) from error
+        expected, remedy = "the card must be as likely writes it", "fit the model again"
+        raise ModelFileError(sentence(path, expected, f"another ({type(error).__name__})", remedy)) from error
 
 
 def _schema(model: Any, path: str) -> dict[str, dict[str, Any]]:
-    return {name: _entry(model.density_, model._learned.components, name) for name in _names(model, path)}
+    return {name: _entry(model.density_, model.learned_model_.components, name) for name in _names(model, path)}
 
 
 def _names(model: Any, path: str) -> list[str]:
@@ -68,22 +69,24 @@ def _names(model: Any, path: str) -> list[str]:
     return [str(name) for name in names]
 
 
-def watch_model(path: str) -> Watch:
+def watch_model(path: str) -> NoveltyDetector:
     """The model in a file as one that marks unlikely rows: a classifier, clusters, or a density of named columns."""
-    from likely.automl.novelty_watch import Watch
+    from likely.automl.novelty_detector import NoveltyDetector
     from likely.cli.fitting.open_sequence_model import refuse_sequences
     from likely.estimation.density_estimator import DensityEstimator
 
     clusters, thing = cluster_model(path)
     if clusters is not None:
-        return Watch.over(clusters)
+        return NoveltyDetector.of_model(clusters)
     refuse_sequences(thing, path, "novelty")
     if isinstance(thing, DensityEstimator) and hasattr(thing, "model_"):
-        inner, distribution = getattr(thing, "component_", thing), thing._learned
+        inner, distribution = getattr(thing, "component_", thing), thing.learned_model_
         distribution = distribution.components if inner is not thing else distribution
-        return Watch.over(thing, {name: _entry(inner, distribution, name) for name in _names(thing, path)})
+        return NoveltyDetector.of_model(
+            thing, {name: _entry(inner, distribution, name) for name in _names(thing, path)}
+        )
     try:
-        return Watch.over(classifier_of(thing, path))
+        return NoveltyDetector.of_model(classifier_of(thing, path))
     except DataError as error:
         raise ModelFileError(f"{path}: {error}") from error
 
@@ -94,7 +97,7 @@ def _entry(density: Any, distribution: Any, name: str) -> dict[str, Any]:
         part, inner = next((title, part) for title, part, own in density.parts_ if name in own)
         return _entry(inner, distribution[part], name)
     if getattr(density, "words", None) is not None:  # a tree over columns of words
-        words = density.words[[str(own) for own in density._column_names()].index(name)]
+        words = density.words[[str(own) for own in density.column_names()].index(name)]
         return {"kind": "category", "levels": [str(word) for word in words]}
     kind = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(density).__name__, "real")
     if kind != "category":

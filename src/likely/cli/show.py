@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from likely.cli.console import clipped, columns
-from likely.cli.describing.describe_classifiers import comparison, kept, windows
+from likely.cli.describing.describe_classifiers import comparison, kept, kernel_or_neighbors
 from likely.cli.describing.describe_model import account
 
 SHOWN = 30  # columns, classes and fields that a terminal shows
@@ -161,7 +161,9 @@ def _distribution(distribution: Any) -> str:
     fields = ((name, value) for name, value in vars(distribution).items() if not name.startswith("_"))
     shapes = [f"{n} {np.shape(v)}" for n, v in fields if isinstance(v, np.ndarray) and v.dtype.kind == "f"]
     kind = f" ({distribution.kind})" if isinstance(getattr(distribution, "kind", None), str) else ""
-    return "; ".join(filter(None, [f"{type(distribution).__name__}{kind}: {', '.join(shapes)}", windows(distribution)]))
+    return "; ".join(
+        filter(None, [f"{type(distribution).__name__}{kind}: {', '.join(shapes)}", kernel_or_neighbors(distribution)])
+    )
 
 
 def _columns(schema: dict[str, Any]) -> Iterator[str]:

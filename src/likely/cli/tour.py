@@ -33,7 +33,7 @@ def _learn(X: Any, y: Any, names: list[str], folder: Path) -> None:
     (folder / "summary.html").write_text(density.summary().to_html(page=True), encoding="utf-8")
 
 
-def _add(X: Any, y: Any, names: list[str], folder: Path) -> None:
+def _additive_statistics(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import numpy as np
 
     import likely as lk
@@ -44,7 +44,7 @@ def _add(X: Any, y: Any, names: list[str], folder: Path) -> None:
     click.echo(f"sufficient statistics of 90 and of 88 wines, added, give the covariance of all up to {gap:.0e}")
 
 
-def _gaps(X: Any, y: Any, names: list[str], folder: Path) -> None:
+def _missing_values(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import numpy as np
 
     import likely as lk
@@ -59,7 +59,7 @@ def _gaps(X: Any, y: Any, names: list[str], folder: Path) -> None:
     click.echo(f"means are off by {off.mean():.3f} standard deviations on average, {off.max():.3f} at worst")
 
 
-def _few(X: Any, y: Any, names: list[str], folder: Path) -> None:
+def _few_rows(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import numpy as np
 
     import likely as lk
@@ -75,7 +75,7 @@ def _few(X: Any, y: Any, names: list[str], folder: Path) -> None:
     click.echo(f"  posterior predictive (Student t)            {honest.log_prob(rest).mean():8.2f}")
 
 
-def _mixed(X: Any, y: Any, names: list[str], folder: Path) -> None:
+def _mixed_columns(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import numpy as np
 
     import likely as lk
@@ -124,7 +124,7 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
     table.write_csv(folder / "wine.csv")
     (folder / "cost.csv").write_text(COSTS, encoding="utf-8")
     wines, cost, report, out = (str(folder / name) for name in ("wine.csv", "cost.csv", "report.html", "model.likely"))
-    job = Job((wines,), "class", cost=cost, reject_cost=0.3, rivals=False, report=report, out=out)
+    job = Job((wines,), "class", cost=cost, reject_cost=0.3, baselines=False, report=report, out=out)
     fit_run = run_job(job, Console(quiet=True))
     click.echo(f"$ {job.command}")
     click.echo(f"{len(fit_run.contest.standings)} models were compared. {verdict(fit_run.contest)}")
@@ -134,10 +134,10 @@ def _decide(X: Any, y: Any, names: list[str], folder: Path) -> None:
 
 _CHAPTERS = (
     ("Fitting a density", _learn),
-    ("Additive sufficient statistics", _add),
-    ("Missing values (EM)", _gaps),
-    ("Small samples: posterior predictive distribution", _few),
-    ("Mixed column types, and a model file without pickle", _mixed),
+    ("Additive sufficient statistics", _additive_statistics),
+    ("Missing values (EM)", _missing_values),
+    ("Small samples: posterior predictive distribution", _few_rows),
+    ("Mixed column types, and a model file without pickle", _mixed_columns),
     ("Plots", _draw),
     ("Classification with costs and a reject option", _decide),
 )

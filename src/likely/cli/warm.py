@@ -292,12 +292,11 @@ def _warping() -> None:
 
 
 def _signs() -> None:
-    """Binary columns: log-linear models, and Chow-Liu trees with missing values."""
+    """Chow-Liu trees with missing values."""
     import numpy as np
 
     import likely as lk
 
-    lk.LogLinear.normalized(np.full(466, 0.01), 30)
     lk.ChowLiuTree.blank(np.eye(2)).collect([[0.0, np.nan]])
 
 
@@ -310,7 +309,7 @@ def _neighbors() -> None:
     for columns in (2, 80):
         X = np.random.default_rng(0).normal(size=(200, columns))
         lk.KNeighborsClassifier(3).fit(X, np.arange(200) % 2).predict(X)
-    lk.condensed_nearest_neighbor(X, np.arange(200) % 2, how="reduced")
+    lk.condensed_nearest_neighbor(X, np.arange(200) % 2, method="reduced")
     X[::3, 0] = np.nan
     lk.KNeighborsClassifier(3, "l1").fit(X, np.arange(200) % 2).predict(X)
 

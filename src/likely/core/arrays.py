@@ -29,9 +29,13 @@ def frozen(a: NDArray[Any]) -> NDArray[Any]:
 def unmasked(x: Any) -> Any:
     """A masked array with its masked entries as missing values: NaN among numbers, None among anything else.
 
+    A list of rows may hold masked arrays, too.
+
     >>> unmasked(np.ma.masked_array([1, 2], [False, True]))
     array([ 1., nan])
     """
+    if isinstance(x, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in x):
+        return [unmasked(row) for row in x]
     if not isinstance(x, np.ma.MaskedArray):
         return x
     hidden, cells = np.ma.getmaskarray(x), np.ma.getdata(x)
@@ -44,6 +48,13 @@ def unmasked(x: Any) -> Any:
     out: NDArray[Any] = cells.astype(object)
     out[hidden] = None
     return out
+
+
+def in_memory(x: Any) -> Any:
+    """Rows in memory: a lazy frame of Polars is collected, and masked entries are missing."""
+    if type(x).__module__.startswith("polars") and hasattr(x, "collect"):
+        x = x.collect()
+    return unmasked(x)
 
 
 def is_gap(cell: Any) -> bool:

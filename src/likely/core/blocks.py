@@ -140,7 +140,7 @@ def _is_sequences(x: Any) -> bool:
 
 def _as_array(x: Any) -> Any:
     try:
-        return np.asarray(x)
+        return np.asarray(unmasked(x))
     except ValueError as error:
         raise DataError(sentence("Blocks", "rows must have the same length", "rows of different lengths")) from error
 

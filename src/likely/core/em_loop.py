@@ -13,12 +13,12 @@ from likely.core.blocks import Block, Blocks
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport, Run
-from likely.core.progress import Keeper, Progress
+from likely.core.progress import CheckpointStore, Progress
 from likely.core.warnings import said_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
 INTERRUPTED = "interrupted"
-SETTLED = 100  # times the tolerance: allowed difference between the held prior and the rule's prior at the end
+PRIOR_TOLERANCE = 100  # times the tolerance: allowed difference between the held prior and the rule's prior at the end
 PATIENCE = 3  # passes without improvement of the held-out log-likelihood before early stopping
 
 
@@ -157,7 +157,7 @@ def _converging_prior(
 
 def fit(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: Stop | None = None,
-    hard: bool = False, held_out: Any = None, checkpoint: Keeper | None = None,
+    hard: bool = False, held_out: Any = None, checkpoint: CheckpointStore | None = None,
 ) -> FitReport:  # fmt: skip
     """Fit a model to data: EM (or the closed form) until the objective converges.
 
@@ -187,7 +187,7 @@ def fit(
 class _FitRun:
     """One run of `fit`: the progress so far and the stopping criteria."""
 
-    def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: Keeper | None) -> None:
+    def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: CheckpointStore | None) -> None:
         self.model, self.prior, self.stop, self.checkpoint = model, prior, stop, checkpoint
         self.held_out_blocks = None if held_out is None else Blocks.for_model(model, held_out)
         self.trace: list[float] = []
@@ -272,7 +272,7 @@ class _FitRun:
         if not _depends_on_model(self.requested_prior, step.stats):
             return True
         now = reached(step.model, step.stats, resolve_prior(step.model, step.stats, self.requested_prior))
-        return bool(abs(now - step.objective) <= SETTLED * self.stop.tol * units(step.stats))
+        return bool(abs(now - step.objective) <= PRIOR_TOLERANCE * self.stop.tol * units(step.stats))
 
     def _not_converged_reason(self) -> str:
         if np.isneginf(self.trace[-1]):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -93,21 +92,6 @@ def about_columns(which: Iterable[object]) -> str:
     """
     subject = enumerated("column", which)
     return f"{subject} {'are' if subject.startswith('columns') else 'is'}"
-
-
-def by_name(text: str, noun: str, named: Callable[[int], str], called: str = "") -> str:
-    """Replace the numbers in a text made by `enumerated` by names; `called` replaces the noun.
-
-    >>> by_name("x: columns 0 and 2 are constant", "column", lambda j: repr("abc"[j]))
-    "x: columns 'a' and 'c' are constant"
-    """
-
-    def renamed(found: re.Match[str]) -> str:
-        names = re.sub(r"\d+(?!\d| more)", lambda number: named(int(number[0])), found[2])
-        return f"{_plural(called or noun) if found[1] else called or noun} {names}"
-
-    listed = r"\d+(?:(?:, | and )\d+)*(?: more)?(?=\)| (?:is|are|was|were)\b)"
-    return re.sub(rf"\b{noun}(s?) ({listed})", renamed, text)
 
 
 def _plural(noun: str) -> str:

@@ -32,11 +32,11 @@ class Filter(Protocol[B, Y]):
         ...
 
 
-def playing(model: Any) -> Any:
+def as_filter(model: Any) -> Any:
     """The object with the filter methods: a value such as `HMM`, a fitted estimator's value, a learner, a prior.
 
     >>> import likely as lk
-    >>> type(playing(lk.Dirichlet([1.0, 1.0]))).__name__
+    >>> type(as_filter(lk.Dirichlet([1.0, 1.0]))).__name__
     'BayesianLearner'
     """
     if isinstance(model, type):
@@ -72,33 +72,33 @@ def step(model: Any, belief: Any, y: Any, inputs: Any = None) -> tuple[Any, floa
     >>> belief.probs.round(4)
     array([0.0001, 0.9999])
     """
-    plays = playing(model)
+    filter_ = as_filter(model)
     if inputs is not None:
-        refuse_inputs(plays, "step")
-    return advance(plays, belief, y, inputs)
+        refuse_inputs(filter_, "step")
+    return advance(filter_, belief, y, inputs)
 
 
-def refuse_inputs(plays: Any, whose: str) -> None:
+def refuse_inputs(filter_: Any, whose: str) -> None:
     """Raise an error for inputs of a filter whose `predict` takes none."""
-    if len(signature(plays.predict).parameters) < 2:
-        expected, remedy = f"a {type(plays).__name__} takes no inputs", "leave inputs out"
+    if len(signature(filter_.predict).parameters) < 2:
+        expected, remedy = f"a {type(filter_).__name__} takes no inputs", "leave inputs out"
         raise DomainError(sentence(whose, expected, "some", remedy))
 
 
-def advance(plays: Any, belief: Any, y: Any, inputs: Any) -> tuple[Any, float]:
+def advance(filter_: Any, belief: Any, y: Any, inputs: Any) -> tuple[Any, float]:
     """Prediction and update step of an object with the filter methods; the first belief is only updated."""
     known = () if inputs is None else (inputs,)
-    return plays.update(plays.initial_belief() if belief is None else _predicted(plays, belief, known), y, *known)
+    return filter_.update(filter_.initial_belief() if belief is None else _predicted(filter_, belief, known), y, *known)
 
 
-def _predicted(plays: Any, belief: Any, known: tuple[Any, ...]) -> Any:
+def _predicted(filter_: Any, belief: Any, known: tuple[Any, ...]) -> Any:
     """The predicted belief; an error if the belief is not one of this model."""
     try:
-        return plays.predict(belief, *known)
+        return filter_.predict(belief, *known)
     except (AttributeError, TypeError) as error:
-        wanted = type(plays.initial_belief())
+        wanted = type(filter_.initial_belief())
         if isinstance(belief, wanted):
             raise
-        expected = f"the belief of {type(plays).__name__} must be a {wanted.__name__}, or None at first"
+        expected = f"the belief of {type(filter_).__name__} must be a {wanted.__name__}, or None at first"
         remedy = "the order is step(model, belief, y)"
         raise DomainError(sentence("step", expected, type(belief).__name__, remedy)) from error

@@ -77,7 +77,7 @@ class FitReport:
         return inner if inner is not None and np.ndim(inner) == 2 and hasattr(self.stats.components, "seen") else None
 
     @property
-    def dead(self) -> list[int]:
+    def empty_components(self) -> list[int]:
         """Indices of empty components; of several mixtures, those of the first come first."""
         if self.component_counts is not None:
             counts = self.component_counts
@@ -117,7 +117,7 @@ class FitReport:
             ("effective counts", "" if counts is None or self.stats.complete else listed(np.ravel(counts))),
             ("their components", "" if self.component_counts is None else listed(self.component_counts.ravel())),
             ("smallest eigenvalue", "" if least is None else f"{least:.4g}"),
-            ("dead components", ", ".join(map(str, self.dead))),
+            ("empty components", ", ".join(map(str, self.empty_components))),
             ("set anew", _count(self.reseeded, "component") if self.reseeded else ""),
             ("starts", self._runs_summary()),
         ]

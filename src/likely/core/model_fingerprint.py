@@ -105,6 +105,6 @@ def _fields(x: Any) -> list[tuple[str, Any]]:
     if is_dataclass(x):
         return [(f.name, getattr(x, f.name)) for f in fields(x) if f.init]
     if hasattr(x, "get_params"):  # an estimator: settings, and what a file would keep
-        learned = {name: vars(x)[name] for name in getattr(x, "_saved", vars(x)) if name in vars(x)}
+        learned = {name: vars(x)[name] for name in getattr(x, "saved_attributes", vars(x)) if name in vars(x)}
         return sorted({**x.get_params(deep=False), **learned}.items())
     return sorted(getattr(x, "__dict__", {}).items())

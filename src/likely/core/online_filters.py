@@ -67,7 +67,7 @@ class BayesianLearner:
 
 def _independent_copy(estimator: Any) -> Any:
     """A copy that can learn without changing the original."""
-    if not hasattr(estimator, "_saved"):  # another library's may write into its arrays
+    if not hasattr(estimator, "saved_attributes"):  # another library's may write into its arrays
         return deepcopy(estimator)
     other = copy(estimator)  # ours hold frozen values, and perhaps other estimators
     inner = {name: _independent_copy(part) for name, part in vars(estimator).items() if hasattr(part, "get_params")}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.value import Value
 
 LEAST = -float(np.finfo(np.float64).max)
 
 
-class Keeper(Protocol):
+class CheckpointStore(Protocol):
     """A store of progress, such as `lk.Checkpoint`."""
 
     def load(self, kind: type[Any], /) -> Any:
@@ -32,12 +34,13 @@ class Progress(Value):
 
     described: ClassVar[str] = "a checkpoint"
 
-    model: Any
-    prior: Any
+    model: Annotated[Any, declared.density]
+    prior: Annotated[Any, declared.maybe(declared.prior)]
     trace: Array  # (t,): the objective of each model so far, this model's last
     held_out: Array  # (t,), or none: mean held-out log-likelihood
-    best: Any  # the model with the best held-out log-likelihood, if it is another
-    weight: float  # of all rows, to recognize the data
+    # the model with the best held-out log-likelihood, if it is another
+    best: Annotated[Any, declared.maybe(declared.density)]
+    weight: Annotated[float, declared.number(0)]  # of all rows, to recognize the data
     reason: str = ""
     converged: bool = False
     early: bool = False
@@ -75,23 +78,32 @@ def _no_sizes() -> Index:
 class Following(Value):
     """Streams that are followed: the belief of each after `counts` observations; `model` is the model's fingerprint.
 
-    >>> Following("", ("",), (None,), np.array([3]), np.array([-1.5])).taken
+    >>> Following("", ("",), (None,), np.array([3]), np.array([-1.5])).n_observations
     3
     """
 
     described: ClassVar[str] = "the progress of a stream"
 
     model: str
-    names: tuple[str, ...]  # of the n streams; one without a name is ""
-    beliefs: tuple[Any, ...]  # None before the first observation
-    counts: Index  # (n,): observations
-    log_probs: Array  # (n,): total log-likelihood; −inf after an observation of density 0
+    names: Annotated[tuple[str, ...], declared.texts]  # of the n streams; one without a name is ""
+    beliefs: Annotated[tuple[Any, ...], declared.perhaps(declared.belief)]  # None before the first observation
+    counts: Annotated[Index, declared.numbers("?", 0, np.int64)]  # (n,): observations
+    log_probs: Annotated[Array, declared.logs]  # (n,): total log-likelihood; −inf after an observation of density 0
     seen: str = ""  # fingerprint of the observations, in order
-    more: NDArray[np.uint8] = field(default_factory=_no_bytes)  # in a file, the streams that one description cannot
-    sizes: Index = field(default_factory=_no_sizes)  # hold: files of some streams each, and their sizes in bytes
+    # in a file, the streams that one description cannot hold: files of some streams each, and their sizes in bytes
+    more: Annotated[NDArray[np.uint8], declared.octets] = field(default_factory=_no_bytes)
+    sizes: Annotated[Index, declared.numbers("?", 1, np.int64)] = field(default_factory=_no_sizes)
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that streams have unique names, and each a belief, a count and a log-likelihood."""
+        names, counts, log_probs = fields["names"], fields["counts"], fields["log_probs"]
+        alike = len(names) == len(set(names)) == len(fields["beliefs"])
+        alike = alike and counts.shape == log_probs.shape == (len(names),)
+        return "" if alike else "each stream must have a name of its own, a belief, a count and a log-likelihood"
 
     @property
-    def taken(self) -> int:
+    def n_observations(self) -> int:
         """Observations of all streams."""
         return int(self.counts.sum())
 
@@ -104,7 +116,7 @@ class FollowedLines(Following):
 
     asked: str = ""  # fingerprint of the model and of the options
     header: str = ""  # the first line, if it holds column names
-    lines: int = 0  # of the input, with the header
+    lines: Annotated[int, declared.count] = 0  # of the input, with the header
     digest: str = ""  # fingerprint of these lines
-    written: int = 0  # bytes of the output
+    written: Annotated[int, declared.count] = 0  # bytes of the output
     output: str = ""  # digest of the bytes written to a file; "": standard output

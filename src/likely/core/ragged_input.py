@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Index, is_gap, unmasked
+from likely.core.arrays import Index, in_memory, is_gap
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.time_index import tell_of_uneven
@@ -38,6 +38,7 @@ def frames_of(x: Any, lengths: Any = None) -> Joined:
     >>> frames.tolist(), lengths.tolist()
     ([1.0, 2.0, 3.0, 4.0], [3, 1])
     """
+    x = in_memory(x)
     _refuse_no_sequences(x)
     if is_list_of_sequences(x):
         if lengths is not None:
@@ -70,6 +71,7 @@ def from_iterable(sequences: Iterable[Any], check: Callable[[Frames, str], Frame
     if given and all(type(s) is np.ndarray and s.ndim in (1, 2) and s.dtype.kind in NUMBERS for s in given):
         if len({(s.dtype, s.shape[1:]) for s in given}) == 1:
             return Joined(np.concatenate(given), np.fromiter(map(len, given), dtype=np.intp, count=len(given)))
+    given = [in_memory(s) for s in given]
     parts = [frames(s, f"sequence {i}") for i, s in enumerate(given)]
     names = usable_names(_same_labels(given))
     tell_of_uneven(((s, partial("sequence {}".format, i)) for i, s in enumerate(given)), WHOSE)
@@ -85,7 +87,7 @@ def frames(s: Any, which: str) -> Frames:
         return Columns.of(s)
     if hasattr(s, "columns"):
         return side_by_side({str(name): cells(s[name]) for name in s.columns})
-    a = unmasked(s) if isinstance(s, np.ndarray) else _as_array(s, which)
+    a = s if isinstance(s, np.ndarray) else _as_array(s, which)
     if a.dtype.kind == "c":
         raise DataError(sentence(WHOSE, f"{which} must hold real numbers, categories or strings", "complex numbers"))
     if a.ndim == 0:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
+
+from likely.core import declared
+from likely.core.value import Value
 
 
 @runtime_checkable
@@ -38,3 +42,23 @@ class Addable:
 
     def __radd__(self, other: Any) -> Self:
         return self if type(other) is int and other == 0 else NotImplemented
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveStats(Addable, Value):
+    """Base of statistics whose fields are weighted sums over rows: they add field by field.
+
+    A subclass declares its fields, with a * for the axis of a stack, and has `total_weight`.
+    """
+
+    complete = True  # no latent variables
+
+    def __add__(self, other: Self) -> Self:
+        return self.trusted(**{name: part + getattr(other, name) for name, part in self._field_values().items()})
+
+    def __mul__(self, factor: float) -> Self:
+        return self.trusted(**{name: part * factor for name, part in self._field_values().items()})
+
+    def pooled(self) -> Self:
+        """The sums over all members of a stack."""
+        return self.replace(**{name: part.sum(axis=0) for name, part in declared.stacked(self).items()})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Self
+from functools import cached_property
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from likely.core.arrays import Array, frozen
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +21,10 @@ class Value:
     The public constructor of a subclass validates its arguments; `trusted` builds the same
     record without validation, for code that computed the numbers itself. Copies and pickles go
     through `trusted`, because NumPy would return writable arrays.
+
+    **Caches** are declared and follow from the fields: a `functools.cached_property` of the class, which `fill_cache`
+    fills where the result is at hand, or `derived`, what another module computes once per value. Caches are neither
+    copied nor saved, and `replace` starts without them. Nothing else writes to a value.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -29,6 +37,11 @@ class Value:
         self = object.__new__(cls)
         self._set(**fields)
         return self
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """What is wrong with fields of a file that are each as declared, but do not fit together; "" if nothing."""
+        return ""
 
     def replace(self, **fields: Any) -> Self:
         """A copy with the given fields replaced, without validation."""
@@ -60,6 +73,28 @@ class Value:
         return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in shown.items())})"
 
 
+def fill_cache(value: T, **results: Any) -> T:
+    """The same object, with cached properties of its class filled by results that are known already.
+
+    >>> from likely.distributions.gaussian.gaussian import Gaussian
+    >>> fill_cache(Gaussian([1.0], 1.0), origin=np.zeros(1)).origin
+    array([0.])
+    """
+    for name, result in results.items():
+        if not isinstance(getattr(type(value), name, None), cached_property):
+            raise TypeError(f"{type(value).__name__} declares no cached property {name!r}")
+        value.__dict__[name] = result
+    return value
+
+
+def derived(value: Any, make: Callable[[Any], T]) -> T:
+    """make(value), computed once per value and kept as long as it lives; `make` is a function or a class."""
+    found: dict[Any, T] = value.__dict__.setdefault("_derived", {})
+    if make not in found:
+        found[make] = make(value)
+    return found[make]
+
+
 def _rebuild(cls: type[Value], field_values: dict[str, Any]) -> Value:
     return cls.trusted(**field_values)
 
@@ -77,4 +112,4 @@ def _short(value: Any) -> str:
     return repr(value)
 
 
-__all__ = ["Array", "Value"]
+__all__ = ["Array", "Value", "derived", "fill_cache"]

@@ -45,8 +45,8 @@ def kind_of(column: pl.Series) -> Kind:
     return judged(column)[0]
 
 
-def judged(column: pl.Series) -> tuple[Kind, str]:
-    """The type of a column, and the reason as text."""
+def judged(column: pl.Series, cells: pl.Series | None = None) -> tuple[Kind, str]:
+    """The type of a column, and the reason as text; `cells` is the column as it was read, if that is another."""
     present = column.drop_nulls()
     if not len(present):
         return "empty", "no cell has a value"
@@ -60,7 +60,7 @@ def judged(column: pl.Series) -> tuple[Kind, str]:
     if numbers is not None and numbers.null_count() == len(numbers):
         return "empty", "no cell has a value"
     if numbers is not None:
-        return _constant(numbers.drop_nulls()) or _judged_numbers(numbers)
+        return _constant(numbers.drop_nulls()) or _judged_numbers(numbers, column if cells is None else cells)
     if column.dtype != pl.String:
         return "text", f"nested values ({column.dtype})"
     return _constant(present) or _judged_words(present)
@@ -90,8 +90,11 @@ def _constant(present: pl.Series) -> tuple[Kind, str] | None:
 # ------------------------------------------------------------------------ numbers
 
 
-def _judged_numbers(numbers: pl.Series) -> tuple[Kind, str]:
-    """The type of a varying numeric column: fractions are real; integers may be keys, dates, binary or counts."""
+def _judged_numbers(numbers: pl.Series, cells: pl.Series) -> tuple[Kind, str]:
+    """The type of a varying numeric column: fractions are real; integers may be keys, dates, binary or counts.
+
+    `cells` are the numbers as they are written: every float beyond 2⁵³ is whole, and 1.7e21 is a measurement.
+    """
     values = numbers.drop_nulls()
     if not is_whole(values):
         return "real", "numbers with fractions"
@@ -99,7 +102,7 @@ def _judged_numbers(numbers: pl.Series) -> tuple[Kind, str]:
         return "binary", f"two values, {' and '.join(f'{value:g}' for value in values.unique().sort())}"
     if are_packed_dates(values):
         return "date", "dates such as 20241231"
-    why = _why_key(values)
+    why = _why_key(values, are_digits(cells))
     if why:
         return "identifier", why
     if _number(values.min()) < 0:
@@ -109,7 +112,18 @@ def _judged_numbers(numbers: pl.Series) -> tuple[Kind, str]:
     return "real", "whole numbers that are not distributed as counts"
 
 
-def _why_key(values: pl.Series) -> str | None:
+def are_digits(cells: pl.Series) -> bool:
+    """Whether all present cells are written as integers, not as 1.7e21.
+
+    >>> are_digits(pl.Series(["17", None])), are_digits(pl.Series(["17", "2e3"])), are_digits(pl.Series([17.0]))
+    (True, False, False)
+    """
+    if cells.dtype != pl.String:
+        return cells.dtype.is_integer()
+    return bool(cells.drop_nulls().str.contains(r"^[-+]?\d+$").all())
+
+
+def _why_key(values: pl.Series, in_digits: bool) -> str | None:
     """The reason why integers are row identifiers rather than features, or None."""
     n, distinct = len(values), values.n_unique()
     steps = values.diff().drop_nulls()
@@ -122,7 +136,7 @@ def _why_key(values: pl.Series) -> str | None:
     span = _number(values.max()) - _number(values.min())
     if n >= FEWEST_ROWS and span <= 1.2 * n and bool((steps > 0).all() or (steps < 0).all()):
         return "values differ and follow the order of the rows"
-    if n >= FEWEST_ROWS and _number(values.abs().max()) > 2**53:
+    if n >= FEWEST_ROWS and in_digits and _number(values.abs().max()) > 2**53:
         return "values differ and have more digits than a measurement"
     return None
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, by_caller, enumerated, sentence
-from likely.data.cells import as_numbers, shown, tokens
+from likely.data.cells import as_kind, as_numbers, shown, tokens
 from likely.data.column_roles import Roles, times, weights
 from likely.data.column_summary import Column, described, tell
 from likely.data.column_types import MEASUREMENTS, is_constant, judged, rounded_away
@@ -90,7 +90,8 @@ class Table:
         if not used:
             told = "; ".join(f'"{column.name}" is set aside ({column.reason})' for column in columns)
             told = f"none: {told}" if told else "none"
-            raise DataError(sentence(whose, "at least one column must be a measurement", told))
+            remedy = f"add one, or insist with {as_kind('NAME', 'KIND')}"
+            raise DataError(sentence(whose, "at least one column must be a measurement", told, remedy))
         return cls._with_roles(columns, pl.DataFrame(used), frame, roles, kept)
 
     @classmethod
@@ -230,7 +231,7 @@ def _found(
     if wish == "ignore":
         return described(column.filter(kept), "ignore", "left out on request"), column
     values = typed_column(column, wish, tokens(missing))
-    kind, reason = (wish, "as requested") if wish else judged(values)
+    kind, reason = (wish, "as requested") if wish else judged(values, column)
     values = values.filter(kept)
     if not values.count():
         kind, reason = "empty", "no cell has a value"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,14 +17,15 @@ from likely.data.cells import are_codes, as_kind, is_whole, printed, shown
 Labels = NDArray[Any]
 
 MOST_CLASSES = 200
+LONG_CODE = r"^[-+]?\d{16,}$"  # a float holds 15 digits: longer codes would become equal
 MOST_FRACTIONS = 20  # maximum number of classes with fractional labels: more of them are a regression target
 
 
 def label_numbers(column: pl.Series) -> pl.Series | None:
-    """Labels that are all numbers, as numbers; None if they are strings (or a code such as 007)."""
+    """Labels that are all numbers, as numbers; None if they are strings, or codes: 007, or too long for a float."""
     if column.dtype.is_numeric():
         return column.fill_nan(None) if column.dtype.is_float() else column
-    if column.dtype != pl.String or are_codes(column):
+    if column.dtype != pl.String or are_codes(column) or column.str.contains(LONG_CODE).any():
         return None
     values = column.cast(pl.Float64, strict=False)
     return None if values.null_count() > column.null_count() else values
@@ -120,7 +122,7 @@ def _among(text: list[str], classes: Sequence[Any]) -> Labels:
 
 def _value(text: str) -> float | str:
     try:
-        return float(text)
+        return text if re.fullmatch(LONG_CODE, text) else float(text)
     except ValueError:
         return text
 

@@ -1,4 +1,8 @@
-"""WAV files: parser of PCM and float samples that does not trust the header."""
+"""WAV files: parser of PCM and float samples that does not trust the header.
+
+The standard library's `wave` refuses float and extensible formats; SciPy's reader returns the first
+samples of a file that was cut off, and a damaged header ends in ZeroDivisionError, UnboundLocalError or struct.error.
+"""
 
 from __future__ import annotations
 

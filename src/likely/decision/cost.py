@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -32,9 +33,9 @@ class Cost(Value):
     ['keep', 'repair']
     """
 
-    table: Array  # (A, C): +inf where an action must never be taken
-    actions: tuple[str, ...] = ()  # names of the further actions
-    classes: NDArray[Any] | None = None  # (C,)
+    table: Annotated[Array, declared.numbers("A C", high=np.inf)]  # (A, C): +inf where an action must never be taken
+    actions: Annotated[tuple[str, ...], declared.texts] = ()  # names of the further actions
+    classes: Annotated[NDArray[Any] | None, declared.labels] = None  # (C,)
 
     def __post_init__(self) -> None:
         table = _costs(self.table)
@@ -91,7 +92,7 @@ class Cost(Value):
         classes = labels(classes)
         if given is None:
             return cls.zero_one(len(classes))
-        cost = cls.understood(given)
+        cost = cls.from_any(given)
         if cost.classes is not None and named:
             return cost._in_order_of(classes)
         if cost.table.shape[1] != len(classes):
@@ -100,9 +101,9 @@ class Cost(Value):
         return cost
 
     @classmethod
-    def understood(cls, given: Any) -> Cost:
+    def from_any(cls, given: Any) -> Cost:
         """A cost table in its own order from a Cost, a table, nested dicts or a data frame."""
-        return given if isinstance(given, Cost) else _understood(given)
+        return given if isinstance(given, Cost) else _parsed(given)
 
     def _in_order_of(self, classes: NDArray[Any]) -> Cost:
         mine = [str(c) for c in labels(self.classes).tolist()]
@@ -132,7 +133,7 @@ class Cost(Value):
         out[:] = [*classes.tolist(), *self.actions]
         return out
 
-    def with_refusal(self, cost: float, name: str = "refuse") -> Cost:
+    def with_reject(self, cost: float, name: str = "reject") -> Cost:
         """The table with one more action, rejection, at a constant cost."""
         while name in self.actions:
             name += " to decide"
@@ -214,7 +215,7 @@ def labels(classes: Any) -> NDArray[Any]:
     return a if hasattr(classes, "dtype") or a.dtype.kind != "U" else np.array(list(classes), dtype=object)
 
 
-def _understood(given: Any) -> Cost:
+def _parsed(given: Any) -> Cost:
     if hasattr(given, "columns") and hasattr(given, "to_numpy"):
         return _of_frame(given)
     if isinstance(given, Mapping):

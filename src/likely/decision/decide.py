@@ -14,7 +14,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, sentence
 from likely.decision.cost import Cost, labels
 from likely.decision.posteriors import posteriors
-from likely.decision.reject import NOVEL, REJECT
+from likely.decision.reject import NOVEL, REJECT, with_rejections
 
 SHOWN = 20  # maximum number of printed rows
 
@@ -77,7 +77,7 @@ def foreign_posterior(classifier: Any, X: Any) -> tuple[NDArray[Any], Array]:
     raise DomainError(sentence("decide", "a classifier with probabilities is needed", whose, remedy))
 
 
-def settled(
+def decisions_from(
     posterior: Array, classes: Any, *, cost: Any = None, reject_cost: float | None = None,
     reject_below: float | None = None, novel: Mask | None = None, why_novel: Any = None,
     full: bool = False,
@@ -90,17 +90,11 @@ def settled(
 def _result(P: Array, classes: Any, rules: dict[str, Any], novelty: Any, full: bool, indices: bool = False) -> Any:
     cost = Cost.of(rules["cost"], classes, named=not indices)
     below = _share(rules["reject_below"], "reject_below")
-    with_refusal = cost if rules["reject_cost"] is None else cost.with_refusal(rules["reject_cost"])
-    R = with_refusal.expected_of(P)
-    at = R.argmin(axis=1)
-    best = at.copy()
-    at[at == len(cost.table)] = REJECT.code
-    if below is not None:  # a further action is not a class: reject_below does not apply
-        at[(P.max(axis=1) < below) & (best < P.shape[1])] = REJECT.code
+    with_reject = cost if rules["reject_cost"] is None else cost.with_reject(rules["reject_cost"])
+    R = with_reject.expected_of(P)
     novel, why = novelty or (None, None)
-    if novel is not None:
-        at[novel] = NOVEL.code
-    refusing = below is not None or with_refusal is not cost or novelty is not None
+    at = with_rejections(R.argmin(axis=1), P, len(cost.table), below, novel)
+    refusing = below is not None or with_reject is not cost or novelty is not None
     if indices and cost.classes is not None:
         classes = cost.classes
     if indices and cost.classes is None and not cost.actions:  # classes without names are row numbers of the table
@@ -203,7 +197,8 @@ class Decisions:
             top = self.posterior[i].argmax()
             share = f"{self.posterior[i, top]:.4g}, below {self.reject_below:.4g}"
             return f"rejected: the most probable class, {self.classes[top]}, has {share}"
-        told = f"expected cost {least:.4g}; the next best, {next_best}, {then:.4g}"
+        others = f"the next best, {next_best}, {then:.4g}" if np.isfinite(then) else "every other action, inf"
+        told = f"expected cost {least:.4g}; {others}"
         return "; ".join(part for part in (told, self.cost_decided(i)) if part)
 
     def cost_decided(self, i: int) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -14,7 +15,7 @@ from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.decomposition.principal_subspace import refuse_gaps
 from likely.distributions.gaussian.moments import Moments
-from likely.numerics.eigenvectors import settled, upright
+from likely.numerics.eigenvectors import canonical_basis, upright
 from likely.numerics.spd import symmetric
 
 CONSTANT = 1e-14  # share of a column's size: a smaller standard deviation is rounding error of a constant
@@ -28,7 +29,9 @@ NOTHING = 1e-12  # share of between-class scatter that is rounding
 
 @dataclass(frozen=True, eq=False)
 class DiscriminantSubspace(Value):
-    """z = B (x − m): discriminant coordinates, with unit within-class covariance and diagonal between-class scatter.
+    """Discriminant subspace of Fisher's linear discriminant analysis.
+
+    z = B (x − m): discriminant coordinates, with unit within-class covariance and diagonal between-class scatter.
 
     B S_w Bᵀ = I and B S_b Bᵀ = diag λ, with S_w = 1/n Σ_k Σ (x − m_k)(x − m_k)ᵀ, S_b = 1/n Σ_k n_k (m_k − m)(m_k − m)ᵀ,
     λ descending (Herbst 4.1.6, Ney 8.2.3). `within` is each direction's share of the variance within classes, so
@@ -40,10 +43,10 @@ class DiscriminantSubspace(Value):
     (array([[1., 0.]]), array([1.]), array([[1.]]))
     """
 
-    mean: Array  # (d,)
-    axes: Array  # (q, d): B
-    within: Array  # (q,), ascending
-    centroids: Array  # (K, q): the class means in these coordinates
+    mean: Annotated[Array, declared.numbers("d")]  # (d,)
+    axes: Annotated[Array, declared.numbers("q d")]  # (q, d): B
+    within: Annotated[Array, declared.numbers("q", 0)]  # (q,), ascending
+    centroids: Annotated[Array, declared.numbers("K q")]  # (K, q): the class means in these coordinates
 
     def __post_init__(self) -> None:
         parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self._field_values().items()}
@@ -204,7 +207,7 @@ def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tupl
         why = "rows vary" if beyond else f"{K} classes differ"
         expected = f"at most {most} axes: {why} in no more directions"
         raise DomainError(sentence("DiscriminantSubspace", expected, q, remedy))
-    first = settled(shares[:rank] ** 2, turns[:rank].T, frame=frame.columns).T
+    first = canonical_basis(shares[:rank] ** 2, turns[:rank].T, frame=frame.columns).T
     turns = np.concatenate([first, _by_variance(turns[rank:], frame)])[: max(q, 1)]
     inner = np.einsum("qi,ij,qj->q", turns, frame.within, turns)
     inner = np.maximum.accumulate(np.where(inner > FLAT, np.minimum(inner, 1.0), 0.0))  # descending ratios
@@ -223,4 +226,4 @@ def _by_variance(rest: Array, frame: _Frame) -> Array:
     if not len(rest):
         return rest
     values, vectors = np.linalg.eigh((rest * frame.variances) @ rest.T)
-    return settled(values[::-1], rest.T @ vectors[:, ::-1], frame=frame.columns).T
+    return canonical_basis(values[::-1], rest.T @ vectors[:, ::-1], frame=frame.columns).T

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -14,7 +15,7 @@ from likely.core.value import Value
 from likely.distributions.gaussian.factor_fits import leading
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.gaussian.scatter_qr import ScatterRoot
-from likely.numerics.eigenvectors import settled
+from likely.numerics.eigenvectors import canonical_basis
 
 CONSTANT = 1e-14  # share of a column's size: a smaller standard deviation is rounding error of a constant
 SQUARED = 1e-13  # share of the largest variance below which eigenvalues of a scatter or Gram matrix are rounding
@@ -23,7 +24,9 @@ ROOTED = 1e-26  # the same for squared singular values of a square root of the s
 
 @dataclass(frozen=True, eq=False)
 class PrincipalSubspace(Value):
-    """y = A (x − μ): coordinates along the q principal axes, in order of descending variance (Herbst 6.1, Ney 8.2.2).
+    """Principal subspace of principal component analysis (PCA).
+
+    y = A (x − μ): coordinates along the q principal axes, in order of descending variance (Herbst 6.1, Ney 8.2.2).
 
     The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n); the entry of
     largest absolute value in each is positive. Among all linear maps to q numbers and back this one has the least mean
@@ -34,10 +37,10 @@ class PrincipalSubspace(Value):
     (array([[1.]]), array([[1.8, 1.6]]), 0.2)
     """
 
-    mean: Array  # (d,)
-    axes: Array  # (q, d), orthonormal rows
-    variances: Array  # (q,), descending
-    rest: Array = 0.0  # type: ignore[assignment]  # (): variance in all other directions together
+    mean: Annotated[Array, declared.numbers("d")]  # (d,)
+    axes: Annotated[Array, declared.numbers("q d")]  # (q, d), orthonormal rows
+    variances: Annotated[Array, declared.numbers("q", 0)]  # (q,), descending
+    rest: Annotated[Array, declared.numbers("", 0)] = 0.0  # type: ignore[assignment]  # (): variance in all other directions together
 
     def __post_init__(self) -> None:
         me = "PrincipalSubspace"
@@ -157,7 +160,7 @@ def _of_root(root: Array) -> Spectrum:
     unit = float(np.abs(root).max(initial=0.0)) or 1.0
     _, values, axes = np.linalg.svd(root / unit, full_matrices=False)
     squares = (values * unit) ** 2
-    return Spectrum(squares, settled(squares, axes.T, ROOTED), float(squares.sum()), ROOTED)
+    return Spectrum(squares, canonical_basis(squares, axes.T, ROOTED), float(squares.sum()), ROOTED)
 
 
 def _of_gram(root: Array, components: Any) -> Spectrum:
@@ -168,7 +171,7 @@ def _of_gram(root: Array, components: Any) -> Spectrum:
     vectors = small.T @ (left / np.sqrt(np.where(values > 0, values, 1.0)))
     reliable = int((values > SQUARED * values.max(initial=0.0)).sum())  # smaller ones give no reliable eigenvector
     vectors = np.concatenate(
-        [settled(values[:reliable], vectors[:, :reliable], SQUARED), vectors[:, reliable:]], axis=1
+        [canonical_basis(values[:reliable], vectors[:, :reliable], SQUARED), vectors[:, reliable:]], axis=1
     )
     return Spectrum(values * unit**2, vectors, float((root**2).sum()), SQUARED)
 

@@ -20,8 +20,9 @@ from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
 from likely.density.kde_tree import Tree, tree_of
 from likely.density.kernels import Kernel
-from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, Cloud, Pairs, log_kernel, pairs_of
+from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, Pairs, log_kernel, pairs_of
 from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY, constant_note
+from likely.neighbors.nearest_neighbors import nearest_other
 
 SELECTORS = ("leave-one-out", "maximum", "scott", "silverman")
 FIXED = "fixed"  # the bandwidth stays as it is
@@ -80,8 +81,7 @@ def _floored(x: Array, w: Array, variance: Array, whose: str) -> tuple[Array, Ma
         expected = f"the variance of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
         raise DataError(sentence(whose, expected, float(variance[odd[0]]), "rescale the column"))
     if constant.any() and len(x) > 1:
-        at = np.flatnonzero(constant)
-        tell(f"{whose}: {constant_note(at)}")
+        tell(constant_note(np.flatnonzero(constant), whose))
     return variance, constant
 
 
@@ -298,21 +298,5 @@ def _best(score: Callable[[float], float], low: float, high: float, fine: float)
 
 def nearest_others(y: Array, cube: bool = False) -> Array:
     """Squared distance (m,) of each row to the nearest other; for the cube, twice the largest difference, squared."""
-    from scipy.spatial import cKDTree
-
-    if y.shape[1] > 16 and not cube:  # a tree would visit all points
-        return _nearest_by_products(y)
-    far = cKDTree(y).query(y, k=2, p=np.inf if cube else 2.0, workers=cores() if y.size > 10**5 else 1)[0][:, 1]
+    far, _ = nearest_other(y, p=np.inf if cube else 2.0)
     return np.asarray((2.0 * far if cube else far) ** 2)
-
-
-def _nearest_by_products(y: Array) -> Array:
-    cloud, out = Cloud(y, np.ones(len(y))), np.empty(len(y))
-
-    def fill(part: slice) -> None:
-        far = cloud.squared_from(y[part])
-        far[np.arange(len(far)), np.arange(part.start, part.stop)] = np.inf
-        out[part] = far.min(axis=1)
-
-    cloud.by_blocks(len(y), fill)
-    return out

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -44,11 +45,11 @@ class Histogram(Distribution):
     array([0.5 , 0.25, 0.25, 0.  ])
     """
 
-    edges: Array  # (E,): the bin edges of all columns, one after the other
-    masses: Array  # (C,) or (K, C)
-    kind: str = "grid"
-    bins: Index | None = None  # (d,): number of bins of each column
-    pseudo_count: float = 0.0
+    edges: Annotated[Array, declared.numbers("e")]  # (E,): the bin edges of all columns, one after the other
+    masses: Annotated[Array, declared.numbers("* C", 0)]  # (C,) or (K, C)
+    kind: Annotated[str, declared.text("grid", "columns")] = "grid"
+    bins: Annotated[Index | None, declared.numbers("d", 1, np.int64)] = None  # (d,): number of bins of each column
+    pseudo_count: Annotated[float, declared.number(0)] = 0.0
 
     def __post_init__(self) -> None:
         edges, bins = _flat_edges(self.edges, self.bins)
@@ -394,9 +395,9 @@ class Histogram(Distribution):
 class BinCounts(Addable, Value):
     """Sufficient statistics of a histogram: weight of each bin, of all rows, and of rows outside the edges."""
 
-    counts: Array  # (C,) or (K, C)
-    rows: Array  # () or (K,)
-    outside: Array  # () or (K,)
+    counts: Annotated[Array, declared.numbers("* C", 0)]  # (C,) or (K, C)
+    rows: Annotated[Array, declared.numbers("*", 0)]  # () or (K,)
+    outside: Annotated[Array, declared.numbers("*", 0)]  # () or (K,)
 
     complete = True
 

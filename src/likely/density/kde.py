@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.value import fill_cache
 from likely.core.warnings import unheard
 from likely.density.bandwidth import (
     FIXED,
@@ -29,7 +31,7 @@ from likely.density.kde_missing_values import completed
 from likely.density.kde_tree import Tree, tree_of
 from likely.density.kernels import MARGINAL_KERNELS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
 from likely.density.pairwise_distances import Cloud, far_log_sums, lengths
-from likely.density.stored_points import KeptPoints, end_to_end, with_weight
+from likely.density.stored_points import StoredPoints, end_to_end, with_weight
 from likely.distributions.gaussian.variance_floors import ROUNDING
 from likely.distributions.statistics.counts import one_column
 from likely.neighbors.distinct_rows import DistinctRows, same_rows
@@ -42,7 +44,7 @@ FAR = 1e100  # bandwidths beyond which squares might overflow
 
 
 @dataclass(frozen=True, eq=False)
-class KDE(KeptPoints):
+class KDE(StoredPoints):
     """Kernel density estimate p(x) = Σ_n w_n k((x − x_n)/h) / Πh, with Σ_n w_n = 1   (Ney 5.2, Herbst 2.5).
 
     - **points**: (n, d), or for a stack a list of them (flat with `edges`).
@@ -70,16 +72,17 @@ class KDE(KeptPoints):
     array([-1.1000e+00, -4.0513e+03])
     """
 
-    points: Array  # (n, d)
-    bandwidth: Array | None = None  # (d,) or (K, d); None if the kernel is elliptical
+    points: Annotated[Array, declared.numbers("n d")]  # (n, d)
+    # (d,) or (K, d); None if the kernel is elliptical
+    bandwidth: Annotated[Array | None, declared.maybe(declared.numbers("?", 0))] = None
     kernel: str = "gaussian"
-    weight: Array | None = None  # (n,) once it is checked
-    dof: float = 3.0
-    edges: Index | None = None  # (K + 1,) for a stack
-    tolerance: float | None = None
-    rule: Any = FIXED
-    unit: str = "pooled"
-    kernel_covariance: Array | None = None  # (d, d) or (K, d, d)
+    weight: Annotated[Array | None, declared.numbers("n", 0)] = None  # (n,) once it is checked
+    dof: Annotated[float, declared.number(0)] = 3.0
+    edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
+    tolerance: Annotated[float | None, declared.maybe(declared.number(0))] = None
+    rule: Annotated[Any, declared.rule_or_number] = FIXED
+    unit: Annotated[str, declared.text("class", "pooled", "common")] = "pooled"
+    kernel_covariance: Annotated[Array | None, declared.maybe(declared.numbers("?"))] = None  # (d, d) or (K, d, d)
 
     def __post_init__(self) -> None:
         checked_kernel(self.kernel, self.dof, "KDE")
@@ -222,12 +225,16 @@ class KDE(KeptPoints):
 
     def _cached_marginal(self, at: tuple[int, ...]) -> KDE:
         """Marginal distribution of some columns, cached: missing values come in few patterns."""
-        cache: dict[tuple[int, ...], KDE] = self.__dict__.setdefault("_marginals", {})
+        cache = self._marginals
         if at not in cache:
             if len(cache) > 256:
                 cache.clear()
             cache[at] = self.marginal(at)
         return cache[at]
+
+    @cached_property
+    def _marginals(self) -> dict[tuple[int, ...], KDE]:
+        return {}
 
     def _complete(self, x: Array) -> Array:
         with np.errstate(all="ignore"):
@@ -471,7 +478,7 @@ class KDE(KeptPoints):
         alpha = squared_relative_bandwidth(self.rule, rows, which)
         new = in_units.replace(**self._sized(alpha * unit))
         if self.rule == "leave-one-out" and len(points) > 1:  # `objective` will need it: the distances are at hand
-            new.__dict__["_left_out_logs"] = rows.logs(float(np.log(alpha))) + self._kernel.log_height - new._log_det
+            fill_cache(new, _left_out_logs=rows.logs(float(np.log(alpha))) + self._kernel.log_height - new._log_det)
         return new
 
     def _sized(self, squared: Array) -> dict[str, Array]:
@@ -492,9 +499,14 @@ class KDE(KeptPoints):
                 total += float(w @ one._left_out(own.values[:ASKED])) * float(own.weight.sum() / w.sum())
         return total
 
+    @cached_property
+    def _left_out_logs(self) -> Array | None:
+        """log p of the first points under the kernels at all others, as the bandwidth selection found them."""
+        return None
+
     def _left_out(self, x: Array) -> Array:
         """log p of rows under the kernels at all other points."""
-        cached: Array | None = self.__dict__.get("_left_out_logs")
+        cached = self._left_out_logs
         first = np.array_equal(x, self.points[: len(x)])
         if first and cached is not None and len(cached) >= len(x):
             return cached[: len(x)]
@@ -521,7 +533,9 @@ class KDE(KeptPoints):
 
 
 def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 1e-3) -> Array:
-    """Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
+    """Coulomb potential of charged points, beside a kernel density.
+
+    Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
 
     It is a score and no density: it has no finite integral, so it cannot be normalized.
 
@@ -577,8 +591,7 @@ def _stacked(parts: list[KDE]) -> KDE:
     sizes = {name: None if size is None else np.stack([p._size[name] for p in parts])  # type: ignore[misc]
              for name, size in parts[0]._size.items()}  # fmt: skip
     stack = parts[0].replace(**end_to_end(parts), **sizes)
-    stack.__dict__["_each"] = parts  # with their cached trees and distances
-    return stack
+    return fill_cache(stack, _each=parts)  # with their cached trees and distances
 
 
 def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]:

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lgamma, log
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.density.bandwidth import column_variances
 from likely.density.kde_missing_values import completed
-from likely.density.stored_points import KeptPoints, end_to_end, with_weight
+from likely.density.stored_points import StoredPoints, end_to_end, with_weight
 from likely.neighbors.distances import plain_name
 from likely.neighbors.distinct_rows import DistinctRows
 from likely.neighbors.nearest_neighbors import NeighborSearch
@@ -27,7 +28,7 @@ ASKED = 2000  # rows that `objective` scores at most
 
 
 @dataclass(frozen=True, eq=False)
-class KNNBalls(KeptPoints):
+class KNNBalls(StoredPoints):
     """k-nearest-neighbor density p(x) = k / (N V_k(x)) by the smallest ball about x with k rows (Ney 5.3, Herbst 2.5).
 
     V_k is the volume of the ball. The density does *not* integrate to one (its tails fall as 1/r^d): it can compare
@@ -47,15 +48,15 @@ class KNNBalls(KeptPoints):
     array([-1.7918])
     """
 
-    points: Array  # (n, d)
-    n_neighbors: float = 1.0
-    weight: Array | None = None  # (n,) once it is checked
-    unit: Array | None = None  # (d,) once it is checked
-    metric: str = "l2"
+    points: Annotated[Array, declared.numbers("n d")]  # (n, d)
+    n_neighbors: Annotated[float, declared.number(0)] = 1.0
+    weight: Annotated[Array | None, declared.numbers("n", 0)] = None  # (n,) once it is checked
+    unit: Annotated[Array | None, declared.numbers("d", 0)] = None  # (d,) once it is checked
+    metric: Annotated[str, declared.text("l1", "l2", "linf")] = "l2"
     shared: bool = False
     unbiased: bool = False
     scaled: bool = False
-    edges: Index | None = None  # (K + 1,) for a stack
+    edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
 
     def __post_init__(self) -> None:
         points = parameter(self.points, "KNNBalls", "points")

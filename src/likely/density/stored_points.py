@@ -13,7 +13,7 @@ from likely.distributions.distribution import Distribution
 from likely.neighbors.distinct_rows import checked_edges
 
 
-class KeptPoints(Distribution):
+class StoredPoints(Distribution):
     """Common part of kernel and k-nearest-neighbor densities: the points, their weights and members."""
 
     points: Array  # (n, d)

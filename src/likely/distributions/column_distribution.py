@@ -28,9 +28,9 @@ from likely.core.arrays import (
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
-from likely.core.errors import DataError, DomainError, ShapeError, about_columns, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import tell
+from likely.core.warnings import Note, tell
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
 from likely.distributions.constant_columns import NARROW, constant_columns
 from likely.distributions.distribution import Distribution, added, in_units, lone
@@ -278,7 +278,7 @@ class ColumnDistribution(Distribution):
         if prior is None or isinstance(prior, str):
             constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):
-                tell(f"{type(self).__name__}: {about_columns(list(constant))} {NARROW}")
+                tell(Note(type(self).__name__, f"{{columns}} {NARROW}", columns=tuple(int(j) for j in constant)))
             report.model._tell_limits(constant)
         return report
 
@@ -289,7 +289,7 @@ class ColumnDistribution(Distribution):
             held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
             if len(held):
                 got = f"{name} is held at {part[:, held].max():.0e}"
-                tell(f"{type(self).__name__}: {about_columns(held.tolist())} {why}: {got}")
+                tell(Note(type(self).__name__, f"{{columns}} {why}: {got}", columns=tuple(held.tolist())))
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -382,12 +382,6 @@ class FeatureDistribution(ColumnDistribution):
         value = float(terms.sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
-    def weak_prior(self, stats: FeatureSums) -> Any:
-        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
-        from likely.distributions.priors.pseudo_data import EarlierData
-
-        return EarlierData.weak(self, stats)
-
 
 class ValueDistribution(ColumnDistribution):
     """Distribution whose statistics are the distinct values with their weights (no fixed-size sufficient statistic).
@@ -437,12 +431,6 @@ class ValueDistribution(ColumnDistribution):
     def joined_stats(self, parts: list[WeightedValues]) -> WeightedValues:
         """Statistics of consecutive members as those of the whole stack."""
         return side_by_side(parts)
-
-    def weak_prior(self, stats: WeightedValues) -> Any:
-        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
-        from likely.distributions.priors.pseudo_data import EarlierData
-
-        return EarlierData.weak(self, stats)
 
 
 def table_scorer(distribution: ColumnDistribution, most: Array) -> Callable[[Array], Array]:
@@ -559,7 +547,7 @@ def tell_fractions(x: Any, whose: str, what: str) -> None:
     """Warn of columns with entries that are not integers; `what` says how these are treated."""
     at = np.unique(fractions(x, whose)[1])
     if len(at):
-        tell(f"{whose}: {about_columns(at)} not all whole numbers: {what}")
+        tell(Note(whose, f"{{columns}} not all whole numbers: {what}", columns=tuple(at.tolist())))
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit
@@ -60,6 +61,26 @@ class Distribution(Value):
                 expected = f"this distribution has no {name} in closed form"
                 raise NotKnown(sentence(type(self).__name__, expected, remedy=REMEDIES[name]))
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def member(self, k: int) -> Any:
+        """One member of a stack: entry k of each field that is declared with the axis of a stack."""
+        return self.replace(**{name: part[k].copy() for name, part in declared.stacked(self).items()})
+
+    def some(self, index: Any) -> Self:
+        """Members `index` as a stack."""
+        return self.replace(**{name: part[index] for name, part in declared.stacked(self).items()})
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters: entries of all arrays of numbers."""
+        parts = self._field_values().values()
+        return sum(part.size for part in parts if isinstance(part, np.ndarray) and part.dtype.kind == "f")
+
+    def weak_prior(self, stats: Any) -> Any:
+        """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
+        from likely.distributions.priors.pseudo_data import EarlierData
+
+        return EarlierData.weak(self, stats)
 
     @classmethod
     def blank(cls, x: Any, *args: Any, **options: Any) -> Self:
@@ -161,7 +182,7 @@ class Distribution(Value):
         def of(k: int) -> Callable[[Array], Array]:
             return lambda x: np.asarray(g(np.repeat(x[:, None], members, axis=1)))[:, k]
 
-        found_per_member = [expectation(self.member(k), of(k)) for k in range(members)]  # type: ignore[attr-defined]
+        found_per_member = [expectation(self.member(k), of(k)) for k in range(members)]
         if any(one is None for one in found_per_member):
             return None
         return Estimate(*(np.stack([one[i] for one in found_per_member if one is not None]) for i in (0, 1)))

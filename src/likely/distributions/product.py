@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, n_rows
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
@@ -33,7 +34,7 @@ class Product(Distribution):
     array([-3.3338])
     """
 
-    components: tuple[tuple[str, Any], ...]
+    components: Annotated[tuple[tuple[str, Any], ...], declared.pairs(declared.distribution)]
 
     def __post_init__(self) -> None:
         given = self.components
@@ -205,7 +206,7 @@ class Product(Distribution):
 class ProductStats(Addable, Value):
     """Sufficient statistics per part; addition is per part."""
 
-    components: tuple[tuple[str, Any], ...]
+    components: Annotated[tuple[tuple[str, Any], ...], declared.pairs(declared.stats)]
 
     @property
     def names(self) -> list[str]:
@@ -262,7 +263,7 @@ def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any
 def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
     """f(*args); its warnings and errors name the part."""
     try:
-        with said_once(reworded=lambda text: f"part {name!r}: {text}"):
+        with said_once(lambda note: replace(note, parts=(name, *note.parts))):
             return f(*args)
     except (DataError, DomainError) as error:
         if type(error) not in (DataError, DomainError):

@@ -21,12 +21,12 @@ FURTHEST = 300.0  # a logarithm beyond which numbers overflow
 FLATTEST = 250.0  # log-odds beyond which the likelihood no longer depends on the probability
 
 
-class Way(NamedTuple):
+class ParameterTransform(NamedTuple):
     """Transform of one parameter to an unconstrained vector, and its inverse from (..., P) to (..., *shape)."""
 
     free: Callable[[Array], Array]
     back: Callable[[Array, tuple[int, ...]], Array]
-    fence: float = np.inf  # absolute value of a coordinate beyond which the distribution no longer changes
+    bound: float = np.inf  # absolute value of a coordinate beyond which the distribution no longer changes
 
 
 def _shaped(v: Array, shape: tuple[int, ...]) -> Array:
@@ -84,12 +84,12 @@ def _from_factor(v: Array, shape: tuple[int, ...]) -> Array:
     return np.asarray(root @ np.swapaxes(root, -1, -2))
 
 
-WAYS: dict[str, Way] = {
-    "real": Way(np.ravel, _shaped),
-    "positive": Way(_logs, lambda v, shape: _shaped(_exp(v), shape), FURTHEST),
-    "probability": Way(_log_odds, lambda v, shape: _shaped(_logistic(v), shape), FLATTEST),
-    "simplex": Way(_centered_logs, _softmax, FLATTEST),
-    "covariance": Way(_factor, _from_factor, FURTHEST),
+CONSTRAINTS: dict[str, ParameterTransform] = {
+    "real": ParameterTransform(np.ravel, _shaped),
+    "positive": ParameterTransform(_logs, lambda v, shape: _shaped(_exp(v), shape), FURTHEST),
+    "probability": ParameterTransform(_log_odds, lambda v, shape: _shaped(_logistic(v), shape), FLATTEST),
+    "simplex": ParameterTransform(_centered_logs, _softmax, FLATTEST),
+    "covariance": ParameterTransform(_factor, _from_factor, FURTHEST),
 }
 # parameters of each distribution with their transforms; distributions of independent columns declare their own
 TABLE: dict[str, dict[str, str]] = {
@@ -104,20 +104,21 @@ TABLE: dict[str, dict[str, str]] = {
     "Beta": {"a": "positive", "b": "positive"},
     "Dirichlet": {"alpha": "positive"},
 }
+BUILT_IN = dict(TABLE)
 _DOMAINS = {"real": "real", "positive": "positive", "unsigned": "positive", "probability": "probability"}
 
 
-def declare_free(distribution: type | str, **ways: str) -> None:
+def declare_constraints(distribution: type | str, **constraints: str) -> None:
     """Declare the domains of a class's parameters: "real", "positive", "probability", "simplex" or "covariance".
 
-    >>> declare_free("Rayleigh", scale="positive")
+    >>> declare_constraints("Rayleigh", scale="positive")
     """
-    if not ways or not set(ways.values()) <= set(WAYS):
-        raise DomainError(sentence(ME, f"a domain must be one of {', '.join(WAYS)}", ways))
-    TABLE[distribution if isinstance(distribution, str) else distribution.__name__] = ways
+    if not constraints or not set(constraints.values()) <= set(CONSTRAINTS):
+        raise DomainError(sentence(ME, f"a domain must be one of {', '.join(CONSTRAINTS)}", constraints))
+    TABLE[distribution if isinstance(distribution, str) else distribution.__name__] = constraints
 
 
-def ways_of(distribution: Any) -> dict[str, str]:
+def constraints_of(distribution: Any) -> dict[str, str]:
     """The parameters of a distribution and the domain of each."""
     for cls in type(distribution).__mro__:
         if cls.__name__ in TABLE:
@@ -125,16 +126,16 @@ def ways_of(distribution: Any) -> dict[str, str]:
     domains = getattr(distribution, "_domains", None)
     if domains and any(word in _DOMAINS for word in domains.values()):  # a number of trials is fixed, not estimated
         return {name: _DOMAINS[word] for name, word in domains.items() if word in _DOMAINS}
-    expected, remedy = "the domains of the distribution's parameters must be declared", "use declare_free"
+    expected, remedy = "the domains of the distribution's parameters must be declared", "use declare_constraints"
     raise DomainError(sentence(ME, expected, type(distribution).__name__, remedy))
 
 
-def _fences(way: Way, shape: tuple[int, ...], freed: Array) -> Array:
+def _bounds_of(constraint: ParameterTransform, shape: tuple[int, ...], freed: Array) -> Array:
     """Bound of each coordinate beyond which it has no effect; inf for the lower triangle of a Cholesky factor."""
-    fences = np.full(len(freed), way.fence)
-    if way.back is _from_factor and len(shape) == 2:
-        fences[shape[0] :] = np.inf
-    return fences
+    bounds = np.full(len(freed), constraint.bound)
+    if constraint.back is _from_factor and len(shape) == 2:
+        bounds[shape[0] :] = np.inf
+    return bounds
 
 
 class FreeParameters:
@@ -147,32 +148,35 @@ class FreeParameters:
     """
 
     def __init__(self, distribution: Any, learn: tuple[str, ...] = ()) -> None:
-        ways = ways_of(distribution)
+        constraints = constraints_of(distribution)
         if getattr(distribution, "members", None) is not None:
             raise DomainError(
                 sentence(ME, "a single distribution is needed", f"a stack of {distribution.members}", "take member(k)")
             )
-        if unknown := [name for name in learn if name not in ways]:
-            raise DomainError(sentence(ME, f"learned parameters must be among {', '.join(ways)}", unknown[0]))
+        if unknown := [name for name in learn if name not in constraints]:
+            raise DomainError(sentence(ME, f"learned parameters must be among {', '.join(constraints)}", unknown[0]))
         self.like = distribution
-        self.names = [name for name in ways if not learn or name in learn]
-        self.fixed = [name for name in ways if name not in self.names]
-        self.ways = [WAYS[ways[name]] for name in self.names]
+        self.names = [name for name in constraints if not learn or name in learn]
+        self.fixed = [name for name in constraints if name not in self.names]
+        self.constraints = [CONSTRAINTS[constraints[name]] for name in self.names]
         self.shapes = [np.shape(getattr(distribution, name)) for name in self.names]
         freed = [
-            way.free(np.asarray(getattr(distribution, name))) for way, name in zip(self.ways, self.names, strict=True)
+            constraint.free(np.asarray(getattr(distribution, name)))
+            for constraint, name in zip(self.constraints, self.names, strict=True)
         ]
         self.start = np.concatenate(freed).astype(np.float64)
         self.ends = np.cumsum([len(v) for v in freed])[:-1]
-        self.fences = np.concatenate([_fences(*part) for part in zip(self.ways, self.shapes, freed, strict=True)])
-        excluded = {*ways, "rest"}  # "rest" is computed by the constructor
+        self.bounds = np.concatenate(
+            [_bounds_of(*part) for part in zip(self.constraints, self.shapes, freed, strict=True)]
+        )
+        excluded = {*constraints, "rest"}  # "rest" is computed by the constructor
         self.extras = {f.name: getattr(distribution, f.name) for f in fields(distribution) if f.name not in excluded}
 
     def distribution(self, theta: Array) -> Any:
         """The distribution at θ (P,), or a stack of distributions at (M, P)."""
         parts = np.split(theta, self.ends, axis=-1)
-        learned = zip(self.names, self.ways, parts, self.shapes, strict=True)
-        found = {name: way.back(v, shape) for name, way, v, shape in learned}
+        learned = zip(self.names, self.constraints, parts, self.shapes, strict=True)
+        found = {name: constraint.back(v, shape) for name, constraint, v, shape in learned}
         lead = theta.shape[:-1]
         kept = {name: self._repeated(getattr(self.like, name), lead) for name in self.fixed}
         return type(self.like)(**found, **kept, **self.extras)
@@ -195,4 +199,4 @@ class FreeParameters:
         return np.where(np.isfinite(slopes), slopes, 0.0), logs[:, -1]
 
 
-__all__ = ["FreeParameters", "declare_free", "ways_of"]
+__all__ = ["FreeParameters", "declare_constraints", "constraints_of"]

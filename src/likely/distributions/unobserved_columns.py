@@ -8,8 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
-from likely.core.errors import DataError, about_columns, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import Note, tell
 
 
 def nothing_seen(whose: str) -> DataError:
@@ -39,13 +39,13 @@ def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
         tell(never_observed(whose, never, prior))
 
 
-def never_observed(whose: str, columns: Index, prior: Any) -> str:
+def never_observed(whose: str, columns: Index, prior: Any) -> Note:
     """The warning about columns without any observed entry."""
     what = "the initial model" if prior is None else "the prior"
     rest = f"its distribution is that of {what}; leave it out"
     if len(columns) > 1:
         rest = f"their distributions are those of {what}; leave them out"
-    return f"{whose}: {about_columns(columns)} never observed: {rest}"
+    return Note(whose, f"{{columns}} never observed: {rest}", columns=tuple(columns.tolist()))
 
 
 def unseen_columns(blocks: Blocks) -> tuple[Index, int]:

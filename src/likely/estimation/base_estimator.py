@@ -9,11 +9,15 @@ from difflib import get_close_matches
 from typing import Any
 
 import sklearn.base
+from sklearn.utils._param_validation import Interval
+
+from likely.core.errors import DomainError, sentence
+from likely.estimation.component import INTERNAL
 
 _GAUSSIAN = ("component=GaussianDensity(covariance=…)", "density=GaussianDensity(covariance=…)")
 _MIXTURE = ("density=MixtureDensity(n_components=…)", "component=MixtureDensity(n_components=…)")
 _PRIOR = ("prior", "density=GaussianDensity(prior=…)")
-_SHRUNK = ('density=GaussianDensity("interpolated")',)
+_SHRUNK = ('density=GaussianDensity("shrunk-pooled")',)
 
 # parameters of scikit-learn, hmmlearn, statsmodels, pomegranate, tslearn → ours; of several, the first that exists
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -35,7 +39,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "bw": ("bandwidth",), "bw_method": ("bandwidth",), "scale": ("relative_bandwidth=scale**0.5",),
     "n_bins": ("bins",), "binarize": ("threshold",), "df": ("dof",),
     "algorithm": ("method", "hard"), "affinity": ("metric",),
-    "svd_solver": ("route",), "solver": ("criterion",), "distribution": ("component", "density"),
+    "svd_solver": ("solver",), "solver": ("criterion",), "distribution": ("component", "density"),
     "distributions": ("component", "components"), "estimators": ("components",), "base_estimator": ("estimator",),
     "sakoe_chiba_radius": ("band",), "global_constraint": ("band",), "n_jobs": (), "seed": ("random_state",),
     "random_seed": ("random_state",),
@@ -86,6 +90,18 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
             cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
+
+    def __dir__(self) -> list[str]:
+        """Names that users call: without private ones and those of the component protocol."""
+        return [name for name in super().__dir__() if not name.startswith("_") and name not in INTERNAL]
+
+    def _validate_params(self) -> None:
+        """scikit-learn's validation; True and False are no numbers, though Python counts them as integers."""
+        super()._validate_params()
+        for name, allowed in self._parameter_constraints.items():
+            value = getattr(self, name, None)
+            if isinstance(value, bool) and "boolean" not in allowed and any(isinstance(a, Interval) for a in allowed):
+                raise DomainError(sentence(type(self).__name__, f"{name} must be a number", value))
 
     def __getattr__(self, name: str) -> Any:
         """Called for missing attributes only, so that nothing else is slower."""

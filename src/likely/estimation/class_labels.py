@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from likely.core.arrays import Index, unmasked
+from likely.core.arrays import Index, in_memory
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
@@ -21,20 +21,19 @@ SPAN = 4096  # integer labels within this range are counted rather than sorted
 
 
 def checked_labels(
-    y: Any, n: int, whose: str, gaps: bool = False, none: bool = False, each: str = "row"
+    y: Any, n: int | None, whose: str, gaps: bool = False, none: bool = False, each: str = "row"
 ) -> NDArray[Any]:  # fmt: skip
     """Validated labels, one per row: strings, numbers or booleans; missing ones if `gaps` (`none`: all may be missing).
 
-    `each` is the unit that has a label: a "row" or a "sequence".
+    `each` is the unit that has a label: a "row" or a "sequence". `n` is their number, None: any.
     """
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
+    y = y.astype(object) if isinstance(y, np.ma.MaskedArray) else y  # labels keep their type beside missing ones
+    y = in_memory(y)
     y = y.to_numpy() if hasattr(y, "to_numpy") else y
-    y = (
-        y.astype(object) if isinstance(y, np.ma.MaskedArray) else y
-    )  # so that labels keep their type beside missing ones
-    y = column_or_1d(_kept_apart(unmasked(y)), warn=True)
-    if len(y) != n:
+    y = column_or_1d(_kept_apart(y), warn=True)
+    if n is not None and len(y) != n:
         expected = f"y must have one label per {each} of X"
         raise DataError(sentence(whose, expected, f"{len(y)} labels for {n} {each}s"))
     if gaps:

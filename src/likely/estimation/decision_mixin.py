@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
-from likely.core.warnings import said_once, speaking_as
+from likely.core.warnings import Note, said_once, speaking_as
 from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
-from likely.decision.decide import settled
+from likely.decision.decide import decisions_from
 from likely.decision.posteriors import class_shares
+from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.novelty.novelty_score import tell_of_support
 
 RULES = {  # constraints of the decision parameters
@@ -60,6 +61,11 @@ class Deciding(ClassifierMixin):
         cost = self._cost_of(None)
         return self.classes_[P.argmax(axis=1) if cost is None else cost.predicted(P)]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy: the share of rows whose predicted class is the label; every row needs one."""
+        checked_labels(y, None, type(self).__name__, each=labeled_things(X))
+        return float(super().score(X, y, sample_weight))
+
     def decide(
         self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None, class_prior: Any = None, full: bool = False,
@@ -89,12 +95,12 @@ class Deciding(ClassifierMixin):
         reject_below = getattr(self, "reject_below", None) if reject_below is None else reject_below
         novelty = getattr(self, "novelty", None) if novelty is None else novelty
         novel, why = (None, None) if novelty is None else self._novel(X, novelty)
-        with said_once(reworded=str if novelty is None else _decided_elsewhere):
+        with said_once(*(() if novelty is None else (_decided_elsewhere,))):
             if class_prior is None:
                 P = self.predict_proba(X).astype(np.float64, copy=False)
             else:
                 P = np.exp(change_log_prior(self.log_posterior(X), self.class_prior_, self._prior_for(class_prior)))
-        return settled(
+        return decisions_from(
             P, self.classes_, cost=cost, reject_cost=reject_cost, reject_below=reject_below, novel=novel,
             why_novel=why, full=full,
         )  # fmt: skip
@@ -117,12 +123,12 @@ class Deciding(ClassifierMixin):
 
     # ------------------------------------------------------------------- inside
 
-    def _settings_for_file(self) -> dict[str, Any]:
+    def file_settings(self) -> dict[str, Any]:
         """Parameters as stored in a file: costs as a `Cost`, class probabilities in the order of the classes."""
         settings: dict[str, Any] = self.get_params(deep=False)
         classes = getattr(self, "classes_", None)
         if hasattr(settings.get("cost"), "columns") or not _has_text_keys(settings.get("cost")):
-            settings["cost"] = Cost.understood(settings["cost"])
+            settings["cost"] = Cost.from_any(settings["cost"])
         if not _has_text_keys(settings.get("class_prior")) and classes is not None:
             settings["class_prior"] = self._prior_for(settings["class_prior"]).tolist()
         return settings
@@ -171,9 +177,9 @@ def class_probabilities(given: Any, classes: Any, whose: str) -> Array:
     return class_shares(given, len(classes), whose)
 
 
-def _decided_elsewhere(text: str) -> str:
+def _decided_elsewhere(note: Note) -> Note | None:
     """A warning, except the one on rows of density 0 that are novel."""
-    return "" if NO_DENSITY in text else text
+    return None if NO_DENSITY in note.text else note
 
 
 def _has_text_keys(setting: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
@@ -17,17 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.blocks import Block, Blocks
 from likely.core.em_loop import Stop, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads
-from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import Note, said_once, tell, unheard
 from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
 from likely.distributions.unobserved_columns import never_observed, nothing_seen, unseen_columns
 from likely.estimation.array_fast_path import is_plain
 from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.component import Traits
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimation.sequence_validation import refuse_other_y
@@ -38,7 +38,7 @@ class ADensity(HasMethods):
     """Parameter constraint: an instance of a density estimator, not a class; with an example."""
 
     def __init__(self, example: str = "GaussianDensity()") -> None:
-        super().__init__(["fit", "score_samples", "_blank"])
+        super().__init__(["fit", "score_samples", "blank_model"])
         self.example = example
 
     def is_satisfied_by(self, val: Any) -> bool:
@@ -77,14 +77,20 @@ class DefaultParts:
 class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     """Density estimator: `model_` is the fitted value, `stats_` its statistics, `report_` the fit report.
 
-    A subclass implements `_blank` (an initial model for some rows) and may override `_rows` (input validation),
-    `_prior_rule` and `_finish` (from the fitted model to the one that scores, such as a posterior predictive
-    distribution; the point estimate is then `point_model_`). Missing entries are NaN; `partial_fit` adds statistics, so
-    chunks equal the batch (with missing values it is one EM step).
+    A subclass implements `blank_model` and may override the other methods of `Component`: `validate_rows`,
+    `prior_rule`, `scoring_model` (such as a posterior predictive distribution; the point estimate is then
+    `point_model_`). Missing entries are NaN; `partial_fit` adds statistics, so chunks equal the batch (with missing
+    values it is one EM step).
     """
 
+    traits = Traits()
+    prior: Any = None
+    max_iter: int = 100
+    tol: float = 1e-6
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+
     # fitted attributes stored in a model file
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "model_", "point_model_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
@@ -93,9 +99,9 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         self._validate_params()
         X, weight = self._checked(X, sample_weight, reset=True, y=y)
         with self._named_columns():
-            self._look_for_gaps(Blocks.of(X, weight))
+            self._look_for_unobserved(Blocks.of(X, weight))
             report = fit(
-                self._first(X, weight), Blocks.of(X, weight), prior=self._prior_rule(),
+                self._initial_model(X, weight), Blocks.of(X, weight), prior=self.prior_rule(),
                 stop=Stop(self.max_iter, self.tol),
             )  # fmt: skip
         if not report.converged:
@@ -107,16 +113,19 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         self._validate_params()
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first, y=y)
-        model, known = (self._first(X, weight), None) if first else self._grown(self._learned, self.stats_, X)
+        if first:
+            model, known = self._initial_model(X, weight), None
+        else:
+            model, known = self.extend_model(self.learned_model_, self.stats_, X)
         new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
         if first and getattr(new, "filled", False):  # no model yet to impute missing values: fit it to these rows
             stop = Stop(self.max_iter, self.tol)
             with unheard():
-                learned = fit(model, Blocks.of(X, weight), prior=self._prior_rule(), stop=stop)
+                learned = fit(model, Blocks.of(X, weight), prior=self.prior_rule(), stop=stop)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._named_columns():
-            prior = resolve_prior(model, stats, self._prior_rule())
+            prior = resolve_prior(model, stats, self.prior_rule())
             model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
         return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)]))
@@ -124,18 +133,18 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     def score_samples(self, X: Any) -> Any:
         """Log-density log p(x) of each row (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self._rows(X, reset=False))
+        return self.model_.log_prob(self.validate_rows(X, reset=False))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows; `y` is ignored."""
-        if y is not None and self._of_sequences:
+        if y is not None and self.traits.sequences:
             self._check_y(y, Ragged.of(X))
         return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
         """Samples from the fitted density; `random_state` is an int, a Generator or None."""
         check_is_fitted(self)
-        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state)))
+        return self.decode_rows(self.model_.sample(n_samples, np.random.default_rng(random_state)))
 
     def impute(self, X: Any, random_state: Any = None) -> Any:
         """Rows with missing values imputed: by conditional expectation, or with `random_state` by a draw.
@@ -144,7 +153,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
-        return self._outward(impute(self.model_, self._rows(X, reset=False), rng), X)
+        return self.decode_rows(impute(self.model_, self.validate_rows(X, reset=False), rng), X)
 
     def summary(self, level: float = 0.95) -> Any:
         """Parameters with intervals, log-likelihood, AIC and BIC, as text, HTML or JSON."""
@@ -159,91 +168,45 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
         save(self, path)
 
-    # ------------------------------------------------------------ for subclasses
+    # ---------------------------------------------------- the component protocol
 
-    def _blank(self, X: Any, members: int | None = None) -> Any:
-        """An initial model for rows like these; for a classifier a stack of `members`."""
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Any:
+        """A model for rows like these before fitting, or a stack of `members`."""
         raise NotImplementedError  # abstract
 
-    def _blank_for(self, X: Any, members: int | None, weight: Any) -> Any:
-        """The same for rows with weights."""
-        return self._blank(X, members)
-
-    _tells_of_gaps = True  # the distribution itself reports columns without observed values
-
-    def _look_for_gaps(self, data: Blocks) -> None:
-        """Raise an error if all entries are missing, unless a prior gives a distribution."""
-        never, d = unseen_columns(data)
-        own = self.prior is not None and not isinstance(self.prior, str)
-        if d and len(never) == d and not own:
-            raise nothing_seen(type(self).__name__)
-        if len(never) and not self._tells_of_gaps:
-            tell(never_observed(type(self).__name__, never, self.prior))
-
-    _looks_once = True  # an initial model needs a subset of the rows only
-    _hides_labels = False  # True if the initialization must break the symmetry of components
-    _of_sequences = False  # True if a row is a sequence, as in a Ragged
-
-    def _first(self, X: Any, weight: Any) -> Any:
-        """The initial model."""
-        return self._blank_for(X, None, weight)
-
-    def _started(self, blank: Any, X: Any, labels: Any, weight: Any) -> list[Any]:
-        """Initial models for a stack whose members have labeled rows, one per run."""
-        return [self._started_once(blank, X, labels, weight, np.random.default_rng(0))]
-
-    def _started_once(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any) -> Any:
-        """Initial stack: each member learned from its labeled rows, with weak priors if no prior is set."""
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+        """The blank model; of a stack, each member fitted to its labeled rows, with weak priors if no prior is set."""
+        if labels is None:
+            return blank
         other = copy(self)
         if other.prior is None:
             other.prior = "weak"
         with unheard():
             stats = blank.collect(X, weight, labels=labels)
             scaled = softened(stats, 1, one_covariance(blank))
-            return blank.refit(stats, resolve_prior(blank, scaled, other._prior_rule()))
+            return blank.refit(stats, resolve_prior(blank, scaled, other.prior_rule()))
 
-    def _as_chosen(self, model: Any) -> Self:
-        """An estimator with the hyperparameters chosen for a model: folds need not choose again."""
-        return self
-
-    def _climbs(self) -> bool:
-        """Whether fitting is expensive, and `_near` gives an approximate refit without a few rows."""
-        return False
-
-    def _near(self, model: Any, now: tuple[Any, Any], before: tuple[Any, Any]) -> Any:
-        """The approximate refit for statistics and prior `now`, close to those `before` of the fitted model."""
-        return model.refit(*now)
-
-    _wants_rows = False  # True if `_look_again` needs a second pass over the rows
-
-    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
-        """Hyperparameters chosen after fitting, before `_finish`; `rows` is None if the rows are not available."""
-
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        """The model that scores: the fitted one, or one derived from it and its statistics."""
-        return model
-
-    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        """Rows with unknown levels replaced by missing values, and the mask of such rows (n,) by column."""
-        return X, {}
-
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         """The prior argument of `core.fit`: a Prior, "weak", None, or a function of (model, stats)."""
         return self.prior
 
-    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Block | None = None, choose: bool = True) -> Any:
+        """The model that scores: the fitted one, or one derived from it and its statistics."""
+        return model
+
+    def mask_unknown(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        """Rows with unknown levels replaced by missing values, and the mask of such rows (n,) by column."""
+        return X, {}
+
+    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         """The model and statistics so far, extended for new levels or columns in X."""
         return model, stats
 
-    def _told(self, rows: Any) -> Any:
-        """Decode rows of the model: level codes become labels."""
-        return rows
-
-    def _outward(self, rows: Any, like: Any = None) -> Any:
-        """Rows of the model in the form of the input: the inverse of `_rows`; `like` are the imputed rows."""
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
+        """Rows of the model in the form of the input; `like` are the rows that were imputed."""
         return rows if like is None else filled_in(like, rows)
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         """Validated rows in the form of the model; infinities raise an error later, by row and column."""
         if not reset and is_plain(X, self):
             return X
@@ -253,8 +216,11 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     # ------------------------------------------------------------------- inside
 
+    def _initial_model(self, X: Any, weight: Any) -> Any:
+        return self.initialize(self.blank_model(X, None, weight), X, None, weight, np.random.default_rng(0))
+
     def _checked(self, X: Any, sample_weight: Any, reset: bool, y: Any = None) -> tuple[Any, Any]:
-        X = self._rows(X, reset=reset)
+        X = self.validate_rows(X, reset=reset)
         if y is not None:
             self._check_y(y, X)
         if sample_weight is not None:
@@ -269,12 +235,20 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         if y is not None and isinstance(rows, Ragged):
             refuse_other_y(y, rows, type(self).__name__)
 
+    def _look_for_unobserved(self, data: Blocks) -> None:
+        """Raise an error if all entries are missing, unless a prior gives a distribution."""
+        never, d = unseen_columns(data)
+        own = self.prior is not None and not isinstance(self.prior, str)
+        if d and len(never) == d and not own:
+            raise nothing_seen(type(self).__name__)
+        if len(never) and not self.traits.reports_unobserved:
+            tell(never_observed(type(self).__name__, never, self.prior))
+
     def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
         self.report_ = report
         self.stats_, self.prior_ = report.stats, report.prior
         self.n_iter_ = max(report.iterations, 1)
-        self._look_again(report.model, report.stats, report.prior, rows)
-        self._keep(report.model, self._finish(report.model, report.stats, report.prior))
+        self._keep(report.model, self.scoring_model(report.model, report.stats, report.prior, rows))
         return self
 
     def _keep(self, learned: Any, model: Any) -> None:
@@ -285,10 +259,10 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
             self.point_model_ = learned
 
     @property
-    def _learned(self) -> Any:
+    def learned_model_(self) -> Any:
         return getattr(self, "point_model_", self.model_)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be a density with statistics of its dimension."""
         model: Any = getattr(self, "model_", None)
         stats = getattr(self, "stats_", None)
@@ -299,7 +273,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         sound = isinstance(model, Distribution) and isinstance(stats, Value) and hasattr(stats, "total_weight")
         sound = sound and type(width) is int and (names is None or len(names) == width)
         learned = getattr(self, "point_model_", model)
-        sound = sound and type(getattr(self, "n_iter_", 1)) is int and self._fits(learned, width)
+        sound = sound and type(getattr(self, "n_iter_", 1)) is int and self.accepts_model(learned, width)
         sound = sound and (model is learned or (model.dim == width and model.members == learned.members))
         try:
             with np.errstate(all="ignore"):
@@ -311,41 +285,33 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
                 sentence(type(self).__name__, "the fitted attributes must be consistent", type(model).__name__)
             )
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         """True if a model read from a file is one that this estimator could have fitted."""
-        return isinstance(model, self._model_types) and model.dim == width and model.members == members
+        return isinstance(model, self.model_types) and model.dim == width and model.members == members
 
-    _model_types: Any = (Distribution,)
+    model_types: Any = (Distribution,)
 
-    _titles: list[str] | None = None  # names of its columns, if it is a part of another estimator
-    _chosen = False  # True if it was chosen for certain columns: values outside its support then raise an error
+    column_titles: list[str] | None = None  # names of its columns, if it is a part of another estimator
+    member_noun = "member"  # what a member of the stack of its component is
+    strict_support = False  # True if it was chosen for certain columns: values outside its support then raise an error
 
-    def _column_names(self) -> list[str]:
-        if self._titles is not None:
-            return self._titles
+    def column_names(self) -> list[str]:
+        if self.column_titles is not None:
+            return self.column_titles
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
 
     def _unsuited(self, X: Any, odd: Any, expected: str, remedy: str = "") -> DataError:
         """The error for the first entry (i, j) outside the support of the distribution, by column name."""
         i, j = (int(k) for k in np.argwhere(odd)[0])
-        numbered = self._titles is None and not hasattr(self, "feature_names_in_")
-        column = j if numbered else repr(self._column_names()[j])
+        numbered = self.column_titles is None and not hasattr(self, "feature_names_in_")
+        column = j if numbered else repr(self.column_names()[j])
         return DataError(sentence(type(self).__name__, expected, f"{X[i, j]:g} at row {i}, column {column}", remedy))
 
     def _named_columns(self) -> AbstractContextManager[None]:
-        """Context manager: messages name columns instead of numbers, and this estimator instead of the distribution."""
-        distributions = "|".join({"Gaussian", *(distribution.__name__ for distribution in self._model_types)})
-        mine = re.compile(
-            rf"({distributions})\b"
-        )  # only at the beginning of a message: later it may name an alternative
-        return said_once(reworded=lambda text: _renamed(mine, type(self).__name__, self._in_names(text)))
-
-    def _in_names(self, text: str) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return text
-        return by_name(text, "column", lambda j: repr(str(names[j])))
+        """Context manager: notes name columns instead of numbers, and this estimator instead of the distribution."""
+        own = {"Gaussian", *(distribution.__name__ for distribution in self.model_types)}
+        return said_once(lambda note: named_note(self, note).called(type(self).__name__, *own))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -369,7 +335,13 @@ def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
     return prior.update(stats).predictive()
 
 
-def _renamed(whose: re.Pattern[str], name: str, text: str) -> str:
-    """A message under another name."""
-    found = whose.match(text)
-    return text if found is None else name + text[found.end() :]
+def named_note(estimator: Any, note: Note) -> Note:
+    """A note with the column names of this estimator, and its noun for the members of its component."""
+    component = vars(estimator).get("component_", vars(estimator).get("plain_"))
+    if component is not None:
+        return named_note(component, note).with_members(estimator.member_noun)
+    parts = {name: part for name, part, _ in vars(estimator).get("parts_", ())}
+    if note.parts and note.parts[0] in parts:
+        return note.with_columns(parts[note.parts[0]].column_titles or ())
+    names = None if parts else getattr(estimator, "feature_names_in_", None)
+    return note if names is None else note.with_columns(names)

@@ -37,7 +37,7 @@ class Summary:
     @classmethod
     def of(cls, estimator: Any, level: float = 0.95) -> Summary:
         """Summarize a fitted density estimator."""
-        model = getattr(estimator, "_learned", estimator.model_)  # the point estimate, if parameters are integrated out
+        model = estimator.learned_model_  # the point estimate, if parameters are integrated out
         stats, report = estimator.stats_, getattr(estimator, "report_", None)
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
@@ -46,7 +46,7 @@ class Summary:
         }  # fmt: skip
         if report is not None:
             facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"
-        rows = list(rows_of(model, stats, estimator._column_names(), level))
+        rows = list(rows_of(model, stats, estimator.column_names(), level))
         notes = list(_notes(estimator, model, rows, facts["prior"] != NO_PRIOR))
         return cls(f"{type(estimator).__name__}: {_kind(model)}", facts, rows, level, notes)
 
@@ -168,8 +168,8 @@ def settings(distribution: Any) -> dict[str, str]:
 
 def _moved(estimator: Any) -> dict[str, str]:
     """The shrinkage intensity of a covariance, and how it was chosen."""
-    shares = getattr(estimator, "shares_", None)
-    return {} if shares is None else {"covariance shrinkage": f"{shares[0]:.3g} ({estimator.shares_by_})"}
+    shares = getattr(estimator, "shrinkage_", None)
+    return {} if shares is None else {"covariance shrinkage": f"{shares[0]:.3g} ({estimator.shrinkage_method_})"}
 
 
 def _prior(prior: Any) -> str:

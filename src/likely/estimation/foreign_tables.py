@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import _safe_indexing
 
-from likely.core.arrays import Index
+from likely.core.arrays import Index, in_memory
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
 from likely.core.row_hashes import row_hashes
-from likely.estimation.input_validation import foreign
 
 
 def as_table(X: Any) -> Any:
     """The same rows in a sliceable form: sparse matrices as CSR, other objects as arrays."""
-    X = foreign(X)
+    X = in_memory(X)
     X = Columns.of(X) if isinstance(X, Mapping) and not issparse(X) else X
     return X.tocsr() if issparse(X) else X if hasattr(X, "__getitem__") else np.asarray(X)
 

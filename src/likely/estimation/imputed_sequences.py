@@ -17,7 +17,7 @@ def filled_sequences(component: Any, like: Any, rows: Ragged) -> Any:
     seqs = Ragged.of(like)
     frames = seqs.values
     flat = isinstance(frames, np.ndarray) and frames.ndim == 1
-    filled = component._outward(rows.values, frames[:, None] if flat else frames)
+    filled = component.decode_rows(rows.values, frames[:, None] if flat else frames)
     out = Ragged.trusted(values=filled[:, 0] if flat else filled, offsets=seqs.offsets)
     if hasattr(like, "columns") and is_one(like):
         return _in_table(like, out[0])

@@ -7,18 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from likely.core.arrays import Array, is_gap, n_rows, unmasked
+from likely.core.arrays import Array, in_memory, is_gap, n_rows, unmasked
+from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.estimation.class_labels import labeled_things
 
 TAKES_TEXT = "drop the column, or use NaiveBayes or CategoricalDensity, which take categories"
-
-
-def foreign(X: Any) -> Any:
-    """Rows in memory: a lazy frame is collected, and masked entries are missing."""
-    if type(X).__module__.startswith("polars") and hasattr(X, "collect"):
-        X = X.collect()
-    return unmasked(X)
 
 
 def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, **how: Any) -> Any:
@@ -26,15 +20,18 @@ def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, 
 
     Infinities raise an error later, by row and column. Further arguments go to scikit-learn's `validate_data`.
     """
-    X, whose = foreign(X), type(estimator).__name__
+    X, whose = in_memory(X), type(estimator).__name__
     refuse_dates(X, whose)
+    if isinstance(X, Columns):
+        raise _parts_among(X, whose, remedy)
     how = {"dtype": [np.float64, np.float32], "ensure_all_finite": False, **how}
     try:
         return validate_data(estimator, X, reset=reset, **how)
     except (TypeError, ValueError) as error:
-        if isinstance(X, np.ndarray) and X.dtype == object and "NAType" in str(error):
-            gaps = np.array([is_gap(cell) for cell in X.ravel().tolist()], dtype=bool).reshape(X.shape)
-            return numeric_rows(estimator, np.where(gaps, np.nan, X), reset, remedy, **how)
+        if isinstance(X, np.ndarray | list | tuple) and "NAType" in str(error):
+            cells = np.asarray(X, dtype=object)
+            gaps = np.array([is_gap(cell) for cell in cells.ravel().tolist()], dtype=bool).reshape(cells.shape)
+            return numeric_rows(estimator, np.where(gaps, np.nan, cells), reset, remedy, **how)
         if "could not convert" in str(error):
             raise _text_among(X, whose, remedy) from error
         raise
@@ -62,6 +59,17 @@ def refuse_dates(X: Any, whose: str, columns: Any = None) -> None:
         if kind.lower().startswith(("date", "time", "duration")):
             remedy = "drop it, or convert it to a meaningful number"
             raise DataError(sentence(whose, f"column {name!r} must be numbers", kind, remedy))
+
+
+def _parts_among(X: Columns, whose: str, remedy: str) -> DataError:
+    """The first part that is not a column of numbers."""
+    for name, part in X.parts.items():
+        a = np.asarray(part) if hasattr(part, "__array__") else None
+        if a is not None and a.ndim == 1 and a.dtype.kind not in "biuf":
+            cell = next((cell for cell in a.tolist() if not is_gap(cell)), None)
+            return DataError(sentence(whose, f"column {name!r} must be numbers", f"{cell!r}", remedy))
+    got, remedy = f"named parts ({', '.join(list(X)[:5])})", "pass an array or a data frame of numbers"
+    return DataError(sentence(whose, "rows of numbers are needed", got, remedy))
 
 
 def _text_among(X: Any, whose: str, remedy: str) -> DataError:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, chdtri, gammaincinv, ndtri, stdtrit
 
+from likely.core.declared import declarations
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.categorical.multinomial import Multinomial
@@ -33,9 +34,17 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
     """Every parameter of a model with its interval at the given confidence level."""
     from likely.estimation import parameter_rows  # noqa: F401  # fills the table
 
-    told = PARAMETER_ROWS.get(type(model))
-    if told is not None:  # other distributions have facts only
-        yield from told(model, stats, names, level)
+    rows: Callable[..., Iterator[Row]] = PARAMETER_ROWS.get(type(model), _declared)
+    yield from rows(model, stats, names, level)
+
+
+def _declared(model: Any, stats: Any, names: list[str], level: float) -> Iterator[Row]:
+    """Fields with one number per column, of distributions that are not in the table."""
+    found = declarations(type(model)) if hasattr(type(model), "__dataclass_fields__") else {}
+    for j, name in enumerate(names):
+        for title, kind in found.items():
+            if ("*", "d") in kind.forms and np.shape(getattr(model, title)) == (len(names),):
+                yield Row(name, title, float(getattr(model, title)[j]), None, None)
 
 
 def _gaussian(model: Gaussian, stats: Any, names: list[str], level: float) -> Iterator[Row]:

@@ -24,11 +24,11 @@ def stepped(known: Any, new: Any) -> Any:
 
 def one_step(estimator: Any, X: Any, weight: Any) -> FitReport:
     """One EM step with more rows: after a `fit` statistics add, in a stream they are stepped."""
-    model, known = estimator._grown(estimator._learned, estimator.stats_, X)
+    model, known = estimator.extend_model(estimator.learned_model_, estimator.stats_, X)
     new = Threads().total(lambda block: gather(model, block, estimator.hard), Blocks.of(X, weight))
     stats = stepped(known, new) if estimator.is_online_ else known + new
     with estimator._named_columns():
-        prior = resolve_prior(model, stats, estimator._prior_rule())
+        prior = resolve_prior(model, stats, estimator.prior_rule())
         model = model.refit(stats, prior)
     reason = "one step of EM for each call of partial_fit"
     return FitReport(model, stats, prior, False, reason, [reached(model, stats, prior)], streaming=True)

@@ -12,10 +12,10 @@ from likely.estimation.base_estimator import BaseEstimator
 class Recognizer(BaseEstimator):
     """Base class of recognizers that are not classifiers: get_params, set_params, clone, save.
 
-    `_saved` names the fitted attributes stored in a model file.
+    `saved_attributes` names the fitted attributes stored in a model file.
     """
 
-    _saved: tuple[str, ...] = ()
+    saved_attributes: tuple[str, ...] = ()
 
     def save(self, path: Any) -> None:
         """Save a model file that `lk.load` reads."""

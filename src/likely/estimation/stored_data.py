@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-ROWS = ("DistinctRows", "KeptPoints", "Sketch", "WeightedRows")  # classes that store rows unchanged
+ROWS = ("DistinctRows", "StoredPoints", "Sketch", "WeightedRows")  # classes that store rows unchanged
 VALUES = ("WeightedValues",)  # classes that store values of columns, but not rows
 
 
@@ -39,8 +39,9 @@ def _stored_parts(thing: Any) -> Iterator[Any]:
         yield from thing
     elif isinstance(thing, dict):
         yield from thing.values()
-    elif hasattr(thing, "_saved"):
-        yield from (getattr(thing, name) for name in thing._saved if name in vars(thing))
-        yield from (part for name, part in vars(thing).items() if name.endswith("_") and hasattr(part, "_saved"))
+    elif hasattr(thing, "saved_attributes"):
+        yield from (getattr(thing, name) for name in thing.saved_attributes if name in vars(thing))
+        fitted = (part for name, part in vars(thing).items() if name.endswith("_"))
+        yield from (part for part in fitted if hasattr(part, "saved_attributes"))
     elif is_dataclass(thing):
         yield from (getattr(thing, field.name) for field in fields(thing))

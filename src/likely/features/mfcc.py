@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
@@ -93,16 +94,16 @@ class MFCC(Value):
     n_filters: int = 24
     n_coefficients: int = 13
     deltas: int = 2
-    normalize: str | None = "mean"
+    normalize: Annotated[str | None, declared.maybe(declared.text("mean", "mean and variance", "level"))] = "mean"
     low: float = 64.0
-    high: float | None = None
+    high: Annotated[float | None, declared.maybe(declared.number(0))] = None
     preemphasis: float = 0.97
-    taper: str = "hamming"
+    taper: Annotated[str, declared.text("hamming", "hann", "rectangular")] = "hamming"
     range: float = 60.0
     lifter: float = 22.0
     energy: bool = False
     delta_width: int = 2
-    trim: float | None = None
+    trim: Annotated[float | None, declared.maybe(declared.number(0))] = None
 
     def __post_init__(self) -> None:
         for name, (fits, words) in _RULES.items():

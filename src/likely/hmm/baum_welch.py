@@ -1,8 +1,4 @@
-"""Baum–Welch E-step in one sweep for Gaussian emissions: features of frames are computed once, for scores and for sums.
-
-Blocks of rows are whole sequences here. Between the two matrix products, where a mixture computes responsibilities row
-by row, the forward–backward algorithm computes state posteriors.
-"""
+"""Baum–Welch algorithm: E-step by forward–backward or along Viterbi paths, M-step by normalized expected counts."""
 
 from __future__ import annotations
 
@@ -10,116 +6,94 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, Mask, rows
-from likely.core.blocks import runs
+from likely.core.arrays import Array
+from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
-from likely.distributions.gaussian.fused_em_sweep import shared_sweep
-from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.gaussian.mahalanobis import load_loops
-from likely.distributions.gaussian.moments import Moments, scratch
 from likely.hmm import forward_backward
-from likely.mixture.mixture import Mixture, MixtureStats
-
-FRAMES = 4096  # of a block: its features and responsibilities stay in cache
-WIDE = 64  # states from which the recursion takes most of the time: no gain, and all posteriors would be stored
+from likely.hmm.hmm_stats import HMMStats
+from likely.hmm.viterbi import best_paths
 
 
-def swept(model: Any, seqs: Ragged, weight: Array) -> Any:
-    """Sufficient statistics of complete sequences under one chain; None where the sweep does not apply."""
-    mixed = isinstance(model.emission, Mixture)
-    distribution = model.emission.components if mixed else model.emission
-    if not isinstance(distribution, Gaussian) or not len(seqs.values) or (model.states >= WIDE and not mixed):
-        return None
-    if len(distribution.form.thin) or (
-        mixed and not model.emission.weights.all()
-    ):  # sums of scores would lose digits here
-        return None
-    load_loops()  # compiled loops are needed here anyway
-    x = rows(seqs.values, distribution.dim, "HMM")
-    accumulator = _Accumulator(model, seqs, weight)
-    offset = np.log(model.emission.weights.ravel()) if mixed else np.zeros(distribution.members or 1)
-    scored: list[float] = []
-    responsibilities = accumulator.of_mixtures if mixed else accumulator.of_states
-    emission = shared_sweep(distribution, x, offset, responsibilities, accumulator.edges, scored)
-    return accumulator.stats(emission, scored[0]) if emission is not None and accumulator.possible else None
-
-
-class _Accumulator:
-    """Accumulated expected states and transitions of all blocks."""
-
-    def __init__(self, model: Any, seqs: Ragged, weight: Array) -> None:
-        self.model, self.chain, self.seqs, self.weight = model, model.chains[0].summed, seqs, weight
-        runs_ = runs(seqs, FRAMES)
-        self.blocks = {int(seqs.offsets[a]): (a, b) for a, b in runs_ if seqs.offsets[b] > seqs.offsets[a]}
-        self.edges = [(int(seqs.offsets[a]), int(seqs.offsets[b])) for a, b in self.blocks.values()]
-        K = model.states
-        self.first_and_last, self.transition = np.zeros((2, K)), np.zeros((K, K))  # first and last states; transitions
-        self.unscaled = np.zeros((K, K))  # Σ_t α_{t−1}(i) b_beta_t(j), not yet multiplied by a_ij
-        self.total = np.zeros(1)  # Σ weight · log p(x)
-        self.transposed = np.ascontiguousarray(self.chain.transition.T)
-        self.possible = self.chain.empty > 0 or not (weight[seqs.lengths == 0] > 0).any()
-        self.label_entropy = np.zeros(K)  # entropy of the component labels of each state's mixture
-
-    def of_states(self, logs: Array, at: slice) -> Array:
-        """Scores log b (K, rows) of a block become γ = p(state | sequence), weighted."""
-        return self._e_step(logs, at).T
-
-    def of_mixtures(self, logs: Array, at: slice) -> Array:
-        """As `of_states` where each state has a mixture: γ is split by the component responsibilities."""
-        K, n = self.model.states, logs.shape[1]
-        log_terms = logs.reshape(K, -1, n)
-        log_max = np.maximum(log_terms.max(axis=1), -1e308)  # −inf − (−inf) would be NaN
-        log_terms -= log_max[:, None]
-        responsibilities = np.exp(log_terms)
-        total = responsibilities.sum(axis=1)
-        gamma = self._e_step(np.log(total) + log_max, at).T
-        safe = np.where(total > 0, total, 1.0)
-        log_terms[responsibilities == 0] = 0.0
-        log_terms *= responsibilities
-        self.label_entropy += (gamma * (np.log(safe) - log_terms.sum(axis=1) / safe)).sum(axis=1)
-        responsibilities *= (gamma / safe)[:, None]
-        return responsibilities.reshape(-1, n)
-
-    def _e_step(self, scores: Array, at: slice) -> Array:
-        """γ (T, K) of a block's frames from their scores (K, T); expected counts are accumulated."""
-        from likely.hmm._loops import scaled_recursions as loops
-
-        a, b = self.blocks[at.start]
-        (K, T), arcs = scores.shape, self.chain
-        offsets, weight = self.seqs.offsets[a : b + 1] - at.start, np.array(self.weight[a:b])
-        work, gamma = scratch("work", 4, T, K), np.empty((T, K))
-        chain = (arcs.initial, arcs.transition, arcs.final)
-        if not loops.e_step(
-            scores, chain, self.transposed, arcs.entry, offsets, weight, work, gamma, self.first_and_last, self.total
-        ):
-            return self._log_e_step(np.ascontiguousarray(scores.T), offsets, weight, self.seqs.lengths[a:b] > 0)
-        self.unscaled += work[1, :-1].T @ work[2, 1:]
-        return gamma
-
-    def _log_e_step(self, logs: Array, offsets: Index, weight: Array, nonempty: Mask) -> Array:
-        """As `_e_step` where some sequences need logarithms; `stats` counts those without a frame."""
-        found = forward_backward.posterior(self.chain, logs, offsets, weight)
-        self.possible &= bool(np.isfinite(found.log_prob[nonempty]).all())
-        self.first_and_last += [found.initial, found.final]
-        self.transition += found.transition
-        self.total += float(weight[nonempty] @ found.log_prob[nonempty])
-        return found.states
-
-    def stats(self, emission: Any, scored: float) -> Any:
-        chain = self.model.chains[0]
-        none = self.seqs.lengths == 0
-        empty = float(self.weight[none].sum())
-        total = float(self.total[0]) + (float(empty * chain.logs.empty) if empty > 0 else 0.0)
-        uses = chain.uses(
-            self.first_and_last[0],
-            self.transition + self.chain.transition * self.unscaled,
-            self.first_and_last[1],
-            empty,
+def e_step(model: Any, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+    """E-step: expected counts of states and transitions under the posterior of the forward–backward algorithm."""
+    chain, known_values = model.chains[0], None if known is None else known.values
+    logs = forward_backward.apply_known_states(model.scores(seqs), known_values)
+    expected = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
+    impossible = np.flatnonzero(np.isneginf(expected.log_prob) & (w > 0))
+    if len(impossible):  # their frames count as missing: the objective reports it
+        logs[np.repeat(np.isin(np.arange(len(seqs)), impossible), seqs.lengths)] = 0.0
+        expected = forward_backward.posterior(
+            chain.summed, forward_backward.apply_known_states(logs, known_values), seqs.offsets, w
         )
-        entropy = total - (scored + float(self.label_entropy.sum())) - chain.expected_log(uses)
-        counts = np.array(emission.weight if isinstance(emission, Moments) else emission.rows)
-        if isinstance(self.model.emission, Mixture):
-            counts = counts.reshape(self.model.emission.weights.shape)
-            emission = MixtureStats.trusted(counts=counts, components=emission, entropy=self.label_entropy, seen=False)
-            counts = counts.sum(axis=1)
-        return self.model.stats_of(uses, counts, emission, entropy, False)
+        w = np.where(np.isneginf(expected.log_prob), 0.0, w)
+    uses = chain.uses(expected.initial, expected.transition, expected.final, float(w[seqs.lengths == 0].sum()))
+    emission = model.emission.collect(in_double(seqs.values), expected.states)
+    states_known = model.initial.size == model.states and forward_backward.all_known(known_values)
+    total = (
+        float(w @ np.where(w > 0, expected.log_prob, 0.0))
+        - forward_backward.expected_log(expected.states, logs)
+        - chain.expected_log(uses)
+    )
+    entropy = -np.inf if len(impossible) and not (w[impossible] > 0).all() else 0.0 if states_known else total
+    return model.stats_of(uses, expected.states.sum(axis=0), emission, entropy, states_known)
+
+
+def viterbi_e_step(model: Any, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
+    """E-step of Viterbi training (hard EM): counts along the most probable path of each sequence."""
+    chain, known_values = model.chains[0], None if known is None else known.values
+    logs = forward_backward.apply_known_states(np.array(model._best_scores(seqs), order="C"), known_values)
+    path = best_paths(chain.best_logs, logs.copy(), seqs.offsets)
+    impossible = np.isneginf(path.log_prob) & (w > 0)
+    if impossible.any():
+        logs[np.repeat(impossible, seqs.lengths)] = 0.0
+        path = best_paths(chain.best_logs, forward_backward.apply_known_states(logs, known_values), seqs.offsets)
+        w = np.where(np.isneginf(path.log_prob), 0.0, w)
+    uses = chain.best_uses(*path.counted(seqs.offsets, w, model.states), float(w[seqs.lengths == 0].sum()))
+    frames, frame_weight = in_double(seqs.values), np.repeat(w, seqs.lengths)
+    hard_option = {"hard": True} if getattr(model.emission, "hides_labels", False) else {}
+    emission = model.emission.collect(frames, frame_weight, labels=path.states, **hard_option)
+    counts = np.bincount(path.states, frame_weight, model.states).astype(np.float64)
+    entropy = -np.inf if (w[impossible] == 0).any() else 0.0
+    return model.stats_of(uses, counts, emission, entropy, False)
+
+
+def m_step(model: Any, stats: HMMStats, prior: Any = None) -> Any:
+    """M-step: relative frequencies of the expected counts, or the posterior mode, and the M-step of the emissions."""
+    if prior is None and not stats.total_weight > 0:
+        raise DataError(sentence("HMM", "at least one frame with weight is needed", "none", "or give a prior"))
+    pseudo_counts = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
+    initial = normalized_counts(
+        (stats.initial + pseudo_counts[0])[..., None, :], model.initial[..., None, :], None, None
+    )[0][..., 0, :]
+    transition, final = normalized_counts(
+        stats.transition + pseudo_counts[1], model.transition, stats.final + pseudo_counts[2], model.final
+    )
+    emission_prior = None if prior is None else prior.emission
+    return type(model).trusted(
+        initial=initial,
+        transition=transition,
+        final=final,
+        emission=model.emission.refit(stats.emission, emission_prior),
+    )
+
+
+def normalized_counts(
+    transition: Array, allowed: Array, final: Any, allowed_final: Array | None
+) -> tuple[Array, Array | None]:
+    """Counts normalized to probabilities; impossible transitions stay so, and a state never left keeps its own."""
+    counts = np.where(allowed > 0, transition, 0.0)
+    final_counts = 0.0 if allowed_final is None else np.where(allowed_final > 0, final, 0.0)
+    total = counts.sum(axis=-1) + final_counts
+    left = total > 0
+    safe = np.where(left, total, 1.0)
+    probs = np.where(left[..., None], counts / safe[..., None], allowed)
+    return probs, None if allowed_final is None else np.where(left, final_counts / safe, allowed_final)
+
+
+def in_double(values: Any) -> Any:
+    """Frames in double precision: probabilities are computed from their scores."""
+    return (
+        values.astype(np.float64)
+        if getattr(values, "dtype", None) == np.float32 and hasattr(values, "astype")
+        else values
+    )

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, Blocks, runs
 from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
@@ -23,8 +24,9 @@ from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.hmm import forward_backward, long_sequences
-from likely.hmm.baum_welch import swept
+from likely.hmm.baum_welch import e_step, in_double, m_step, viterbi_e_step
 from likely.hmm.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
+from likely.hmm.gaussian_e_step import gaussian_e_step
 from likely.hmm.hmm_stats import HMMStats
 from likely.hmm.markov_chain import Chain, check_chain
 from likely.hmm.viterbi import best_paths, emitted, sample_paths
@@ -36,7 +38,9 @@ PIECE = 2**20  # scores (frames × states) in memory at a time, for chains of ve
 
 @dataclass(frozen=True, eq=False)
 class HMM(Distribution):
-    """p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
+    """Hidden Markov model with any emission density.
+
+    p(x) = Σ over paths s of p(s₁) p(x₁ | s₁) Π p(s_t | s_{t−1}) p(x_t | s_t)   (Herbst 9.4, Ney 7.2).
 
     `initial` (N,) is the initial distribution, `transition` (N, N) the transition matrix. A sample is a sequence of
     frames: `Ragged`, a list of arrays, or one array. State k emits from member k of `emission`, any stack; the first
@@ -51,10 +55,11 @@ class HMM(Distribution):
     array([0, 0, 1, 1])
     """
 
-    initial: Array  # (N,), or (C, N) for a stack
-    transition: Array  # (N, N), or (C, N, N)
-    emission: Any  # a stack of K, or C·K, members; the other N − K states are null
-    final: Array | None = field(default=None, kw_only=True)  # (N,), or (C, N): to the exit
+    initial: Annotated[Array, declared.numbers("* N", 0)]  # (N,), or (C, N) for a stack
+    transition: Annotated[Array, declared.numbers("* N N", 0)]  # (N, N), or (C, N, N)
+    emission: Annotated[Any, declared.distribution]  # a stack of K, or C·K, members; the other N − K states are null
+    # (N,), or (C, N): to the exit
+    final: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         initial, transition = parameter(self.initial, "HMM", "initial"), parameter(self.transition, "HMM", "transition")
@@ -183,7 +188,7 @@ class HMM(Distribution):
     def scores(self, seqs: Ragged, before: int = 0) -> Array:
         """Emission log-likelihoods log p(x_t | state) of all frames under all states (T, C·K), as a new array."""
         try:
-            logs = self.emission.log_prob(_in_double(seqs.values))
+            logs = self.emission.log_prob(in_double(seqs.values))
         except BadEntry as error:
             raise BadFrame.of(error, seqs.offsets).after(before) from None
         own = isinstance(logs, np.ndarray) and logs.dtype == np.float64
@@ -314,7 +319,7 @@ class HMM(Distribution):
             return _numbered(lambda: self._collect_part(seqs[kept], w[kept], _subset(known, kept), hard), kept)
         with np.errstate(all="ignore"):
             short = not long_sequences.is_long(int(seqs.lengths.max(initial=0)), self.states)
-            stats = swept(self, seqs, w) if short and known is None and not hard else None
+            stats = gaussian_e_step(self, seqs, w) if short and known is None and not hard else None
             if stats is not None:
                 return stats
             edges = runs(seqs, self._frames)
@@ -330,53 +335,12 @@ class HMM(Distribution):
         with np.errstate(all="ignore"):
             if len(seqs) == 1 and long_sequences.is_long(len(seqs.values), self.states):
                 return long_sequences.collect(self, seqs.values, w, None if known is None else known.values, hard)
-            return self._hard_counts(seqs, w, known) if hard else self._soft_counts(seqs, w, known)
-
-    def _soft_counts(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-        """E-step by the forward–backward algorithm."""
-        chain, known_values = self.chains[0], None if known is None else known.values
-        logs = forward_backward.apply_known_states(self.scores(seqs), known_values)
-        expected = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
-        impossible = np.flatnonzero(np.isneginf(expected.log_prob) & (w > 0))
-        if len(impossible):  # their frames count as missing: the objective reports it
-            logs[np.repeat(np.isin(np.arange(len(seqs)), impossible), seqs.lengths)] = 0.0
-            expected = forward_backward.posterior(
-                chain.summed, forward_backward.apply_known_states(logs, known_values), seqs.offsets, w
-            )
-            w = np.where(np.isneginf(expected.log_prob), 0.0, w)
-        uses = chain.uses(expected.initial, expected.transition, expected.final, float(w[seqs.lengths == 0].sum()))
-        emission = self.emission.collect(_in_double(seqs.values), expected.states)
-        states_known = self.initial.size == self.states and forward_backward.all_known(known_values)
-        total = (
-            float(w @ np.where(w > 0, expected.log_prob, 0.0))
-            - forward_backward.expected_log(expected.states, logs)
-            - chain.expected_log(uses)
-        )
-        entropy = -np.inf if len(impossible) and not (w[impossible] > 0).all() else 0.0 if states_known else total
-        return self.stats_of(uses, expected.states.sum(axis=0), emission, entropy, states_known)
-
-    def _hard_counts(self, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-        """E-step along the Viterbi paths."""
-        chain, known_values = self.chains[0], None if known is None else known.values
-        logs = forward_backward.apply_known_states(np.array(self._best_scores(seqs), order="C"), known_values)
-        path = best_paths(chain.best_logs, logs.copy(), seqs.offsets)
-        impossible = np.isneginf(path.log_prob) & (w > 0)
-        if impossible.any():
-            logs[np.repeat(impossible, seqs.lengths)] = 0.0
-            path = best_paths(chain.best_logs, forward_backward.apply_known_states(logs, known_values), seqs.offsets)
-            w = np.where(np.isneginf(path.log_prob), 0.0, w)
-        uses = chain.best_uses(*path.counted(seqs.offsets, w, self.states), float(w[seqs.lengths == 0].sum()))
-        frames, frame_weight = _in_double(seqs.values), np.repeat(w, seqs.lengths)
-        hard_option = {"hard": True} if getattr(self.emission, "hides_labels", False) else {}
-        emission = self.emission.collect(frames, frame_weight, labels=path.states, **hard_option)
-        counts = np.bincount(path.states, frame_weight, self.states).astype(np.float64)
-        entropy = -np.inf if (w[impossible] == 0).any() else 0.0
-        return self.stats_of(uses, counts, emission, entropy, False)
+            return viterbi_e_step(self, seqs, w, known) if hard else e_step(self, seqs, w, known)
 
     def _best_scores(self, seqs: Ragged) -> Array:
         """Scores of frames where emissions that are mixtures count by their best component."""
         best = getattr(self.emission, "best_log_prob", None)
-        return self.scores(seqs) if best is None else best(_in_double(seqs.values))
+        return self.scores(seqs) if best is None else best(in_double(seqs.values))
 
     def best_log_prob(self, x: Any) -> Array:
         """Joint log-probability of the Viterbi path: (n,), or (n, C) for a stack."""
@@ -407,22 +371,7 @@ class HMM(Distribution):
 
         An impossible transition stays impossible; a state that was never left keeps its transition probabilities.
         """
-        if prior is None and not stats.total_weight > 0:
-            raise DataError(sentence("HMM", "at least one frame with weight is needed", "none", "or give a prior"))
-        pseudo_counts = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
-        initial = _normalized_counts(
-            (stats.initial + pseudo_counts[0])[..., None, :], self.initial[..., None, :], None, None
-        )[0][..., 0, :]
-        transition, final = _normalized_counts(
-            stats.transition + pseudo_counts[1], self.transition, stats.final + pseudo_counts[2], self.final
-        )
-        emission_prior = None if prior is None else prior.emission
-        return HMM.trusted(
-            initial=initial,
-            transition=transition,
-            final=final,
-            emission=self.emission.refit(stats.emission, emission_prior),
-        )
+        return m_step(self, stats, prior)
 
     def objective(self, stats: HMMStats, prior: Any = None) -> float:
         """Expected complete-data log-likelihood + entropy of the hidden states + log prior: the EM lower bound."""
@@ -431,7 +380,7 @@ class HMM(Distribution):
         )
         for c, chain in enumerate(self.chains):
             value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
-        return value + (0.0 if prior is None else prior.log_density_of_arcs(self))
+        return value + (0.0 if prior is None else prior.log_density_of_transitions(self))
 
     @property
     def log_smoothing(self) -> float:
@@ -521,19 +470,6 @@ def _subset(known: Ragged | None, which: Any) -> Any:
     return None if known is None else known[which]
 
 
-def _normalized_counts(
-    transition: Array, allowed: Array, final: Any, allowed_final: Array | None
-) -> tuple[Array, Array | None]:
-    """Counts normalized to probabilities; impossible transitions stay so, and a state never left keeps its own."""
-    counts = np.where(allowed > 0, transition, 0.0)
-    final_counts = 0.0 if allowed_final is None else np.where(allowed_final > 0, final, 0.0)
-    total = counts.sum(axis=-1) + final_counts
-    left = total > 0
-    safe = np.where(left, total, 1.0)
-    probs = np.where(left[..., None], counts / safe[..., None], allowed)
-    return probs, None if allowed_final is None else np.where(left, final_counts / safe, allowed_final)
-
-
 def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
     pick: Callable[[Array], Array] = (lambda a: a) if c is None else (lambda a: a[c])
     return Chain.trusted(
@@ -574,15 +510,6 @@ def _lengths(length: Any) -> Any:
             sentence("HMM.sample", "length must be a whole number of frames, or one per sequence", repr(length))
         )
     return a
-
-
-def _in_double(values: Any) -> Any:
-    """Frames in double precision: probabilities are computed from their scores."""
-    return (
-        values.astype(np.float64)
-        if getattr(values, "dtype", None) == np.float32 and hasattr(values, "astype")
-        else values
-    )
 
 
 @embedded.register

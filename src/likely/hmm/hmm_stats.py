@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.stats import Addable
 from likely.core.value import Value
@@ -28,12 +29,14 @@ class HMMStats(Addable, Value):
            [0., 0.]])
     """
 
-    initial: Array  # (N,): from the entry
-    transition: Array  # (N, N)
-    final: Array  # (N,): to the exit, or the last states where the chain has none
-    counts: Array  # (K,): frames in each emitting state
-    emission: Any  # the statistics of the emissions
-    entropy: Array  # (): of the hidden states, in nats; −inf where a sequence is impossible
+    initial: Annotated[Array, declared.numbers("* N", 0)]  # (N,): from the entry
+    transition: Annotated[Array, declared.numbers("* N N", 0)]  # (N, N)
+    # (N,): to the exit, or the last states where the chain has none
+    final: Annotated[Array, declared.numbers("* N", 0)]
+    counts: Annotated[Array, declared.numbers("* K", 0)]  # (K,): frames in each emitting state
+    emission: Annotated[Any, declared.stats]  # the statistics of the emissions
+    # (): of the hidden states, in nats; −inf where a sequence is impossible
+    entropy: Annotated[Array, declared.numbers("*")]
     seen: bool = False  # all states were observed
 
     @property

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaln, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -32,10 +33,10 @@ class HMMPrior(Value):
            [0. , 2. ]])
     """
 
-    initial: Array | None  # (N,)
-    transition: Array | None  # (N, N)
-    final: Array | None  # (N,), None for chains without
-    emission: Any
+    initial: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))]  # (N,)
+    transition: Annotated[Array | None, declared.maybe(declared.numbers("* N N", 0))]  # (N, N)
+    final: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))]  # (N,), None for chains without
+    emission: Annotated[Any, declared.maybe(declared.prior)]
 
     def __post_init__(self) -> None:
         checked = {name: _alpha(getattr(self, name), name) for name in ("initial", "transition", "final")}
@@ -78,7 +79,7 @@ class HMMPrior(Value):
         """The pseudo-counts α − 1 that the posterior mode adds to expected counts."""
         return _pseudo_counts(self.initial), _pseudo_counts(self.transition), _pseudo_counts(self.final)
 
-    def log_density_of_arcs(self, model: HMM) -> float:
+    def log_density_of_transitions(self, model: HMM) -> float:
         """Log prior density of a model's initial, transition and final probabilities."""
         if self.initial is None or self.transition is None:
             return 0.0
@@ -97,7 +98,7 @@ class HMMPrior(Value):
     def log_density(self, model: HMM) -> float:
         """Log prior density of all parameters of a model; those without a prior add nothing."""
         of_emission = 0.0 if self.emission is None else float(np.sum(self.emission.log_density(model.emission)))
-        return self.log_density_of_arcs(model) + of_emission
+        return self.log_density_of_transitions(model) + of_emission
 
     def update(self, stats: Any) -> HMMPrior:
         """The posterior: expected counts are added to α, and the emissions' prior is updated."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -31,11 +32,12 @@ class Topology(Value):
            [0, 0, 1]])
     """
 
-    initial: Mask  # (N,)
-    transition: Mask  # (N, N)
-    final: Mask | None  # (N,)
-    density: Index  # (K,): 0 … number of densities − 1
-    origin: Index | None = None  # (K,): in an expansion, the original state of each one
+    initial: Annotated[Mask, declared.numbers("N", dtype=np.bool_)]  # (N,)
+    transition: Annotated[Mask, declared.numbers("N N", dtype=np.bool_)]  # (N, N)
+    final: Annotated[Mask | None, declared.maybe(declared.numbers("N", dtype=np.bool_))]  # (N,)
+    density: Annotated[Index, declared.numbers("K", 0, np.int64)]  # (K,): 0 … number of densities − 1
+    # (K,): in an expansion, the original state of each one
+    origin: Annotated[Index | None, declared.maybe(declared.numbers("K", 0, np.int64))] = None
 
     def __post_init__(self) -> None:
         initial, transition = np.array(self.initial, dtype=bool), np.array(self.transition, dtype=bool)
@@ -175,7 +177,7 @@ class Topology(Value):
         )
 
     @property
-    def shortest(self) -> int:
+    def min_length(self) -> int:
         """The least number of frames of a sequence from an initial to a final state."""
         if self.final is None:
             return 1

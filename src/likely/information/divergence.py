@@ -40,7 +40,9 @@ from likely.numerics.special import LOG_2
 
 
 def kl_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q = 0 < p.
+    """Kullback–Leibler divergence.
+
+    KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q = 0 < p.
 
     Monte Carlo estimates draw half of the samples from each distribution, with weights of at most 2 and nonnegative
     terms. Stacks are compared member by member; a single distribution is compared with each member of a stack.
@@ -56,7 +58,9 @@ def kl_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
 
 
 def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """−E_p[log q(x)] = H[p] + KL(p ‖ q): the expected code length of p under a code for q.
+    """Cross-entropy of q relative to p.
+
+    −E_p[log q(x)] = H[p] + KL(p ‖ q): the expected code length of p under a code for q.
 
     >>> import likely as lk
     >>> lk.cross_entropy(lk.Bernoulli(0.5), lk.Bernoulli(0.25), bits=True).value.__round__(6)
@@ -67,7 +71,9 @@ def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
 
 
 def js_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
-    """½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): Jensen–Shannon divergence, symmetric and at most log 2.
+    """Jensen–Shannon divergence.
+
+    ½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): Jensen–Shannon divergence, symmetric and at most log 2.
 
     >>> import likely as lk
     >>> lk.js_divergence(lk.Categorical([1.0, 0.0]), lk.Categorical([0.0, 1.0]), bits=True).value

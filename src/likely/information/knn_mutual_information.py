@@ -153,6 +153,7 @@ def _scaled(a: Array) -> Array:
 
 
 def _terms(a: Array, b: Array, k: int) -> Array:
+    """Terms of the estimate per row; by SciPy's tree, since rows within a radius are counted, which ours cannot do."""
     from scipy.spatial import cKDTree
 
     both = np.hstack([a, b])

@@ -29,7 +29,9 @@ def mutual_information(
     joint: Any, other: Any = None, *, split: Any = None, given: Any = None, bits: bool = False, n: int = 100_000,
     rng: Generator | None = None, n_neighbors: int = 4,
 ) -> Estimate:  # fmt: skip
-    """I[a; b] = E[log p(a, b) / (p(a) p(b))] ≥ 0, with its standard error; 0 if and only if they are independent.
+    """Mutual information.
+
+    I[a; b] = E[log p(a, b) / (p(a) p(b))] ≥ 0, with its standard error; 0 if and only if they are independent.
 
     `joint` is one of
 

@@ -28,8 +28,8 @@ def real(path: Path) -> str:
     """The path with symbolic links resolved, so that writing to a link replaces its target."""
     try:
         return os.path.realpath(os.fsdecode(path))
-    except ValueError as error:
-        raise Refusal("this must be the name of a file", error) from None
+    except ValueError:
+        raise Refusal("this must be the name of a file", "a null character in it") from None
 
 
 def is_stream(path: Path) -> bool:
@@ -158,4 +158,4 @@ def bytes_written_whole(path: str) -> Iterator[BinaryIO]:
 def cannot_be_written(path: str | None, error: OSError) -> LikelyError:
     """The system's error about a file, or standard output, as a message that names it."""
     whose, remedy = path or "standard output", REMEDIES.get(error.errno or 0, "")
-    return LikelyError(sentence(whose, "the file cannot be written", error.strerror or error, remedy))
+    return LikelyError(sentence(whose, "the file cannot be written", error.strerror or "a system error", remedy))

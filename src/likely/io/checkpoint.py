@@ -20,7 +20,7 @@ class Checkpoint:
 
     Each pass (or each `every`-th) is saved atomically. If the file exists when a fit begins, the fit is resumed with
     bitwise equal results; other data raise an error. A finished fit is returned as it ended. Delete the file to start
-    again. `lk.follow(…, keep=lk.Checkpoint("live.likely"))` keeps streams in the same way.
+    again. `lk.follow(…, checkpoint=lk.Checkpoint("live.likely"))` keeps streams in the same way.
 
     >>> import likely as lk, numpy as np, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "em.likely")

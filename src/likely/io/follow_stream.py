@@ -10,16 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
-from likely.core.filter_protocol import advance, playing, refuse_inputs
+from likely.core.filter_protocol import advance, as_filter, refuse_inputs
 from likely.core.model_fingerprint import fingerprint, in_a_row
-from likely.core.progress import Following, Keeper
+from likely.core.online_filters import BayesianLearner, Learner
+from likely.core.progress import CheckpointStore, Following
+from likely.core.time_index import tell_of_uneven
 
 STREAMS = ("__iter__", "__getitem__")  # types that can be iterated over
 
 
 def follow(
     model: Any, observations: Iterable[Any], belief: Any = None, *, inputs: Any = None, streams: Any = None,
-    keep: Any = None, every: int | None = None, replay: bool | None = None,
+    checkpoint: Any = None, checkpoint_every: int | None = None, replay: bool | None = None,
     on_error: Callable[[LikelyError], object] | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
     """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
@@ -30,10 +32,10 @@ def follow(
     - **inputs**: the known inputs of each observation, for filters that take some: the control inputs of a
       `LinearGaussian`, the covariates of an HMM, the times of a `LinearSDE`.
     - **streams**: the name of the stream of each observation, where several are interleaved: one filter per stream.
-    - **keep**: a checkpoint file, or an `lk.Checkpoint`, written after every `every` observations (None: as many as
-      there are streams, so that the cost of one does not depend on their number) and at the end. If it exists, the
-      stream is resumed from it, with bitwise equal results. An observation counts once the next one is requested, so
-      that after a crash none is lost and none counts twice; a file of another model is an error.
+    - **checkpoint**: a checkpoint file, or an `lk.Checkpoint`, written after every `checkpoint_every` observations
+      (None: as many as there are streams, so that the cost of one does not depend on their number) and at the end. If
+      it exists, the stream is resumed from it, with bitwise equal results. An observation counts once the next one is
+      requested, so that after a crash none is lost and none counts twice; a file of another model is an error.
     - **replay**: whether the observations begin again with the first, so that those processed before are skipped;
       they must be the same. None: True for observations with a length (a list, an array), False for a stream. Pass
       `replay=False` for a list that holds only new observations.
@@ -45,35 +47,43 @@ def follow(
     >>> [int(belief.probs.argmax()) for belief, logp in follow(h, [0.1, 4.9, 5.2])]
     [0, 1, 1]
     >>> path = os.path.join(tempfile.mkdtemp(), "live.likely")
-    >>> first = list(follow(h, [0.1, 4.9], keep=path))
-    >>> [int(belief.probs.argmax()) for belief, logp in follow(h, [0.1, 4.9, 5.2, 0.3], keep=path)]
+    >>> first = list(follow(h, [0.1, 4.9], checkpoint=path))
+    >>> [int(belief.probs.argmax()) for belief, logp in follow(h, [0.1, 4.9, 5.2, 0.3], checkpoint=path)]
     [1, 0]
     """
-    plays = playing(model)
+    filter_ = as_filter(model)
     _refuse_no_stream(observations)
     if inputs is not None:
-        refuse_inputs(plays, "follow")
-    if every is not None and (every < 1 or every != int(every)):
-        raise DomainError(sentence("follow", "every must be a positive integer", every))
+        refuse_inputs(filter_, "follow")
+    if checkpoint_every is not None and (checkpoint_every < 1 or checkpoint_every != int(checkpoint_every)):
+        raise DomainError(sentence("follow", "checkpoint_every must be a positive integer", checkpoint_every))
+    if streams is None and _assumes_equal_steps(filter_):
+        tell_of_uneven([(observations, lambda: "the stream")], "follow")
     source = _together(observations, inputs, streams)
-    if keep is None:
-        return _filtered(plays, source, _Streams(belief), on_error)
-    every, keeper, whose = every or getattr(keep, "every", None), _store(keep), fingerprint(plays)
-    kept = keeper.load(Following)
+    if checkpoint is None:
+        return _filtered(filter_, source, _Streams(belief), on_error)
+    every = checkpoint_every or getattr(checkpoint, "every", None)
+    store, whose = _store(checkpoint), fingerprint(filter_)
+    kept = store.load(Following)
     if kept is not None:
         _refuse_other_model(kept, whose)
         if hasattr(observations, "__len__") if replay is None else replay:
-            source = _after(source, kept)
-    return _filtered(plays, source, _Streams(belief, whose, kept), on_error, keeper, every)
+            source = _not_yet_processed(source, kept)
+    return _filtered(filter_, source, _Streams(belief, whose, kept), on_error, store, every)
 
 
-def _store(keep: Any) -> Keeper:
-    if not isinstance(keep, str | os.PathLike):
-        store: Keeper = keep
+def _assumes_equal_steps(filter_: Any) -> bool:
+    """Whether frames are equally spaced for a filter; learners assume no order, and others may take the times."""
+    return not isinstance(filter_, Learner | BayesianLearner) and not getattr(filter_, "continuous_time", False)
+
+
+def _store(checkpoint: Any) -> CheckpointStore:
+    if not isinstance(checkpoint, str | os.PathLike):
+        store: CheckpointStore = checkpoint
         return store
     from likely.io.checkpoint import Checkpoint
 
-    return Checkpoint(keep)
+    return Checkpoint(checkpoint)
 
 
 # ------------------------------------------------------------------------ observations
@@ -129,14 +139,15 @@ def _row_by_row(observations: Any) -> Any:
     return observations.to_numpy() if frame else observations
 
 
-def _after(source: Iterator[Observation], kept: Following) -> Iterator[Observation]:
+def _not_yet_processed(source: Iterator[Observation], kept: Following) -> Iterator[Observation]:
     """The observations not yet processed; the processed ones must be there again."""
     passed, seen = 0, ""
-    for observation in islice(source, kept.taken):
+    for observation in islice(source, kept.n_observations):
         passed, seen = passed + 1, observation.after(seen)
     remedy = "pass replay=False for observations that continue the stream"
-    if passed < kept.taken:
-        expected = f"the observations must begin again with the first: {kept.taken} of them were processed already"
+    if passed < kept.n_observations:
+        processed = f"{kept.n_observations} of them were processed already"
+        expected = f"the observations must begin again with the first: {processed}"
         raise DataError(sentence("follow", expected, passed, remedy))
     if seen != kept.seen:
         expected = "the observations must begin with those processed already"
@@ -155,17 +166,17 @@ def _refuse_other_model(kept: Following, model: str) -> None:
 
 
 def _filtered(
-    plays: Any, source: Iterator[Observation], now: _Streams, on_error: Callable[[LikelyError], object] | None,
-    keep: Keeper | None = None, every: int | None = None,
+    filter_: Any, source: Iterator[Observation], now: _Streams, on_error: Callable[[LikelyError], object] | None,
+    store: CheckpointStore | None = None, every: int | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
     """Filter steps, one per observation; an observation counts once the next one is requested."""
-    saved, notices = now.taken, _Notices(plays)
+    saved, notices = now.n_observations, _Notices(filter_)
     try:
         for observation in source:
             y, inputs, stream = observation
             before = now.belief(stream)
             try:
-                belief, news = advance(plays, before, y, inputs)
+                belief, news = advance(filter_, before, y, inputs)
             except LikelyError as error:
                 if on_error is None:
                     raise
@@ -174,25 +185,26 @@ def _filtered(
             notices(stream, before, belief)
             yield belief, news
             now.count(stream, belief, float(news))
-            if keep is not None:
+            if store is not None:
                 now.seen = observation.after(now.seen)
-                if now.taken - saved >= (every or len(now.streams)):
-                    keep.save(now.progress(), at_once=True)
-                    saved = now.taken
+                if now.n_observations - saved >= (every or len(now.streams)):
+                    store.save(now.progress(), at_once=True)
+                    saved = now.n_observations
     finally:  # the end, an error, or a consumer that stopped
-        if keep is not None and now.taken > saved:
-            keep.save(now.progress(), at_once=True)
+        if store is not None and now.n_observations > saved:
+            store.save(now.progress(), at_once=True)
 
 
 class _Streams:
     """The state of the loop: belief, number of observations and log-likelihood of each stream."""
 
     def __init__(self, belief: Any = None, model: str = "", kept: Following | None = None) -> None:
-        self.model, self.taken, self.seen = model, 0, ""
+        self.model, self.n_observations, self.seen = model, 0, ""
         self.streams: dict[str, tuple[Any, int, float]] = {} if belief is None else {"": (belief, 0, 0.0)}
         if kept is not None:
             each = zip(kept.beliefs, kept.counts.tolist(), kept.log_probs.tolist(), strict=True)
-            self.taken, self.seen, self.streams = kept.taken, kept.seen, dict(zip(kept.names, each, strict=True))
+            self.n_observations, self.seen = kept.n_observations, kept.seen
+            self.streams = dict(zip(kept.names, each, strict=True))
 
     def belief(self, stream: str) -> Any:
         """The belief of a stream; None before its first observation."""
@@ -202,7 +214,7 @@ class _Streams:
         """One more observation."""
         _, n, log_prob = self.streams.get(stream, (None, 0, 0.0))
         self.streams[stream] = belief, n + 1, log_prob + news
-        self.taken += 1
+        self.n_observations += 1
 
     def progress(self) -> Following:
         """The state as a frozen value."""
@@ -216,8 +228,8 @@ class _Streams:
 class _Notices:
     """Callbacks after each belief: a model may monitor its beliefs (`_noticing`) and warn once per stream."""
 
-    def __init__(self, plays: Any) -> None:
-        self.begin = getattr(plays, "_noticing", None)
+    def __init__(self, filter_: Any) -> None:
+        self.begin = getattr(filter_, "_noticing", None)
         self.each: dict[str, Callable[[Any], None]] = {}
 
     def __call__(self, stream: str, before: Any, belief: Any) -> None:

@@ -1,101 +1,25 @@
 """Model files: `save` and `load` of values and estimators, bitwise exact and safe for untrusted files.
 
-A file holds arrays and a description, never code: the class it names is looked up in a table written here (and
-in `io.schema`), its fields are checked, and the class's own constructor has the last word.
+A file holds arrays and a description, never code: the class it names is looked up in `io.registry`, its fields are
+checked (`io.schema`), and the class's own constructor has the last word.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from functools import cache, partial
-from importlib import import_module
-from inspect import signature
+from functools import partial
 from io import BytesIO
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, BinaryIO
 
 from likely._version import __version__
-from likely.core.errors import LikelyError, ModelFileError, sentence, unread
+from likely.core.errors import ModelFileError, sentence, unread
 
 FORMAT = 2  # format 1 had other names of classes and fields, and is an error
-
-# Estimators by name, each loaded on first use, so that only their files load scikit-learn.
-ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "AgglomerativeClustering": lambda: import_module("likely.cluster.hierarchy.estimator").AgglomerativeClustering,
-    "BahadurDensity": lambda: import_module("likely.distributions.estimators.bahadur_density").BahadurDensity,
-    "BernoulliDensity": lambda: import_module("likely.distributions.estimators.bernoulli_density").BernoulliDensity,
-    "BayesClassifier": lambda: import_module("likely.classify.bayes").BayesClassifier,
-    "CalibratedClassifier": lambda: import_module("likely.classify.calibration.calibrated").CalibratedClassifier,
-    "ContaminatedDensity": lambda: import_module("likely.mixture.estimators.contaminated_density").ContaminatedDensity,
-    "CategoricalDensity": lambda: (
-        import_module("likely.distributions.estimators.categorical_density").CategoricalDensity
-    ),
-    "ChowLiuTreeDensity": lambda: import_module("likely.distributions.estimators.chow_tree_density").ChowLiuTreeDensity,
-    "PriorClassifier": lambda: import_module("likely.classify.prior_classifier").PriorClassifier,
-    "NearestCentroidClassifier": lambda: import_module("likely.classify.nearest_centroid").NearestCentroidClassifier,
-    "KNeighborsClassifier": lambda: import_module("likely.classify.k_neighbors").KNeighborsClassifier,
-    "DTWClassifier": lambda: import_module("likely.alignment.estimator").DTWClassifier,
-    "GaussianDensity": lambda: import_module("likely.distributions.gaussian.estimator").GaussianDensity,
-    "DrivenHMMDensity": lambda: import_module("likely.hmm.estimators.driven_hmm_density").DrivenHMMDensity,
-    "Tracker": lambda: import_module("likely.recognizers.tracking.tracker").Tracker,
-    "FaultMonitor": lambda: import_module("likely.recognizers.faults.fault_monitor").FaultMonitor,
-    "SwitchingDensity": lambda: import_module("likely.statespace.estimators.switching_density").SwitchingDensity,
-    "LinearGaussianDensity": lambda: (
-        import_module("likely.statespace.estimators.linear_gaussian_density").LinearGaussianDensity
-    ),
-    "HistogramDensity": lambda: import_module("likely.density.estimators.histogram_density").HistogramDensity,
-    "KNNDensity": lambda: import_module("likely.density.estimators.knn_density").KNNDensity,
-    "KernelDensity": lambda: import_module("likely.density.estimators.kernel_density").KernelDensity,
-    "HMMDensity": lambda: import_module("likely.hmm.estimators.hmm_density").HMMDensity,
-    "FisherDiscriminant": lambda: import_module("likely.classify.fisher_discriminant").FisherDiscriminant,
-    "FactorAnalysis": lambda: import_module("likely.decomposition.estimators.factor_analysis").FactorAnalysis,
-    "PCA": lambda: import_module("likely.decomposition.estimators.pca").PCA,
-    "PPCA": lambda: import_module("likely.decomposition.estimators.factor_analysis").PPCA,
-    "MultinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.multinomial_density").MultinomialDensity
-    ),
-    "KMeans": lambda: import_module("likely.cluster.kmeans.estimator").KMeans,
-    "MixtureClusterer": lambda: import_module("likely.mixture.estimators.mixture_clusterer").MixtureClusterer,
-    "MixtureDensity": lambda: import_module("likely.mixture.estimators.mixture_density").MixtureDensity,
-    "NaiveBayes": lambda: import_module("likely.classify.naive_bayes").NaiveBayes,
-    "ExponentialDensity": lambda: (
-        import_module("likely.distributions.estimators.exponential_density").ExponentialDensity
-    ),
-    "CauchyDensity": lambda: import_module("likely.distributions.estimators.cauchy_density").CauchyDensity,
-    "ChiSquareDensity": lambda: import_module("likely.distributions.estimators.chi_square_density").ChiSquareDensity,
-    "LaplaceDensity": lambda: import_module("likely.distributions.estimators.laplace_density").LaplaceDensity,
-    "TriangularDensity": lambda: import_module("likely.distributions.estimators.triangular_density").TriangularDensity,
-    "UniformDensity": lambda: import_module("likely.distributions.estimators.uniform_density").UniformDensity,
-    "BetaBinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.beta_binomial_density").BetaBinomialDensity
-    ),
-    "BetaDensity": lambda: import_module("likely.distributions.estimators.beta_density").BetaDensity,
-    "BinomialDensity": lambda: import_module("likely.distributions.estimators.binomial_density").BinomialDensity,
-    "DirichletDensity": lambda: import_module("likely.distributions.estimators.dirichlet_density").DirichletDensity,
-    "DirichletMultinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.dirichlet_multinomial_density").DirichletMultinomialDensity
-    ),
-    "GammaDensity": lambda: import_module("likely.distributions.estimators.gamma_density").GammaDensity,
-    "NegativeBinomialDensity": lambda: (
-        import_module("likely.distributions.estimators.negative_binomial_density").NegativeBinomialDensity
-    ),
-    "VonMisesDensity": lambda: import_module("likely.distributions.estimators.von_mises_density").VonMisesDensity,
-    "EllipticalDensity": lambda: import_module("likely.distributions.elliptical.estimator").EllipticalDensity,
-    "StudentTDensity": lambda: import_module("likely.distributions.student_t.estimator").StudentTDensity,
-    "PoissonDensity": lambda: import_module("likely.distributions.estimators.poisson_density").PoissonDensity,
-    "ProductDensity": lambda: import_module("likely.distributions.estimators.product_density").ProductDensity,
-    "SequenceClassifier": lambda: import_module("likely.automl.sequence_models").SequenceClassifier,
-    "SequenceDensity": lambda: import_module("likely.automl.sequence_models").SequenceDensity,
-    "SpokenWords": lambda: import_module("likely.recognizers.speech.spoken_words").SpokenWords,
-    "WalshDensity": lambda: import_module("likely.distributions.estimators.walsh_density").WalshDensity,
-    "TableClusterer": lambda: import_module("likely.automl.table_clusterer").TableClusterer,
-    "TableClassifier": lambda: import_module("likely.automl.table_classifier").TableClassifier,
-}
 
 Path = str | os.PathLike[str]
 ROUTINES = (FunctionType, BuiltinFunctionType, MethodType, partial)
@@ -174,9 +98,9 @@ def loads(data: bytes) -> Any:
 
 def names() -> list[str]:
     """The classes that can be saved."""
-    from likely.io.schema import TABLE
+    from likely.io import registry
 
-    return sorted([*TABLE, *ESTIMATORS])
+    return registry.names()
 
 
 # ------------------------------------------------------------------- errors and opening
@@ -196,8 +120,8 @@ def _speaking_of(path: Path, done: str = "read") -> Iterator[None]:
     except OSError as error:
         if done == "read" and isinstance(error, FileNotFoundError):
             raise ModelFileError(unread(whose, error)) from error
-        remedy = REMEDIES.get(error.errno or 0, "")
-        raise ModelFileError(sentence(whose, f"the file cannot be {done}", error.strerror or error, remedy)) from error
+        remedy, got = REMEDIES.get(error.errno or 0, ""), error.strerror or "a system error"
+        raise ModelFileError(sentence(whose, f"the file cannot be {done}", got, remedy)) from error
 
 
 @contextmanager
@@ -218,12 +142,11 @@ def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
 
 def _packed(thing: Any) -> bytes:
     """The bytes of a file; they are read back once, so that only loadable files are written."""
-    from likely.io import container, json_nodes
+    from likely.io import container, json_nodes, schema
 
-    catalog = _Catalog()
-    if catalog.take_apart(thing) is None:
+    if schema.take_apart(thing) is None:
         raise container.Refusal(*_no_file_for(thing))
-    writer = json_nodes.Writer(catalog)
+    writer = json_nodes.Writer(schema)
     content, arrays = container.with_note(writer.node(thing), writer.arrays)
     note = {"format": FORMAT, "likely": __version__, "crc": container.checksum(arrays), "content": content}
     data = container.pack(note, arrays)
@@ -247,15 +170,15 @@ def _holds_functions(thing: Any, deep: int = 3) -> bool:
 
 
 def _thing(stream: BinaryIO, size: int) -> Any:
-    from likely.io import container, json_nodes
+    from likely.io import container, json_nodes, schema
 
     header = container.header(stream, size)
     content = _content(header.note)
     arrays = container.arrays(stream, header.tensors)
-    reader = json_nodes.Reader(_Catalog(), arrays)
+    reader = json_nodes.Reader(schema, arrays)
     if "note" in content:
         content, size = _of_class(container.note_of(content, arrays)), arrays[-1].size
-        reader = json_nodes.Reader(_Catalog(), arrays[:-1], max(json_nodes.MAX_NODES, size // 32))
+        reader = json_nodes.Reader(schema, arrays[:-1], max(json_nodes.MAX_NODES, size // 32))
     try:
         thing = reader.whole(content)
     except container.Refusal as refusal:
@@ -309,82 +232,3 @@ def _of_class(content: Any) -> dict[str, Any]:
 def _other_version(note: dict[str, Any]) -> str:
     same = note["likely"] == __version__
     return "" if same else f"the file was written by likely {note['likely']!a}, this is {__version__}"
-
-
-class _Catalog:
-    """All classes that a file may hold: the values of `io.schema`, and the estimators above."""
-
-    def __init__(self) -> None:
-        from likely.io.schema import Values
-
-        self.values = Values()
-
-    def take_apart(self, thing: Any) -> tuple[str, dict[str, Any]] | None:
-        """Name and fields; those of an estimator are its parameters and its fitted attributes (names that end in _)."""
-        name = type(thing).__name__
-        if name not in ESTIMATORS or ESTIMATORS[name]() is not type(thing):
-            return self.values.take_apart(thing)
-        _refuse_what_says_so(thing)
-        learned = {n: vars(thing)[n] for n in thing._saved if n in vars(thing)}
-        settings = getattr(thing, "_settings_for_file", lambda: thing.get_params(deep=False))()
-        return name, {**settings, **learned}
-
-    def build(self, name: str, parts: dict[str, Any], where: str) -> Any:
-        """The value, or the estimator with its parameters and fitted attributes."""
-        return _estimator(name, parts, where) if name in ESTIMATORS else self.values.build(name, parts, where)
-
-
-def _refuse_what_says_so(estimator: Any) -> None:
-    """Raise the error of an estimator that cannot be saved: `_cannot_be_saved` gives expected, got and remedy."""
-    from likely.io.container import Refusal
-
-    why = getattr(estimator, "_cannot_be_saved", lambda: None)()
-    if why is not None:
-        raise Refusal(*why)
-
-
-def _estimator(name: str, parts: dict[str, Any], where: str) -> Any:
-    from likely.io.container import Refusal
-    from likely.io.schema import refuse_learned, same_names, unsound
-
-    try:
-        cls = ESTIMATORS[name]()
-    except ImportError as error:
-        raise Refusal(f"{name} needs a package that can be loaded", error) from error
-    learned = {n: parts.pop(n) for n in cls._saved if n in parts}
-    same_names(parts, _settings(cls), name, where)
-    refuse_learned(learned, where)
-    try:
-        estimator = cls(**parts)
-        _refuse_settings(estimator, parts, where)
-        vars(estimator).update(learned)
-        getattr(estimator, "_check_state", lambda: None)()
-    except Refusal:
-        raise
-    except LikelyError as error:
-        raise unsound(where, name, error) from error
-    except Exception as error:  # untrusted settings: any exception means that the file is invalid
-        raise Refusal(f"{where} is no {name}", f"parts that do not fit ({type(error).__name__})") from error
-    return estimator
-
-
-def _refuse_settings(estimator: Any, settings: dict[str, Any], where: str) -> None:
-    """Raise an error for invalid parameters, with the name from scikit-learn's message."""
-    from likely.io.container import Refusal, short
-
-    if not hasattr(estimator, "_parameter_constraints"):  # then `_check_state` checks them
-        return
-    try:
-        estimator._validate_params()
-    except LikelyError:
-        raise
-    except ValueError as error:
-        found = re.search(r"'(\w+)' parameter", str(error))
-        name = found[1] if found else ""
-        expected = f"{name or 'the settings'} of {where} must be such as {type(estimator).__name__} takes"
-        raise Refusal(expected, short(settings.get(name))) from None
-
-
-@cache
-def _settings(cls: type) -> tuple[str, ...]:
-    return tuple(signature(cls).parameters)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -48,13 +49,13 @@ class WordNetwork(Value):
     ('on off', [0, 3], [3, 5])
     """
 
-    words: Any  # an HMM, a stack of C chains; or a tuple of C HMMs
-    names: tuple[str, ...]
-    bigram: Any = None  # (C, C)
-    initial: Any = None  # (C,)
-    final: Any = None  # (C,)
-    silence: HMM | None = None
-    pause: float = 0.5
+    words: Annotated[Any, declared.densities]  # an HMM, a stack of C chains; or a tuple of C HMMs
+    names: Annotated[tuple[str, ...], declared.texts]
+    bigram: Annotated[Any, declared.numbers("C C", 0)] = None  # (C, C)
+    initial: Annotated[Any, declared.numbers("C", 0)] = None  # (C,)
+    final: Annotated[Any, declared.numbers("C", 0)] = None  # (C,)
+    silence: Annotated[HMM | None, declared.maybe(declared.density)] = None
+    pause: Annotated[float, declared.number(0)] = 0.5
 
     def __post_init__(self) -> None:
         words = _listed(self.words)

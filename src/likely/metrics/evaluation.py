@@ -117,7 +117,7 @@ class Evaluation(Value):
     def costs(self) -> Cost:
         """The cost table of all actions: classes, further actions, and rejection if it has a cost."""
         cost = self.cost or Cost.zero_one(len(self.classes))
-        return cost if self.reject_cost is None else cost.with_refusal(self.reject_cost)
+        return cost if self.reject_cost is None else cost.with_reject(self.reject_cost)
 
     @property
     def actions(self) -> list[str]:
@@ -185,7 +185,7 @@ class Evaluation(Value):
         return self._mean(self.costs.table[self.decided, self.truth])
 
     @property
-    def refused(self) -> Interval:
+    def reject_rate(self) -> Interval:
         """The share of rejected rows."""
         return self._share(self.rejected)
 
@@ -294,7 +294,7 @@ class Evaluation(Value):
         if of is None:
             top = self.log_posterior.argmax(axis=1)
             return reliability(np.exp(self.log_posterior.max(axis=1)), top == self.truth, self.counts, bins, equal)
-        c = self.place(of)
+        c = self.class_index(of)
         return reliability(np.exp(self.log_posterior[:, c]), self.truth == c, self.counts, bins, equal)
 
     def class_calibration(self, bins: int = 10, equal: str = "width") -> tuple[Reliability, ...]:
@@ -303,7 +303,7 @@ class Evaluation(Value):
 
     def log_odds(self, positive: Any) -> Array:
         """Log-odds log p(positive | x) − log p(another | x) (n,): the score of `roc`."""
-        c = self.place(positive)
+        c = self.class_index(positive)
         rest = np.delete(self.log_posterior, c, axis=1)
         if not rest.shape[1]:
             raise DomainError(sentence("Evaluation", "two classes are needed for a ROC curve", "one"))
@@ -312,7 +312,7 @@ class Evaluation(Value):
 
     def roc(self, positive: Any) -> Roc:
         """ROC curve of one class: detection rate against false-alarm rate, over thresholds on its log-odds."""
-        return roc(self.log_odds(positive), self.truth == self.place(positive), self.weight)
+        return roc(self.log_odds(positive), self.truth == self.class_index(positive), self.weight)
 
     def det(self, positive: Any) -> Det:
         """Detection error tradeoff (DET) curve: misses against false alarms in normal deviates."""
@@ -327,7 +327,7 @@ class Evaluation(Value):
         doubt = self.expected_cost[:, : self._own].min(axis=1)
         return risk_coverage(doubt, self.costs.table[self._unrefused, self.truth], self.weight)
 
-    def place(self, label: Any) -> int:
+    def class_index(self, label: Any) -> int:
         """The index of a class by its label."""
         names = self.classes.tolist()
         at = [i for i, c in enumerate(names) if c == label] or [i for i, c in enumerate(names) if str(c) == str(label)]

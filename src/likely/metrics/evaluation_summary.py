@@ -33,7 +33,7 @@ def _measures(e: Evaluation) -> list[str]:
     if e.cost is not None:
         lines.append(("mean cost", str(e.mean_cost)))
     if e.reject_cost is not None:
-        lines += [("cost with rejection", str(e.decision_cost)), ("rejected", str(e.refused))]
+        lines += [("cost with rejection", str(e.decision_cost)), ("rejected", str(e.reject_rate))]
     if e.costs.decides_classes and len(e.costs.table) > len(e.classes):
         if e.cost is not None and e.cost.actions:
             lines.append(("no class assigned", str(e.unclassified)))
@@ -95,7 +95,7 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
         "rows": len(e), "classes": e.classes, "actions": e.actions, "reject_cost": e.reject_cost,
         "cost_table": e.costs.table, "error": e.error if e.costs.decides_classes else None,
         "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
-        "refused": e.refused, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
+        "reject_rate": e.reject_rate, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
         "log_loss": e.log_loss,
         "impossible": e.impossible, "brier": e.brier, "confusion": e.confusion, "confusion_cost": e.confusion_cost,
         "by_class": e.by_class, "calibration": calibration_dict(e.calibration()),

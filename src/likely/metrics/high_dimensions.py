@@ -60,11 +60,17 @@ class HighDimensions(Value):
 
 
 def high_dimensions(
-    X: Any, *, n_neighbors: int = 10, metric: Any = "scaled", p: float = 2.0, weight: Any = None, most: int = MOST
+    X: Any,
+    *,
+    n_neighbors: int = 10,
+    metric: Any = "scaled",
+    p: float = 2.0,
+    weight: Any = None,
+    max_samples: int = MOST,
 ) -> HighDimensions:
     """Distance diagnostics of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
 
-    Duplicates and rows with missing values are dropped; of more than `most` rows, an evenly spaced subset is
+    Duplicates and rows with missing values are dropped; of more than `max_samples` rows, an evenly spaced subset is
     used. Columns are divided by their standard deviation unless another `metric` is given. k neighbors show hubs and
     dimension. The estimate of the dimension is too small for Gaussian rows, the more so the more dimensions there are:
     its bias for as many rows of independent columns is simulated and part of its error; beyond 8 dimensions it is
@@ -76,7 +82,7 @@ def high_dimensions(
     >>> round(report.dimension.value), report.columns
     (2, 30)
     """
-    x, left_out, copies = _distinct(X, weight, most)
+    x, left_out, copies = _distinct(X, weight, max_samples)
     if len(x) < 3:
         raise DataError(
             sentence("high_dimensions", "at least 3 distinct rows without missing values are needed", len(x))

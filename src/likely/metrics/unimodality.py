@@ -13,6 +13,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.metrics.confidence_intervals import Interval, as_counts, proportion_interval, shown_p
 from likely.metrics.reliability import Statistic
+from likely.neighbors.nearest_neighbors import nearest_other
 from likely.numerics.spd import cholesky, solve_factor
 
 TINY = 1e-300
@@ -52,14 +53,14 @@ class NeighborCheck(Value):
 
 
 def check_unimodality(
-    X: Any, y: Any, decided: Any, *, covariance: Any = None, weight: Any = None, most: int = 20_000
+    X: Any, y: Any, decided: Any, *, covariance: Any = None, weight: Any = None, max_samples: int = 20_000
 ) -> NeighborCheck:
     """Leave-one-out nearest neighbor against a classifier's decisions   (Ney 3.5).
 
     If classes are unimodal and the model fits, the neighbor cannot be better (its error is up to twice
     the Bayes error, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
-    by a `covariance`. `y` and `decided` are labels (n,). Of more than `most` rows, an evenly spaced subset is used,
-    and fewer (2,000 at least) where there are many rows of more than 10 columns.
+    by a `covariance`. `y` and `decided` are labels (n,). Of more than `max_samples` rows, an evenly spaced subset is
+    used, and fewer (2,000 at least) where there are many rows of more than 10 columns.
 
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 0.3, (60, 1)) for m in (-3, 0, 3)])  # the outer two are one class
@@ -69,7 +70,7 @@ def check_unimodality(
     """
     x, label, called, w, left_out = _labeled(X, y, decided, weight)
     z = _scaled(x, label, w) if covariance is None else _whitened(x, covariance)
-    tried = _tried(len(z), z.shape[1], most)
+    tried = _tried(len(z), z.shape[1], max_samples)
     nearest, twin = _nearest_label(z, label, w, tried)
     n, right = w[tried], label[tried]
     near_wrong, wrong = nearest != right, called[tried] != right
@@ -158,25 +159,5 @@ def _nearest_label(z: Array, label: Index, w: Array, tried: Index) -> tuple[Inde
     out = own.argmax(axis=1)
     alone = np.flatnonzero(~shared)
     if len(alone) and len(places) > 1:
-        out[alone] = votes[_nearest_point(places, at[tried[alone]])].argmax(axis=1)
+        out[alone] = votes[nearest_other(places, at[tried[alone]])[1]].argmax(axis=1)
     return out, twin
-
-
-def _nearest_point(places: Array, asked: Index) -> Index:
-    """The nearest other point of each query (m,): by a tree in few dimensions, else in blocks."""
-    if places.shape[1] <= TREE:
-        from scipy.spatial import cKDTree
-
-        _, found = cKDTree(places).query(places[asked], k=2)
-        return np.where(found[:, 0] == asked, found[:, 1], found[:, 0])
-    squares = (places**2).sum(axis=1)
-    rows_each = max(1, 10**7 // len(places))
-    return np.concatenate(
-        [_nearest_block(places, squares, asked[i : i + rows_each]) for i in range(0, len(asked), rows_each)]
-    )
-
-
-def _nearest_block(places: Array, squares: Array, asked: Index) -> Index:
-    away = squares[None] - 2.0 * places[asked] @ places.T  # the query's own squared norm does not change the order
-    away[np.arange(len(asked)), asked] = np.inf
-    return away.argmin(axis=1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -15,23 +16,23 @@ from likely.distributions.categorical.categorical import Categorical
 
 
 @dataclass(frozen=True, eq=False)
-class GivenWeights(Value):
+class FixedWeights(Value):
     """Point-mass prior of a mixture's weights: they are known and not learned.
 
-    >>> GivenWeights([0.9, 0.1]).point().probs
+    >>> FixedWeights([0.9, 0.1]).point().probs
     array([0.9, 0.1])
     """
 
-    probs: Array  # (K,)
+    probs: Annotated[Array, declared.numbers("K", 0)]  # (K,)
 
     def __post_init__(self) -> None:
-        probs = parameter(self.probs, "GivenWeights", "probs")
+        probs = parameter(self.probs, "FixedWeights", "probs")
         if probs.ndim != 1 or not probs.size or (probs < 0).any() or abs(probs.sum() - 1) > 1e-9:
             expected = "probs must be (K,), not negative, and sum to 1"
-            raise DomainError(sentence("GivenWeights", expected, probs.tolist()))
+            raise DomainError(sentence("FixedWeights", expected, probs.tolist()))
         self._set(probs=probs)
 
-    def update(self, stats: Any) -> GivenWeights:
+    def update(self, stats: Any) -> FixedWeights:
         """The prior itself: nothing is learned."""
         return self
 

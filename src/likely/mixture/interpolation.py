@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit
@@ -30,7 +31,7 @@ class FixedComponents(Distribution):
     0
     """
 
-    components: Any  # a stack
+    components: Annotated[Any, declared.distribution]  # a stack
 
     def __post_init__(self) -> None:
         if getattr(self.components, "members", None) is None:
@@ -104,8 +105,8 @@ class FixedComponents(Distribution):
 class FixedStats(Addable, Value):
     """Weight of the rows assigned to each member, and their log-likelihood."""
 
-    weight: Array  # (K,)
-    total: Array  # (K,)
+    weight: Annotated[Array, declared.numbers("K", 0)]  # (K,)
+    total: Annotated[Array, declared.numbers("K")]  # (K,)
 
     complete = True
 

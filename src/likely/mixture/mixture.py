@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, checked_labels, n_rows, parameter, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
@@ -32,7 +33,7 @@ from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.distributions.statistics.counts import one_column
 from likely.mixture import responsibilities
-from likely.mixture.fixed_weights import GivenWeights
+from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture_moments import (
     is_circular,
     mixed_cdf,
@@ -51,7 +52,9 @@ WHOLE = 16  # components up to which any distribution may take many labeled rows
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Distribution):
-    """p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
+    """Mixture distribution of K components.
+
+    p(x) = Σ_k w_k p_k(x), and p(k | x) = w_k p_k(x) / p(x)   (Ney 6.1, Herbst 7.3).
 
     `components` is a stack of K members: a classifier has one per class. With given labels (`labels`) learning takes
     one pass; with hidden labels it is EM; with partially known labels (`log_mask`) it is semi-supervised EM.
@@ -65,8 +68,8 @@ class Mixture(Distribution):
            [0.5, 0.5]])
     """
 
-    weights: Array  # (K,), or (C, M) for a stack of C mixtures
-    components: Any  # a stack of K, or C·M, members
+    weights: Annotated[Array, declared.numbers("* K", 0)]  # (K,), or (C, M) for a stack of C mixtures
+    components: Annotated[Any, declared.density]  # a stack of K, or C·M, members
 
     def __post_init__(self) -> None:
         w = parameter(self.weights, "Mixture", "weights")
@@ -136,11 +139,11 @@ class Mixture(Distribution):
 
     def log_joint(self, x: Any) -> Array:
         """log w_k p_k(x) of each row under each component (n, K)."""
-        return self._over(x, self._joint, self.weights.size)
+        return self._map_rows(x, self._joint, self.weights.size)
 
     def log_prob(self, x: Any) -> Array:
         """log Σ_k w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
-        return self._over(x, self.log_prob_block, self.members)
+        return self._map_rows(x, self.log_prob_block, self.members)
 
     def log_prob_block(self, block: Any) -> Array:
         """The same for a block of rows that fits into the cache; the caller has set np.errstate to ignore."""
@@ -150,19 +153,19 @@ class Mixture(Distribution):
     def log_posterior(self, x: Any) -> Array:
         """log p(k | x) of each row (n, K), in float64 also for float32 rows."""
         self._require_single("log_posterior")
-        return self._over(x, lambda block: self._settled(self._joint(block)), self.size, np.float64)
+        return self._map_rows(x, lambda block: self._log_responsibilities(self._joint(block)), self.size, np.float64)
 
     def posterior(self, x: Any) -> Array:
         """p(k | x) of each row (n, K), with one exponential per entry; exp(log_posterior) would take two."""
         self._require_single("posterior")
-        return self._over(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
+        return self._map_rows(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
 
     def _require_single(self, doing: str) -> None:
         if self.members is not None:
             expected = f"{doing} is defined for one mixture"
             raise DomainError(sentence("Mixture", expected, f"a stack of {self.members}", "take member(c) first"))
 
-    def _over(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
+    def _map_rows(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
         x = self._rows_like(x)
         x = sliceable(x, self.dim) if isinstance(x, np.ndarray | np.number) else x
         n = n_rows(x)
@@ -216,7 +219,7 @@ class Mixture(Distribution):
         total = np.log(np.exp(logs, out=logs).sum(axis=1)) + top
         return np.where(np.isneginf(top), -np.inf, total).T
 
-    def _settled(self, joint: Array) -> Array:
+    def _log_responsibilities(self, joint: Array) -> Array:
         joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
         joint -= np.log(np.add.reduce(np.exp(joint), axis=1, keepdims=True))
         return self._prior_where_impossible(joint, self._log_weights)
@@ -444,7 +447,7 @@ class Mixture(Distribution):
             raise DataError(sentence("Mixture", "at least one row with weight is needed", "none", "or give a prior"))
         if weight_prior is None:
             w = self._frequencies(stats.counts)
-        elif isinstance(weight_prior, GivenWeights):
+        elif isinstance(weight_prior, FixedWeights):
             w = np.array(np.broadcast_to(weight_prior.probs, self.weights.shape))
         else:
             w = weights_mode(weight_prior.alpha, stats.counts)
@@ -497,9 +500,9 @@ class Mixture(Distribution):
 class MixtureStats(Addable, Value):
     """Sufficient statistics of a mixture: the weight of each component, and each component's own statistics."""
 
-    counts: Array  # (K,), or (C, M) for a stack
-    components: Any
-    entropy: Array  # () or (C,): of the hidden labels, in nats
+    counts: Annotated[Array, declared.numbers("* K", 0)]  # (K,), or (C, M) for a stack
+    components: Annotated[Any, declared.stats]
+    entropy: Annotated[Array, declared.numbers("*")]  # () or (C,): of the hidden labels, in nats
     seen: bool = True  # the labels were observed
 
     @property

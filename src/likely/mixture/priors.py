@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 from likely.distributions.categorical.dirichlet import Dirichlet
@@ -23,8 +24,8 @@ class MixturePrior(Value):
     array([0.5, 0.5])
     """
 
-    weights: Dirichlet | None = None
-    components: Any = None
+    weights: Annotated[Dirichlet | None, declared.maybe(declared.prior)] = None
+    components: Annotated[Any, declared.maybe(declared.prior)] = None
 
     def __post_init__(self) -> None:
         for name in ("weights", "components"):

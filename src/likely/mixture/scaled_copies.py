@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.value import fill_cache
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments
@@ -31,8 +33,8 @@ class ScaledCopies(Distribution):
            [0.   , 1.   ]])
     """
 
-    base: Gaussian  # one value, or a stack of C
-    factors: Array  # (F,)
+    base: Annotated[Gaussian, declared.distribution]  # one value, or a stack of C
+    factors: Annotated[Array, declared.numbers("F", 0)]  # (F,)
 
     def __post_init__(self) -> None:
         factors = parameter(self.factors, "ScaledCopies", "factors")
@@ -87,7 +89,7 @@ class ScaledCopies(Distribution):
             return self.gaussian.some(index)
         base = self.base if self.base.members is None else self.base.some(at[::F] // F)
         part = ScaledCopies.trusted(base=base, factors=self.factors)
-        part.gaussian.__dict__["origin"] = self.gaussian.origin
+        fill_cache(part.gaussian, origin=self.gaussian.origin)
         return part
 
     def log_prob(self, x: Any) -> Array:

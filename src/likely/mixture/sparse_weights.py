@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -59,7 +60,9 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SparseWeights(Value):
-    """log p(w) = Σ (α − 1) log w_k + constant with α < 1, also α < 0: a Dirichlet prior that may be improper.
+    """Sparse Dirichlet prior of mixture weights, which removes components.
+
+    log p(w) = Σ (α − 1) log w_k + constant with α < 1, also α < 0: a Dirichlet prior that may be improper.
 
     A component that explains fewer than 1 − α rows gets weight 0. With 1 − α half the number of its parameters
     this is the minimum message length criterion of Figueiredo and Jain (2002).
@@ -69,7 +72,7 @@ class SparseWeights(Value):
     array([-3., -3., -3.])
     """
 
-    alpha: Array  # (K,)
+    alpha: Annotated[Array, declared.numbers("K")]  # (K,)
 
     def __post_init__(self) -> None:
         alpha = parameter(self.alpha, "SparseWeights", "alpha")

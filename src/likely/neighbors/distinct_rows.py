@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, checked_labels, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import Hashes, row_hashes
 from likely.core.stats import Addable
-from likely.core.value import Value
+from likely.core.value import Value, fill_cache
 from likely.distributions.downdating import NOTHING, without
 
 
@@ -28,10 +29,11 @@ class DistinctRows(Addable, Value):
     [(1.0, 2.0), (2.0, 1.0)]
     """
 
-    rows: Array  # (m, d), 0 where missing
-    weight: Array  # (m,), positive
-    edges: Index | None = None  # (K + 1,) for a stack
-    gaps: Mask | None = None  # (m, d): True where missing; None if everything is observed
+    rows: Annotated[Array, declared.numbers("n d")]  # (m, d), 0 where missing
+    weight: Annotated[Array, declared.numbers("n", 0)]  # (m,), positive
+    edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
+    # (m, d): True where missing; None if everything is observed
+    gaps: Annotated[Mask | None, declared.maybe(declared.numbers("n d", dtype=np.bool_))] = None
 
     complete = True
 
@@ -86,8 +88,7 @@ class DistinctRows(Addable, Value):
 
     def _hashed(self, hashes: Hashes) -> Self:
         """The same rows with known hashes."""
-        self.__dict__["hashes"] = hashes
-        return self
+        return fill_cache(self, hashes=hashes)
 
     @cached_property
     def hashes(self) -> Hashes:

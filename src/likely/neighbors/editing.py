@@ -19,11 +19,18 @@ PARTS, UNCHANGED = 3, 3  # of multiedit: number of parts, and rounds without a c
 
 
 def edited_nearest_neighbors(
-    X: Any, y: Any, n_neighbors: int = 3, *, how: str = "wilson", metric: Any = "l2", p: float = 2.0, weight: Any = None
+    X: Any,
+    y: Any,
+    n_neighbors: int = 3,
+    *,
+    method: str = "wilson",
+    metric: Any = "l2",
+    p: float = 2.0,
+    weight: Any = None,
 ) -> Index:
     """Edited nearest neighbors: row numbers of the rows whose neighbors agree with their class.
 
-    - how="wilson": rows whose class is the majority of their k nearest others (Wilson 1972); ties: the first class.
+    - method="wilson": rows whose class is the majority of their k nearest others (Wilson 1972); ties: the first class.
     - "repeated": the same, repeated until nothing changes.
     - "all-k": rows that 1, 2, … and k neighbors all agree with (Tomek 1976).
     - "multiedit": rows are assigned to three parts by their hash, each part is edited by the nearest neighbor in the
@@ -37,22 +44,24 @@ def edited_nearest_neighbors(
     >>> edited_nearest_neighbors(X, y)
     array([0, 1, 2, 3, 4, 5])
     """
-    if how not in EDITS:
-        raise DomainError(sentence("edited_nearest_neighbors", f"how must be one of {', '.join(EDITS)}", repr(how)))
+    if method not in EDITS:
+        raise DomainError(
+            sentence("edited_nearest_neighbors", f"method must be one of {', '.join(EDITS)}", repr(method))
+        )
     x, labels, w, at = _labeled(X, y, weight, "edited_nearest_neighbors")
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
         raise DomainError(sentence("edited_nearest_neighbors", "k must be a whole number above 0", n_neighbors))
     search = NeighborSearch.of(x, metric, p=p, weight=w, labels=labels, whose="edited_nearest_neighbors")
-    keep = {"wilson": _wilson, "repeated": _repeated, "all-k": _all_k, "multiedit": _multiedit}[how]
+    keep = {"wilson": _wilson, "repeated": _repeated, "all-k": _all_k, "multiedit": _multiedit}[method]
     return at[_no_class_lost(keep(search, labels, w, int(n_neighbors)), labels)]
 
 
 def condensed_nearest_neighbor(
-    X: Any, y: Any, *, how: str = "hart", metric: Any = "l2", p: float = 2.0, weight: Any = None
+    X: Any, y: Any, *, method: str = "hart", metric: Any = "l2", p: float = 2.0, weight: Any = None
 ) -> Index:
     """Condensed nearest neighbor: a consistent subset of rows, as row numbers.
 
-    - how="hart": rows are added when the ones added before misclassify them, until none is (Hart 1968). They are
+    - method="hart": rows are added when the ones added before misclassify them, until none is (Hart 1968). They are
       visited in the order of their hashes, so that neither their own order nor duplicates matter.
     - "reduced": then rows that are not needed for consistency are removed again, the last first (Gates 1972).
 
@@ -63,12 +72,12 @@ def condensed_nearest_neighbor(
     >>> len(condensed_nearest_neighbor([[0.0], [0.4], [1.0], [9.0], [9.5], [10.0]], ["a", "a", "a", "b", "b", "b"]))
     2
     """
-    if how not in ("hart", "reduced"):
-        raise DomainError(sentence("condensed_nearest_neighbor", 'how must be "hart" or "reduced"', repr(how)))
+    if method not in ("hart", "reduced"):
+        raise DomainError(sentence("condensed_nearest_neighbor", 'method must be "hart" or "reduced"', repr(method)))
     x, labels, w, at = _once(*_labeled(X, y, weight, "condensed_nearest_neighbor"))
     search = NeighborSearch.of(x, metric, p=p, weight=w, labels=labels, whose="condensed_nearest_neighbor")
     order = np.argsort(row_hashes(np.column_stack([x, labels])), kind="stable")
-    there = _condensed(np.array(search.points)[order], search.metric.p, labels[order], how == "reduced")
+    there = _condensed(np.array(search.points)[order], search.metric.p, labels[order], method == "reduced")
     return np.sort(at[order[there]])
 
 

@@ -19,6 +19,7 @@ STRIP = 128  # queries per block of matrix products
 PIECE = 512  # queries per task of a thread
 SPAN = 1e140  # magnitude up to which sums of squares do not overflow
 SMALL = 1e-140
+FLAT, FEW = 4, 1000  # columns and rows up to which SciPy's tree finds one neighbor as fast, without compilation
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +172,24 @@ class NeighborSearch(Value):
         away[part], rows[part] = near, who
 
 
+def nearest_other(x: Array, of: Index | None = None, p: float = 2.0) -> tuple[Array, Index]:
+    """Distance and number (m,) of the nearest other row, for rows x (n, d) or those numbered `of`; p is 2 or infinite.
+
+    Up to 4 columns or 1,000 rows by SciPy's tree, which is as fast there (30,000 rows of 4 columns: 0.20 s by ours,
+    0.22 s by SciPy's) and needs no compilation; else by `NeighborSearch` (10,000 rows of 6 columns 0.09 s, of 12
+    columns 1.1 s; SciPy's 0.23 s and 2.9 s; 30,000 of 16 columns 8 s and 51 s).
+    """
+    at = np.arange(len(x)) if of is None else of
+    if x.shape[1] > FLAT and len(x) > FEW:
+        away, rows = NeighborSearch.of(x, "l2" if p == 2.0 else "linf").nearest_others(1, at)
+        return away[:, 0], rows[:, 0]
+    from scipy.spatial import cKDTree
+
+    away, rows = cKDTree(x).query(x[at], k=2, p=p, workers=cores() if x.size > 10**5 else 1)
+    second = (rows[:, 0] == at).astype(np.intp)  # of equal rows the row itself may come second
+    return away[np.arange(len(at)), second], rows[np.arange(len(at)), second]
+
+
 class _Tree:
     """The arrays of the compiled tree search."""
 
@@ -243,4 +262,4 @@ def _unit(points: Array, p: float) -> float:
     return 1.0 if moderate or top == 0 else float(2.0 ** (np.frexp(top)[1] - 1))
 
 
-__all__ = ["NeighborSearch", "sums"]
+__all__ = ["NeighborSearch", "nearest_other", "sums"]

@@ -12,7 +12,7 @@ MOST = 64  # dimensions of a null space up to which a unique basis is computed
 ALIKE = 1.0 - 1e-6  # entries above this share of the largest count as equally large: the first decides the sign
 
 
-def settled(values: Array, vectors: Array, noise: float = 1e-13, frame: Array | None = None) -> Array:
+def canonical_basis(values: Array, vectors: Array, noise: float = 1e-13, frame: Array | None = None) -> Array:
     """Canonical eigenvectors as columns (d, q) for sorted eigenvalues (q,): a unique basis per repeated eigenvalue.
 
     Eigenvalues count as equal up to a relative 1e-8, or up to `noise` of the largest. The basis depends on the
@@ -22,7 +22,7 @@ def settled(values: Array, vectors: Array, noise: float = 1e-13, frame: Array | 
     The entry of largest absolute value of each vector is positive.
 
     >>> turned = np.array([[0.6, -0.8, 0.0], [0.8, 0.6, 0.0], [0.0, 0.0, -1.0]])
-    >>> settled(np.array([2.0, 2.0, 1.0]), turned).round(6) + 0.0
+    >>> canonical_basis(np.array([2.0, 2.0, 1.0]), turned).round(6) + 0.0
     array([[1., 0., 0.],
            [0., 1., 0.],
            [0., 0., 1.]])

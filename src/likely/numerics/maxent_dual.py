@@ -20,7 +20,7 @@ class Dual(NamedTuple):
     multipliers: Array  # (k,)
     log_normalizer: float
     missed: Array  # (k,): E f − c, in units of the feature
-    settled: bool
+    converged: bool
 
 
 def solve_dual(features: Array, log_base: Array, targets: Array, units: Array, start: Array, ends: Index) -> Dual:

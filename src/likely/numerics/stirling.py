@@ -1,4 +1,4 @@
-"""Numbers of partitions: Stirling numbers of the second kind, and Bell numbers."""
+"""Number of partitions into clusters: logarithms of Stirling numbers of the second kind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import comb, factorial, log
 from typing import Any
 
 import numpy as np
-from scipy.special import expm1, lambertw, logsumexp, xlogy
+from scipy.special import expm1, lambertw
 
 from likely.core.errors import DomainError, sentence
 from likely.numerics.special import log_gamma_ratio
@@ -16,27 +16,13 @@ SMALL = 0.5  # |z| below which (eᶻ − 1) / z is computed as 1 + z/2 + …, so
 TERMS = 16  # of that series: 0.5¹⁶ / 17! is far below the last digit
 
 
-def stirling2(n: int, k: int) -> int:
-    """Stirling number of the second kind S(n, k): partitions of n objects into k nonempty clusters; an exact integer.
-
-        S(n, k) = 1/k! Σ_j (−1)^(k−j) C(k, j) jⁿ,     S(n, k) = k S(n − 1, k) + S(n − 1, k − 1)     (Ney 6.2)
-
-    >>> stirling2(10, 2), stirling2(25, 5)
-    (511, 2436684974110751)
-    """
-    n, k = _whole(n, "n"), _whole(k, "k")
-    if k > n or (k == 0) != (n == 0):
-        return 0
-    total = sum((-1) ** (k - j) * comb(k, j) * j**n for j in range(k + 1))
-    return total // factorial(k)
-
-
 def log_stirling2(n: int, k: int) -> float:
-    """log S(n, k), to about twelve digits for n of any size; −inf where S(n, k) = 0.
+    """log S(n, k) of the Stirling number of the second kind: partitions of n objects into k clusters (Ney 6.2).
 
-    S(n, k) = n!/k! [zⁿ] (eᶻ − 1)ᵏ is a contour integral: on the circle through the saddle point, r / (1 − e⁻ʳ) = n/k,
-    the dominant terms have one sign, and about √n points give full precision. Where nearly all clusters are singletons,
-    S(n, n − j) is a polynomial in n of degree 2 j, and its exact value is used.
+    To about twelve digits for n of any size; −inf where S(n, k) = 0. S(n, k) = n!/k! [zⁿ] (eᶻ − 1)ᵏ is a contour
+    integral: on the circle through the saddle point, r / (1 − e⁻ʳ) = n/k, the dominant terms have one sign, and about
+    √n points give full precision. Where nearly all clusters are singletons, S(n, n − j) is a polynomial in n of degree
+    2 j, and its exact value is used.
 
     >>> round(log_stirling2(25, 5), 10) == round(float(np.log(2436684974110751)), 10)
     True
@@ -89,32 +75,6 @@ def _near_diagonal(n: int, j: int) -> int:
         before = [*euler, 0]
         euler = [(i + 1) * before[i] + (2 * m - 1 - i) * (before[i - 1] if i else 0) for i in range(m)]
     return sum(e * comb(n + j - 1 - i, 2 * j) for i, e in enumerate(euler))
-
-
-def bell(n: int) -> int:
-    """Bell number: the number of all partitions of n objects, Σ_k S(n, k), by Bell's triangle.
-
-    >>> bell(10), bell(20)
-    (115975, 51724158235372)
-    """
-    row = [1]
-    for _ in range(_whole(n, "n")):
-        below = [row[-1]]
-        for entry in row:
-            below.append(below[-1] + entry)
-        row = below
-    return row[0]
-
-
-def log_bell(n: int) -> float:
-    """log of the Bell number, by Dobiński's formula e⁻¹ Σ_k kⁿ / k!.
-
-    >>> round(log_bell(20), 9) == round(float(np.log(51724158235372)), 9)
-    True
-    """
-    n = _whole(n, "n")
-    j = np.arange(1.0, n + 100.0)  # terms fall from j = n / log n on
-    return 0.0 if n == 0 else float(logsumexp(xlogy(n, j) - log_gamma_ratio(1.0, j)) - 1.0)
 
 
 def _whole(n: Any, name: str) -> int:

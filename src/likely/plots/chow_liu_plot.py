@@ -54,8 +54,8 @@ def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str 
 
 
 def _names(names: Any, tree: Any, d: int) -> list[str]:
-    if names is None and hasattr(tree, "_column_names"):
-        names = tree._column_names()
+    if names is None and hasattr(tree, "column_names"):
+        names = tree.column_names()
     called = [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
     if len(called) != d:
         raise ShapeError(sentence("dependence_tree", f"names must name each column ({d})", len(called)))

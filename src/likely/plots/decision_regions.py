@@ -178,7 +178,7 @@ def _framed(grid: Array, X: Any) -> Any:
 def _names(clf: Any, X: Any, d: int) -> list[str]:
     if hasattr(X, "columns"):
         return [str(c) for c in X.columns]
-    return list(clf._column_names()) if hasattr(clf, "_column_names") else [f"x{j}" for j in range(d)]
+    return list(clf.column_names()) if hasattr(clf, "column_names") else [f"x{j}" for j in range(d)]
 
 
 # ----------------------------------------------------------------------- to draw it

@@ -15,14 +15,14 @@ BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a w
 
 
 def dendrogram(
-    tree: Dendrogram, ax: Any = None, *, labels: Any = None, cut: int | float | None = None, most: int = 40
+    tree: Dendrogram, ax: Any = None, *, labels: Any = None, cut: int | float | None = None, max_branches: int = 40
 ) -> Any:
     """Plot a dendrogram on the given axes, or on new ones; returns the axes.
 
     - labels: names of the rows (n,); their numbers if None.
     - cut: a whole number of clusters, or a height (a float): clusters get colors, and a line shows where.
-    - most: branches that are drawn. Of a larger tree the lowest merges are folded: a wedge reaches up to the height at
-      which its rows are one cluster, and says how many they are.
+    - max_branches: branches that are drawn. Of a larger tree the lowest merges are folded: a wedge reaches up to the
+      height at which its rows are one cluster, and says how many they are.
 
     >>> from likely.cluster.hierarchy.linkage import linkage
     >>> dendrogram(linkage([[0.0], [1.0], [5.0]]), cut=2).get_ylabel()
@@ -30,7 +30,7 @@ def dendrogram(
     """
     names = _names(labels, len(tree))
     groups, line = _groups(tree, cut)
-    shown = min(len(tree), max(2, most, min(int(groups.max()) + 1, BRANCHES)))
+    shown = min(len(tree), max(2, max_branches, min(int(groups.max()) + 1, BRANCHES)))
     picture = _Picture(tree, shown, groups)
     ax = axes(ax, figsize=(max(6.0, min(14.0, 0.22 * shown)), 4.0))
     _draw(ax, picture, line)

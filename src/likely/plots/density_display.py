@@ -38,8 +38,8 @@ class DensityDisplay:
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None, **style: Any) -> DensityDisplay:
         """Display of a fitted estimator."""
-        X = None if X is None else estimator._rows(X, reset=False)
-        return cls(estimator.model_, X, estimator._column_names()).plot(ax, **style)
+        X = None if X is None else estimator.validate_rows(X, reset=False)
+        return cls(estimator.model_, X, estimator.column_names()).plot(ax, **style)
 
     @classmethod
     def from_model(

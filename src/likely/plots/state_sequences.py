@@ -154,9 +154,9 @@ def decoded_sequence(
 def _crossed(model: Any, given: Ragged) -> Ragged:
     """The validated sequence, unseen categories as missing."""
     density = getattr(model, "density_", model)
-    if not hasattr(density, "_rows"):
+    if not hasattr(density, "validate_rows"):
         return given
-    return density._known(density._rows(given, reset=False), density._learned)[0]
+    return density.mask_unknown(density.validate_rows(given, reset=False), density.learned_model_)[0]
 
 
 def state_names(names: Any, K: int) -> list[str]:

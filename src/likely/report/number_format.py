@@ -12,7 +12,7 @@ _GAPS = re.compile(r"[ \t\r\n\f\v]+")  # not the thin spaces: they hold numbers 
 
 
 def percent(share: float | None) -> str:
-    """A share in per cent: one decimal, and more where it is close to none or all.
+    """A fraction in percent: one decimal, and more where it is close to none or all.
 
     >>> percent(0.9783), percent(0.99962), percent(0.0004), percent(1.0)
     ('97.8\\u202f%', '99.96\\u202f%', '0.04\\u202f%', '100\\u202f%')

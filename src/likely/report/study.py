@@ -103,7 +103,7 @@ class Study:
     leaderboard: tuple[Contender, ...] = ()
     evaluation: Evaluation | None = None  # of the winner, on rows that it had not seen
     cv: str = ""  # "5-fold stratified cross-validation"
-    choose_by: str = "cost"  # the first measure of the rule: cost, log-loss or error
+    criterion: str = "cost"  # the first measure of the rule: cost, log-loss or error
     rule: str = ""  # how the winner was chosen, in words
     importance: tuple[Driver, ...] = ()
     plane: Plane | None = None

@@ -179,7 +179,7 @@ def test_any_classifier_joins(table, estimator, classes):
 
 
 @pytest.mark.slow
-def test_decisions_and_refusals_work(table):
+def test_decisions_and_rejections_work(table):
     X, y = table
     clf = CalibratedClassifier(SVC(), reject_below=0.7).fit(X, y)
     refused = clf.decide(X) == lk.REJECT
@@ -252,7 +252,7 @@ def test_weights_are_copies_also_in_the_folds(table, rng, estimator):
     np.testing.assert_allclose(weighted.class_prior_, repeated.class_prior_)
 
 
-def test_an_estimator_without_weights_is_told_of(table, rng):
+def test_an_estimator_without_weights_is_reported(table, rng):
     X, y = table
     with pytest.warns(lk.FitWarning, match="KNeighborsClassifier takes no weights"):
         CalibratedClassifier(KNeighborsClassifier()).fit(X, y, sample_weight=rng.integers(1, 3, len(y)))

@@ -31,7 +31,7 @@ def shown(path, made) -> str:
     (lk.KNeighborsClassifier(7, "manhattan"), ("nearest of 60 rows: k = 7\n", "l1 (sum", "count alike")),
     (lk.KNeighborsClassifier("leave-one-out", "lp", p=4.0, criterion="log"),
      ("leave-one-out cross-validation: largest", "p = 4")),
-    (lk.KNeighborsClassifier(3, keep="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
+    (lk.KNeighborsClassifier(3, prototypes="edited", weights="distance"), ("(edited, of 60)", "count 1 / distance")),
     (
         lk.NearestCentroidClassifier("scaled", "median"),
         ("the median of each class", "scaled (columns", "centers", "height"),
@@ -48,7 +48,7 @@ def test_show_tells_how_rows_are_compared_and_that_they_are_kept(tmp_path, made,
     assert all(word in text for word in (*words, HELD.format("rows"))), text
 
 
-def test_show_tells_centers_and_windows_as_they_are(tmp_path):
+def test_show_describes_centers_and_kernels_as_they_are(tmp_path):
     near = lk.NearestCentroidClassifier().fit(rows(), Y)
     text = shown(tmp_path / "m", near)
     line = next(line for line in text.split("centers")[1].splitlines() if "wild" in line)
@@ -76,7 +76,7 @@ def test_show_says_what_a_file_gives_away(tmp_path, made, held):
     assert json.loads(run("show", tmp_path / "m", "--json").stdout)["holds"] == (held or "sums")
 
 
-def test_summaries_name_windows_and_neighbors():
+def test_summaries_name_kernels_and_neighbors():
     facts = lk.KernelDensity(kernel="t", relative_bandwidth=0.7).fit(rows()).summary().facts
     assert (facts["kernel"], facts["bandwidth"], facts["unit"]) == ("t, 3 degrees of freedom", "fixed", "pooled")
     assert lk.KNNDensity(6).fit(rows()).summary().facts["k"] == "6"
@@ -85,7 +85,7 @@ def test_summaries_name_windows_and_neighbors():
 
 def test_the_help_of_fit_names_models_by_distance():
     text = run("fit", "--help").stdout
-    assert "nearest-mean" in text and "neighbors" in text
+    assert "nearest-centroid" in text and "k-nearest-neighbors" in text
 
 
 def test_the_help_of_fit_names_every_model():

@@ -79,7 +79,7 @@ def test_a_small_linear_model_is_written_out(folder):
     assert "  process_covariance  1469\n" in text and "  observation_covariance  15099" in text
 
 
-def test_a_large_one_is_told_by_its_diagonal(folder):
+def test_a_large_one_is_reported_by_its_diagonal(folder):
     text = shown(folder, "track")
     assert "8 states, 4 columns" in text and "transition  8×8, diagonal 1 1 1 1 1 1 …" in text
     assert "observation  4×8, from 0 to 1" in text
@@ -103,7 +103,7 @@ def test_a_learned_switching_model(folder, models):
     assert "SwitchingDensity: SwitchingLinearGaussian" in text and "process_covariance, transition, initial" in text
     assert f"{est.model_.regimes[1].process_covariance[0, 0]:.6g}" in text and "frames          240" in text
     facts = est.summary().facts
-    assert facts["parameters"] == est._learned.n_parameters and facts["converged"].startswith(("yes", "NO"))
+    assert facts["parameters"] == est.learned_model_.n_parameters and facts["converged"].startswith(("yes", "NO"))
     told = est.report_.objective - est.prior_.log_density(est.model_)
     assert facts["log-likelihood"] == pytest.approx(told, rel=1e-9)
     shares = [row.estimate for row in est.summary().rows if row.parameter == "share of frames"]

@@ -70,7 +70,7 @@ def test_zeros_of_pima_are_named(data_dir):
     assert [name for name in table.columns[:-1] if odd_zeros(table[name])] == ["x1", "x2", "x3", "x4", "x5"]
 
 
-def test_odd_costs_are_told():
+def test_odd_costs_are_reported():
     classes = np.array(["a", "b"])
     told = {
         name: " ".join(odd_costs(Cost(table, actions), classes))
@@ -95,7 +95,7 @@ def test_fit_report_and_card_name_the_hazards(tmp_path):
     columns |= {"leak": y * 2.5, "bmi": np.where(rng.random(200) < 0.2, 0.0, rng.normal(30, 4, 200).round(2))}
     path = write(pl.DataFrame(columns).with_columns(pl.Series("y", np.where(y, "p", "q"))), tmp_path / "t.csv")
     (tmp_path / "cost.csv").write_text("action,p,q\np,0,-5\nq,1,0\n")
-    done = run("fit", path, "--target", "y", "--cost", tmp_path / "cost.csv", "--models", "frequencies,naive-bayes",
+    done = run("fit", path, "--target", "y", "--cost", tmp_path / "cost.csv", "--models", "prior,naive-bayes",
                "-o", tmp_path / "m", "--report", tmp_path / "r.html", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     card, page = run("card", tmp_path / "m").stdout, (tmp_path / "r.html").read_text(encoding="utf-8")

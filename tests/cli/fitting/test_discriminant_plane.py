@@ -76,7 +76,7 @@ def test_singular_scatter_and_two_classes():
     assert abs(np.corrcoef(z.T)[0, 1]) < 1e-6 and within[1, 1] > 0.5
 
 
-def test_gaps_lie_at_the_mean():
+def test_missing_values_lie_at_the_mean():
     X, y, _ = wine()
     labels = np.unique(y, return_inverse=True)[1]
     plane = FisherPlane.of(X, labels, 3)

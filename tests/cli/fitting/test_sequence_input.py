@@ -58,11 +58,11 @@ def table(text: str) -> pl.DataFrame:
 
 
 @pytest.mark.slow
-def test_classes_are_told_apart_and_measured_out_of_fold(folder):
+def test_classes_are_distinguished_and_measured_out_of_fold(folder):
     facts, text = json.loads((folder / "gait.json").read_text()), (folder / "gait.txt").read_text()
     assert facts["sequences"] == 24 and facts["classes"] == {"down": 12, "up": 12}
     assert facts["figures"]["error"]["value"] == 0 and facts["figures"]["rows"] == 24
-    ground = next(line for line in facts["leaderboard"] if line["key"] == "frequencies")
+    ground = next(line for line in facts["leaderboard"] if line["key"] == "prior")
     assert ground["cost"] >= 0.5
     assert "error     0.0000 (0.0000–0.1425)" in text and "truth \\ decided" in text and "per sequence" in text
 
@@ -80,7 +80,7 @@ def test_decode_gives_the_same_decisions_as_python(folder):
     assert all(truth[who] == decision for who, decision in got.select("sequence", "decision").iter_rows())
 
 
-def test_refusals_and_costs_are_those_of_other_tables(folder, tmp_path):
+def test_rejections_and_costs_are_those_of_other_tables(folder, tmp_path):
     rng = np.random.default_rng(5)
     neither = pl.DataFrame({"who": ["n"] * 15, "t": range(15), "x": rng.normal(0, 0.3, 15), "y": rng.normal(size=15)})
     path = write(neither, tmp_path / "new.csv")
@@ -110,12 +110,12 @@ def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
 @pytest.mark.slow
 def test_sequences_are_chosen_by_the_same_rule(folder, tmp_path):
     asked = ("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "-o", tmp_path / "m.likely")
-    done = run(*asked, "--cv", 2, "--topology", "ergodic", "--choose-by", "log-loss", "--json")
+    done = run(*asked, "--cv", 2, "--topology", "ergodic", "--criterion", "log-loss", "--json")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     tied = [line for line in facts["leaderboard"] if line["ties"] == ["log-loss"]]
     assert all((line["behind"] <= line["behind_se"]) == (line in tied) for line in facts["leaderboard"])
-    assert any(line["chosen"] for line in tied) and "--choose-by log-loss" in facts["command"]
+    assert any(line["chosen"] for line in tied) and "--criterion log-loss" in facts["command"]
     assert "log-loss" in facts["rule"] and "has a log-loss of" in facts["verdict"]
 
 

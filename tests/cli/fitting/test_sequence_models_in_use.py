@@ -190,7 +190,7 @@ def test_without_a_topology_both_compete(folder, tmp_path):
                "--n-init", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert {line["key"] for line in facts["leaderboard"]} == {"frequencies", "hmm-2", "hmm-2-left-to-right"}
+    assert {line["key"] for line in facts["leaderboard"]} == {"prior", "hmm-2", "hmm-2-left-to-right"}
     assert "--n-init 2" in facts["command"]
     fitted = lk.load(tmp_path / "m.likely").classifier_.density_
     assert fitted.n_init == 2 and fitted.tol == lk.HMMDensity().tol  # the winner is learned to the end
@@ -211,7 +211,7 @@ def test_warnings_are_printed_without_source_lines(capsys):
     assert capsys.readouterr().err == "likely: not converged\n"
 
 
-def test_columns_that_look_like_tasks_are_told(folder, tmp_path):
+def test_columns_that_look_like_tasks_are_reported(folder, tmp_path):
     path = write(walks(12).sort("who", "t"), tmp_path / "w.csv")
     done = run("fit", path, "--sequences", "--id", "who", "--columns", "t,x,gait", "--n-states", 1, "-o",
                tmp_path / "m.likely")  # fmt: skip

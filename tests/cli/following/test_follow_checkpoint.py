@@ -53,7 +53,7 @@ def crashed(at: Path, monkeypatch: pytest.MonkeyPatch, rows: list[str], every: i
     save = LineCheckpoint.save
 
     def due(self: LineCheckpoint, following: Any, at_once: bool = True) -> None:
-        if following.taken % every == 0:
+        if following.n_observations % every == 0:
             save(self, following)
 
     with monkeypatch.context() as patch:
@@ -146,7 +146,7 @@ def test_streams_of_a_stranger_are_refused(at, monkeypatch):
 
 
 def test_a_checkpoint_of_follow_is_none_of_the_command(at):
-    list(lk.follow(WALK, [1.0, 2.0], keep=at / "k.likely"))
+    list(lk.follow(WALK, [1.0, 2.0], checkpoint=at / "k.likely"))
     done = run(*command(at), stdin="who,x\na,1\n")
     assert done.exit_code == 4 and "progress of a feed, got Following" in done.stderr
 

@@ -90,8 +90,8 @@ def test_cuts_that_make_no_sense(how):
 
 def test_other_cuts_that_make_no_sense():
     tree = linkage([[0.0], [1.0], [3.0]])
-    for how in ({"height": np.nan}, {"height": "low"}, {"by": "eye"}):
+    for how in ({"height": np.nan}, {"height": "low"}, {"criterion": "eye"}):
         with pytest.raises(DomainError, match="cut"):
             tree.cut(**how)
     with pytest.raises(DataError, match="needs the rows X"):
-        tree.cut(by="likelihood")
+        tree.cut(criterion="likelihood")

@@ -29,7 +29,7 @@ def test_likelihood_of_each_cut_by_hand(rng, covariance):
     x = rng.normal(size=(60, 2))
     x = (x - x.mean(axis=0)) / x.std(axis=0)  # the unit in which it is reported
     tree = linkage(x, "average")
-    curve = cut_curve(tree, x, covariance=covariance, most=7)
+    curve = cut_curve(tree, x, covariance=covariance, max_clusters=7)
     wanted = [by_hand(x, tree.cut(k), covariance) for k in range(1, 8)]
     np.testing.assert_allclose(curve.log_likelihood, wanted, rtol=1e-9)
     price = {"pooled": lambda k: 3, "full": lambda k: 3 * k, "diagonal": lambda k: 2 * k}[covariance]
@@ -46,9 +46,9 @@ def test_the_number_of_clusters_that_made_the_rows_is_found(rng, link, k):
 
 def test_weights_are_copies(rng):
     x, w = rng.normal(size=(30, 2)), rng.integers(1, 4, 30)
-    weighted = cut_curve(linkage(x, weight=w), x, most=6)
+    weighted = cut_curve(linkage(x, weight=w), x, max_clusters=6)
     y = np.repeat(x, w, axis=0)
-    copied = cut_curve(linkage(y), y, most=6)
+    copied = cut_curve(linkage(y), y, max_clusters=6)
     np.testing.assert_allclose(weighted.bic, copied.bic, rtol=1e-9)
 
 
@@ -62,7 +62,7 @@ def test_units_and_constant_columns_do_not_matter(rng):
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_few_rows_and_rows_that_are_all_the_same(n):
     for x in (np.arange(float(n))[:, None], np.ones((n, 2))):
-        label = linkage(x).cut(by="likelihood", X=x)
+        label = linkage(x).cut(criterion="likelihood", X=x)
         assert label.shape == (n,)
     assert label.max() == 0
 
@@ -75,8 +75,8 @@ def test_errors():
         cut_curve(tree, [[0.0], [np.nan], [1.0]])
     with pytest.raises(DomainError, match="covariance"):
         cut_curve(tree, [[0.0], [1.0], [3.0]], covariance="round")
-    with pytest.raises(DomainError, match="most"):
-        cut_curve(tree, [[0.0], [1.0], [3.0]], most=0)
+    with pytest.raises(DomainError, match="max_clusters"):
+        cut_curve(tree, [[0.0], [1.0], [3.0]], max_clusters=0)
 
 
 def test_iris_has_two_clear_clusters():

@@ -60,7 +60,9 @@ def test_without_any_setting_likelihood_finds_the_clusters(blobs, link):
     found = AgglomerativeClustering(linkage=link).fit(x)
     assert found.n_clusters_ == 3 and adjusted_rand_index(found.labels_, label) == 1.0
     np.testing.assert_array_equal(found.predict(x), found.labels_)
-    assert adjusted_rand_index(AgglomerativeClustering(linkage=link, by="likelihood").fit_predict(x), label) == 1.0
+    assert (
+        adjusted_rand_index(AgglomerativeClustering(linkage=link, criterion="likelihood").fit_predict(x), label) == 1.0
+    )
 
 
 def test_clusters_are_numbered_from_the_heaviest(blobs):
@@ -101,7 +103,7 @@ def test_distances_given(blobs, rng):
         AgglomerativeClustering(linkage="average", metric="precomputed").fit(apart)
 
 
-def test_gaps(blobs, rng):
+def test_missing_values(blobs, rng):
     x, _ = blobs
     x[rng.choice(len(x), 15, replace=False), 0] = np.nan
     found = AgglomerativeClustering(3, linkage="complete")
@@ -116,7 +118,7 @@ def test_gaps(blobs, rng):
         AgglomerativeClustering(3, linkage="centroid").fit(np.nan_to_num(x)).predict([[np.nan, 0.0]])
 
 
-def test_ward_with_gaps_finds_what_complete_rows_show(blobs, rng):
+def test_ward_with_missing_values_finds_what_complete_rows_show(blobs, rng):
     x, label = blobs
     x[rng.choice(len(x), 15, replace=False), 0] = np.nan
     with pytest.warns(FitWarning, match="linkage: entries are missing: .* found by EM"):
@@ -137,7 +139,7 @@ def test_names_of_columns_pipelines_and_clones(blobs):
     "how, match",
     [
         ({"n_clusters": 2, "distance_threshold": 1.0}, "one of n_clusters, distance_threshold and by"),
-        ({"n_clusters": 2, "by": "likelihood"}, "one of n_clusters, distance_threshold and by"),
+        ({"n_clusters": 2, "criterion": "likelihood"}, "one of n_clusters, distance_threshold and by"),
         ({"n_clusters": 9}, "must not exceed the number of rows"),
         ({"n_clusters": 0}, "n_clusters"),
         ({"linkage": "wards"}, "linkage"),
@@ -150,7 +152,7 @@ def test_errors(how, match):
         AgglomerativeClustering(**how).fit([[0.0, 1.0], [1.0, 0.0], [2.0, 5.0]])
 
 
-def test_new_rows_with_gaps_are_scaled_as_linkage_scales(rng):
+def test_new_rows_with_missing_values_are_scaled_as_linkage_scales(rng):
     """A center that lacks a column is not nearer for it."""
     x = np.array([[0.0, 0.0], [0.1, 0.1], [3.0, np.nan], [3.1, np.nan]])
     model = AgglomerativeClustering(2, linkage="average").fit(x)

@@ -111,7 +111,7 @@ def test_edges_become_merges():
     assert merges.tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_distances_over_gaps(rng):
+def test_distances_over_missing_values(rng):
     x = rng.normal(size=(30, 5))
     x[rng.random(x.shape) < 0.5] = np.nan
     out = np.empty((30, 30))

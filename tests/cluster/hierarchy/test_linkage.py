@@ -198,7 +198,7 @@ def test_likelihood_of_two_thousand_rows_of_twenty_columns_takes_seconds(rng):
 def test_rows_without_any_entry_are_refused_by_number(rng, link):
     x = rng.normal(size=(9, 2))
     x[[2, 5]] = np.nan
-    with pytest.raises(DataError, match="nothing but NaN in 2: 2, 5: drop these rows"):
+    with pytest.raises(DataError, match="nothing but NaN in rows 2 and 5: drop these rows"):
         linkage(x, link)
 
 
@@ -264,7 +264,7 @@ def test_the_full_likelihood_is_the_same_in_all_linear_coordinates(rng):
 
 @pytest.mark.parametrize("link", DISTANCES)
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock"])
-def test_gaps_are_scaled_up_from_what_both_rows_have(rng, link, metric):
+def test_missing_values_are_scaled_up_from_what_both_rows_have(rng, link, metric):
     from sklearn.metrics import pairwise_distances
 
     x = rng.normal(size=(40, 6))
@@ -280,7 +280,7 @@ def test_gaps_are_scaled_up_from_what_both_rows_have(rng, link, metric):
     np.testing.assert_allclose(linkage(x, link, metric=metric).linkage, wanted.linkage, rtol=1e-10)
 
 
-def test_pairs_without_a_common_column_get_the_mean_distance_and_are_told():
+def test_pairs_without_a_common_column_get_the_mean_distance_and_are_reported():
     nan = np.nan
     with pytest.warns(FitWarning, match="1 pairs of rows have no column in common"):
         tree = linkage([[0.0, nan], [nan, 1.0], [3.0, 3.0]], "average")
@@ -291,7 +291,7 @@ def test_pairs_without_a_common_column_get_the_mean_distance_and_are_told():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-def test_ward_with_gaps_merges_by_what_is_expected(rng):
+def test_ward_with_missing_values_merges_by_what_is_expected(rng):
     """As if each row had an axis of its own, as long as what is not known of it: SciPy's tree in so many columns."""
     x = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 3))
     x[rng.random(x.shape) < 0.25] = np.nan
@@ -316,7 +316,7 @@ def test_ward_with_gaps_merges_by_what_is_expected(rng):
 
 
 @pytest.mark.parametrize("link", ["centroid", "median", "coordinate-median", "likelihood"])
-def test_links_by_means_refuse_gaps(link):
+def test_links_by_means_refuse_missing_values(link):
     with pytest.raises(DataError, match=r"needs complete rows, got NaN at row 1, column 0.*impute"):
         linkage([[0.0], [np.nan]], link)
 

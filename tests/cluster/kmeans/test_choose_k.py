@@ -58,7 +58,7 @@ def test_noise_has_one_cluster():
 
 
 @pytest.mark.slow
-def test_gaps_and_few_distinct_rows_give_numbers():
+def test_missing_values_and_few_distinct_rows_give_numbers():
     x = np.random.default_rng(3).integers(0, 2, (60, 3)).astype(float)
     x[::5, 0] = np.nan
     found = choose_k(x, range(1, 12))

@@ -348,14 +348,14 @@ def test_a_start_out_of_reach_finds_rows_without_a_word(recwarn):
 def test_rows_without_any_entry_are_refused_by_number():
     x = blobs(50, 3, 2)
     x[[4, 7]] = np.nan
-    with pytest.raises(DataError, match="nothing but NaN in 2: 4, 7: drop these rows"):
+    with pytest.raises(DataError, match="nothing but NaN in rows 4 and 7: drop these rows"):
         kmeans(x, 2)
     kept = np.ones(50)
     kept[[4, 7]] = 0.0
     assert kmeans(x, 2, kept, rng=np.random.default_rng(0)).report.stats.total_weight == 48
 
 
-def test_a_column_that_is_never_observed_is_told_of():
+def test_a_column_that_is_never_observed_is_reported():
     x = blobs(50, 3, 2)
     x[:, 1] = np.nan
     with pytest.warns(FitWarning, match="column 1 is never observed"):

@@ -96,7 +96,7 @@ def test_moments_and_costs_about_centers(rng):
     np.testing.assert_allclose(out, np.nansum(z**2, axis=1) + 0.5 * (~np.isnan(z)).sum(axis=1))
 
 
-def test_a_look_finds_range_gaps_and_infinities():
+def test_a_look_finds_range_missing_values_and_infinities():
     x = np.array([[1.0, np.nan], [3.0, -2.0], [np.inf, 5.0]])
     low, high = np.full(2, np.inf), np.full(2, -np.inf)
     assert loops.look(fixed(x), low, high) == (1, 2)

@@ -240,7 +240,7 @@ def test_classifiers_name_their_pairs(rng):
     assert lk.decision_boundary(G([[0.0, 0.0], [1.0, 1.0]], 1.0)).kind == "line"
 
 
-def test_gaps_are_integrated_out():
+def test_missing_values_are_integrated_out():
     b = lk.decision_boundary(G([0.0, 0.0], 1.0), G([2.0, 5.0], 1.0))
     np.testing.assert_allclose(b.value([[1.0, np.nan], [0.0, np.nan]]), [0.0, 2.0], atol=1e-15)
 

@@ -35,7 +35,7 @@ def test_errors_stay_below_walds_bounds(alpha, beta):
 def test_sizes_and_power_are_those_of_theory(shift, truth):
     test = SPRT(0.05, 0.05)
     done, expected = simulated(test, shift, truth, length=1000), test.operating(shift, truth)
-    assert done.taken.mean() == pytest.approx(expected.size, rel=0.02)
+    assert done.n_observations.mean() == pytest.approx(expected.size, rel=0.02)
     assert (done.verdict == 1).mean() == pytest.approx(expected.power, abs=0.015)
 
 
@@ -56,22 +56,25 @@ def test_steps_are_pure_and_agree_with_runs():
     for increment in z:
         now = now.step(increment)
     done = test.run(z)
-    assert (now.verdict, now.taken) == (done.verdict[0], done.taken[0])
+    assert (now.verdict, now.n_observations) == (done.verdict[0], done.n_observations[0])
     assert test.total == 0 and now.step(-100.0) is now  # what is decided stays so
     half = test.run(z[:3])
-    assert half.verdict.tolist() == [-1] and half.taken.tolist() == [3]
+    assert half.verdict.tolist() == [-1] and half.n_observations.tolist() == [3]
 
 
 @pytest.mark.parametrize("total", [0.0, 10.0, -10.0, np.inf])
 @pytest.mark.parametrize("z", [[], [0.0], [-20.0], [20.0, -50.0], [np.inf, -np.inf], [1e308, 1e308], [0.1] * 50])
 def test_runs_begin_where_the_test_stands(total, z):
-    begun = SPRT(0.05, 0.05, total=total, taken=3)
+    begun = SPRT(0.05, 0.05, total=total, n_observations=3)
     now = begun
     for increment in z:
         now = now.step(increment)
     with np.errstate(all="raise"):
         done = begun.run(z)
-    assert (done.verdict.tolist(), done.taken.tolist()) == ([-1 if now.verdict is None else now.verdict], [now.taken])
+    assert (done.verdict.tolist(), done.n_observations.tolist()) == (
+        [-1 if now.verdict is None else now.verdict],
+        [now.n_observations],
+    )
 
 
 def test_runs_add_up_as_steps_do():
@@ -81,8 +84,8 @@ def test_runs_add_up_as_steps_do():
         now = test
         for increment in row:
             now = now.step(increment)
-        assert (-1 if now.verdict is None else now.verdict, now.taken) == (verdict, taken)
-    assert test.run(np.zeros((4, 0))).taken.tolist() == [0] * 4
+        assert (-1 if now.verdict is None else now.verdict, now.n_observations) == (verdict, taken)
+    assert test.run(np.zeros((4, 0))).n_observations.tolist() == [0] * 4
     for wrong in (1.0, np.zeros((2, 2, 2)), ["a"], [[1.0], [1.0, 2.0]]):
         with pytest.raises(ShapeError, match="increments must"):
             test.run(wrong)
@@ -107,4 +110,4 @@ def test_running_evidence_of_two_models_is_its_increment():
     for (_, p0), (_, p1) in zip(lk.follow(calm, x), lk.follow(wild, x), strict=True):
         test = test.step(p1 - p0)
     expected = SPRT().run(log_ratios(x, 1.0))
-    assert (test.verdict, test.taken) == (1, expected.taken[0])
+    assert (test.verdict, test.n_observations) == (1, expected.n_observations[0])

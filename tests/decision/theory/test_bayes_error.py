@@ -263,7 +263,7 @@ def test_draws_go_on_to_the_tolerance(rng):
     assert np.abs(z).max() < 5
 
 
-def test_a_tolerance_out_of_reach_is_told(monkeypatch):
+def test_a_tolerance_out_of_reach_is_reported(monkeypatch):
     monkeypatch.setattr("likely.decision.theory.bayes_error.MOST", 200_000)
     distributions = Plain(lk.Gaussian([0.0], 1.0)), Plain(lk.Gaussian([2.0], 1.0))
     with pytest.warns(lk.FitWarning, match="not met by 200,000 samples"):
@@ -392,7 +392,7 @@ def test_an_estimate_is_a_number():
     assert float(Estimate(0.25, 0.1)) == 0.25
 
 
-def test_a_score_that_is_no_density_is_told():
+def test_a_score_that_is_no_density_is_reported():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     X = rng.normal(size=(60, 2)) + y[:, None]

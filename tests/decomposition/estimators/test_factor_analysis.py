@@ -108,7 +108,7 @@ def test_a_weight_is_a_repetition(rng, kind, gaps):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_gaps_are_learned_from_and_filled(rng, kind):
+def test_missing_values_are_learned_from_and_filled(rng, kind):
     whole = make_rows(rng, 1000, 8, 2)
     X = with_gaps(whole, rng, 0.2)
     p = kind(2).fit(X)
@@ -154,7 +154,7 @@ def test_a_mixture_of_them_finds_two_lines(rng, density):
     lines = np.array([[1.0, 1.0, 0.2, 0.5], [1.0, -1.0, 0.5, -0.2]])
     label = np.arange(600) % 2
     X = 3 * rng.normal(size=(600, 1)) * lines[label] + 0.2 * rng.normal(size=(600, 4))
-    start = Mixture([0.5, 0.5], density._blank(X, members=2))
+    start = Mixture([0.5, 0.5], density.blank_model(X, members=2))
     guess = np.where(rng.random(600) < 0.25, 1 - label, label)
     stats = start.collect(X, labels=guess)
     prior = start.weak_prior(stats)
@@ -340,7 +340,7 @@ def test_the_weak_prior_adds_no_noise_where_entries_are_missing(made):
 
 
 @pytest.mark.parametrize("made", [PPCA(2), FactorAnalysis(2), lk.GaussianDensity(), lk.StudentTDensity(dof=50.0)])
-def test_a_stream_with_gaps_learns_how_to_fill_them_from_its_first_rows(made):
+def test_a_stream_with_missing_values_learns_how_to_fill_them_from_its_first_rows(made):
     """One step from a first model without correlations would stay in the statistics: 1.1 nats per row and more."""
     gaps, new = thin(1000, 0)[1], thin(2000, 99)[0]
     stream = clone(made)

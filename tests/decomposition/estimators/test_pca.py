@@ -15,8 +15,8 @@ from tests.cases import scikit_learn_checks
 
 
 @scikit_learn_checks(
-    [PCA(), PCA(1), PCA(0.9), PCA(2, whiten=True), PCA(route="qr"), PCA(route="scatter")],
-    expected_failed_checks=lambda p: {"check_estimators_nan_inf": "transform takes NaN"} if p.route == "qr" else {},
+    [PCA(), PCA(1), PCA(0.9), PCA(2, whiten=True), PCA(solver="qr"), PCA(solver="scatter")],
+    expected_failed_checks=lambda p: {"check_estimators_nan_inf": "transform takes NaN"} if p.solver == "qr" else {},
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_scikit_learn_check(estimator, check):
@@ -28,11 +28,11 @@ def X(rng):
     return rng.normal(size=(300, 8)) @ rng.normal(size=(8, 8)) + np.arange(8)
 
 
-@pytest.mark.parametrize("route", ["auto", "qr"])
+@pytest.mark.parametrize("solver", ["auto", "qr"])
 @pytest.mark.parametrize("shape", [(300, 8), (20, 60)])
-def test_it_agrees_with_scikit_learn(rng, route, shape):
+def test_it_agrees_with_scikit_learn(rng, solver, shape):
     X = rng.normal(size=shape) * np.linspace(5, 1, shape[1])
-    ours, peer = PCA(4, route=route).fit(X), decomposition.PCA(4, svd_solver="full").fit(X)
+    ours, peer = PCA(4, solver=solver).fit(X), decomposition.PCA(4, svd_solver="full").fit(X)
     signs = np.sign((ours.components_ * peer.components_).sum(axis=1))
     np.testing.assert_allclose(ours.components_, peer.components_ * signs[:, None], atol=1e-9)
     np.testing.assert_allclose(ours.singular_values_, peer.singular_values_, rtol=1e-10)
@@ -46,8 +46,8 @@ def test_it_agrees_with_scikit_learn(rng, route, shape):
 def test_chunks_equal_the_batch(rng):
     """To 1e-12, where scikit-learn's incremental PCA is off by percents."""
     X = rng.normal(size=(1000, 20)) + (rng.normal(size=(1000, 5)) * np.linspace(2, 1, 5)) @ rng.normal(size=(5, 20))
-    for route in ("auto", "qr"):
-        batch, chunks = PCA(5, route=route).fit(X), PCA(5, route=route)
+    for solver in ("auto", "qr"):
+        batch, chunks = PCA(5, solver=solver).fit(X), PCA(5, solver=solver)
         for part in np.array_split(X, 7):
             chunks.partial_fit(part)
         np.testing.assert_allclose(chunks.singular_values_, batch.singular_values_, rtol=1e-12)
@@ -59,17 +59,17 @@ def test_few_rows_at_a_time_and_on_from_a_fit(rng):
     X = rng.normal(size=(40, 60)) * np.linspace(5, 1, 60)
     batch = PCA(3).fit(X)
     on = PCA(3).fit(X[:25]).partial_fit(X[25:])
-    assert batch.route_ == "gram"
+    assert batch.solver_ == "gram"
     np.testing.assert_allclose(on.singular_values_, batch.singular_values_, rtol=1e-10)
     np.testing.assert_allclose(PCA(3).partial_fit(X[:2]).partial_fit(X[2:]).components_, batch.components_, atol=1e-8)
 
 
-@pytest.mark.parametrize("route", ["auto", "qr"])
+@pytest.mark.parametrize("solver", ["auto", "qr"])
 @pytest.mark.parametrize("wide", [False, True])
-def test_a_weight_is_a_repetition(rng, route, wide):
+def test_a_weight_is_a_repetition(rng, solver, wide):
     X = rng.normal(size=(12, 20 if wide else 4))
     times = rng.integers(0, 4, 12)
-    a, b = PCA(route=route).fit(X, sample_weight=times), PCA(route=route).fit(np.repeat(X, times, axis=0))
+    a, b = PCA(solver=solver).fit(X, sample_weight=times), PCA(solver=solver).fit(np.repeat(X, times, axis=0))
     assert a.components_.shape == b.components_.shape
     np.testing.assert_allclose(a.explained_variance_, b.explained_variance_, rtol=1e-10)
     np.testing.assert_allclose(a.components_, b.components_, atol=1e-8)
@@ -82,17 +82,17 @@ def tiny(rng):
     return u * [1.0, 1e-3, 1e-8, 1e-10] @ np.linalg.qr(rng.normal(size=(4, 4)))[0]
 
 
-def test_it_changes_the_route_where_the_scatter_is_blind_and_says_so(rng):
+def test_it_changes_the_solver_where_the_scatter_is_blind_and_says_so(rng):
     X = tiny(rng)
     with pytest.warns(FitWarning, match="an R factor was used"):
         p = PCA().fit(X)
-    assert p.route_ == "qr"
+    assert p.solver_ == "qr"
     np.testing.assert_allclose(p.singular_values_, [1.0, 1e-3, 1e-8, 1e-10], rtol=1e-4)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert PCA(2).fit(X).route_ == "scatter"  # what was asked for is in plain sight
-        assert PCA(route="scatter").fit(X).n_components_ == 2
-        assert PCA(route="qr").fit(X).n_components_ == 4
+        assert PCA(2).fit(X).solver_ == "scatter"  # what was asked for is in plain sight
+        assert PCA(solver="scatter").fit(X).n_components_ == 2
+        assert PCA(solver="qr").fit(X).n_components_ == 4
     with pytest.warns(FitWarning, match="at the rounding level"):
         PCA(4).partial_fit(X)
 
@@ -107,10 +107,10 @@ def test_dependent_columns_are_no_reason_to_warn(rng):
 
 
 def test_an_r_factor_needs_complete_rows(X):
-    stream = PCA(route="qr").partial_fit(X)
+    stream = PCA(solver="qr").partial_fit(X)
     X[7, 2] = np.nan
-    for learn in (PCA(route="qr").fit, PCA(route="qr").partial_fit, stream.partial_fit):
-        with pytest.raises(DataError, match=r'NaN at row 7, column 2.*route="scatter".*PPCA'):
+    for learn in (PCA(solver="qr").fit, PCA(solver="qr").partial_fit, stream.partial_fit):
+        with pytest.raises(DataError, match=r'NaN at row 7, column 2.*solver="scatter".*PPCA'):
             learn(X)
 
 
@@ -137,7 +137,7 @@ def expected(mean, cov, x):
 
 
 @pytest.mark.slow
-def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
+def test_axes_of_rows_with_missing_values_are_those_of_a_gaussian_found_by_em():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(70, 2)) @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(70, 4)) + np.arange(4)
     holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
@@ -160,7 +160,7 @@ def test_axes_of_rows_with_gaps_are_those_of_a_gaussian_found_by_em():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-def test_rows_with_gaps_in_streams_weights_and_extremes():
+def test_rows_with_missing_values_in_streams_weights_and_extremes():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 5)) + 0.1 * rng.normal(size=(300, 5))
     holes = np.where(rng.random(X.shape) < 0.15, np.nan, X)
@@ -231,7 +231,7 @@ def test_a_stream_says_that_it_keeps_the_scatter_only(rng):
         PCA().partial_fit(rng.normal(size=(500, 7)))
         PCA(0.9).partial_fit(X)  # what was asked for is in plain sight
         PCA().partial_fit(np.insert(rng.normal(size=(500, 7)), 2, 3.7, axis=1))
-        assert PCA(route="qr").partial_fit(X).n_components_ == 7
+        assert PCA(solver="qr").partial_fit(X).n_components_ == 7
 
 
 @pytest.mark.parametrize("scale", [1e-120, 1.0, 1e120])
@@ -242,10 +242,10 @@ def test_constant_and_copied_columns_need_no_other_route(rng, scale, offset):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             p = PCA().fit(np.column_stack([X, more]) * scale)
-        assert p.route_ == "scatter" and p.n_components_ == 5
+        assert p.solver_ == "scatter" and p.n_components_ == 5
     with pytest.warns(FitWarning, match="an R factor was used"):  # almost a copy is none
         p = PCA().fit(np.column_stack([X, X[:, 2] + 1e-7 * rng.normal(size=300)]) * scale)
-    assert p.route_ == "qr" and p.n_components_ == 6
+    assert p.solver_ == "qr" and p.n_components_ == 6
 
 
 def test_copied_rows_need_no_other_route(rng):
@@ -254,7 +254,7 @@ def test_copied_rows_need_no_other_route(rng):
         warnings.simplefilter("error")
         p = PCA().fit(X)
         assert PCA().fit(X[:1]).n_components_ == PCA().fit(X[:2]).n_components_ == 1
-    assert p.route_ == "gram" and p.n_components_ == 3
+    assert p.solver_ == "gram" and p.n_components_ == 3
     X[0] += 1e-9 * rng.normal(size=30)
     with pytest.warns(FitWarning, match="an R factor was used"):
         assert PCA().fit(X).n_components_ == 4

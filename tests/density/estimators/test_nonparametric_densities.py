@@ -45,7 +45,7 @@ def test_streams_are_the_batch(density):
 @pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("density", DENSITIES, ids=repr)
-def test_classes_are_told_apart(density):
+def test_classes_are_distinguished(density):
     X, y = table()
     Z, z = table(seed=1)
     clf = lk.BayesClassifier(density).fit(X, y)

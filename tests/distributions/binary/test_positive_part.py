@@ -38,17 +38,19 @@ def test_a_distribution_against_itself_errs_by_half():
     assert float(lk.bayes_error(distribution, distribution)) == pytest.approx(0.5, abs=1e-12)
 
 
-def test_beyond_all_cells_sums_are_refused():
-    rng = np.random.default_rng(0)
-    x = (rng.random((50, 24)) < 0.1).astype(float)
-    distribution = lk.Walsh.fit(x)
-    with pytest.raises(lk.DomainError, match="beyond 20 columns"):
-        distribution.expect(lambda x: x[:, 0])
-    with pytest.raises(lk.DomainError, match="beyond 20 columns"):
-        lk.bayes_error(distribution, distribution)
+def test_beyond_all_cells_expansions_are_refused():
+    x = (np.random.default_rng(0).random((50, 24)) < 0.1).astype(float)
+    for make in (lk.Walsh.blank, lk.Bahadur.blank, lk.WalshDensity().fit, lk.BahadurDensity().fit):
+        with pytest.raises(lk.DomainError, match=r"at most 20 columns .*order 2 of 24 columns: use ChowLiuTreeDensity"):
+            make(x)
+    with pytest.raises(lk.DomainError, match=r"order 1 of 24 columns: use ChowLiuTreeDensity or BernoulliDensity"):
+        lk.Walsh.blank(x, order=1)  # it may be negative, too
+    independent = lk.Bahadur.fit(x, order=1)
+    drawn = independent.sample(20_000, np.random.default_rng(1))
+    np.testing.assert_allclose(drawn.mean(axis=0), x.mean(axis=0), atol=0.02)
 
 
-def test_gaps_in_learning_are_told():
+def test_missing_values_in_learning_are_reported():
     x = np.array([[0.0, np.nan], [1, 1], [0, 1], [1, 0]])
     for distribution in (lk.Walsh, lk.Bahadur):
         with pytest.warns(lk.FitWarning, match="missing values: means are over"):

@@ -93,7 +93,7 @@ def test_likelihood_is_information_less_entropy():
     assert distribution.log_prob(x).mean() == pytest.approx(sum(info[e] for e in distribution.edges) - own, abs=1e-12)
 
 
-def test_all_cells_gaps_marginals_and_the_mode():
+def test_all_cells_missing_values_marginals_and_the_mode():
     distribution = lk.ChowLiuTree.fit(dependent(), prior="weak")
     rows = all_rows(distribution)
     p = np.exp(distribution.log_prob(rows))
@@ -201,7 +201,7 @@ def test_em_never_falls_and_finds_the_tree():
 
 
 @pytest.mark.slow
-def test_gaps_that_know_what_they_hide_are_filled_by_what_is_seen():
+def test_missing_values_that_know_what_they_hide_are_filled_by_what_is_seen():
     """A column is hidden where its neighbor is 1: counting what is shown errs, expectation does not."""
     rng = np.random.default_rng(7)
     a = (rng.random(20_000) < 0.5).astype(float)
@@ -212,7 +212,7 @@ def test_gaps_that_know_what_they_hide_are_filled_by_what_is_seen():
     assert abs(distribution.mean[1] - b.mean()) < 0.02 < abs(np.nanmean(x[:, 1]) - b.mean())
 
 
-def test_gaps_weigh_as_copies_and_stacks_as_members():
+def test_missing_values_weigh_as_copies_and_stacks_as_members():
     rng = np.random.default_rng(8)
     x, w = with_gaps(dependent(60), 0.3), rng.integers(0, 3, 60).astype(float)
     distribution = lk.ChowLiuTree.fit(dependent(), prior="weak")
@@ -230,7 +230,7 @@ def test_gaps_weigh_as_copies_and_stacks_as_members():
     assert np.allclose(both.collect(x).member(1).pairs, distribution.collect(x).pairs, atol=1e-11)
 
 
-def test_too_many_levels_for_em_are_told():
+def test_too_many_levels_for_em_are_reported():
     x = np.column_stack([np.arange(200.0) % 101, np.arange(200.0) % 2])
     x[0, 0] = np.nan
     distribution = lk.ChowLiuTree.blank(x)

@@ -98,7 +98,7 @@ def test_points_off_the_simplex_and_on_its_edge():
         distribution.log_prob([[0.5, np.inf, 0.5]])
 
 
-def test_gaps_are_summed_into_one_entry():
+def test_missing_values_are_summed_into_one_entry():
     distribution = Dirichlet([0.7, 2.0, 4.5, 1.1])
     gap = np.array([[0.2, np.nan, 0.3, np.nan]])
     assert distribution.log_prob(gap)[0] == pytest.approx(

@@ -26,7 +26,7 @@ def test_rows_of_one_total_add_up_to_one():
     assert np.allclose(np.exp(DirichletMultinomial(ALPHA).log_prob(all_rows(9, 3))).sum(axis=0), 1.0, atol=1e-12)
 
 
-def test_a_gap_is_the_distribution_of_what_was_seen_given_its_total():
+def test_a_missing_value_is_the_distribution_of_what_was_seen_given_its_total():
     rows, distribution = all_rows(8, 3), DirichletMultinomial(ALPHA[0], 8)
     p = np.exp(distribution.log_prob(rows))
     same = rows[:, 0] + rows[:, 2] == 5

@@ -73,7 +73,7 @@ def test_it_is_scipys():
     assert np.allclose(Multinomial(P[0]).log_prob(rows), want, atol=1e-12)
 
 
-def test_a_gap_is_the_distribution_of_what_was_seen_given_its_total():
+def test_a_missing_value_is_the_distribution_of_what_was_seen_given_its_total():
     """By enumeration: p(x₀, x₂ | x₀ + x₂), from the joint distribution of all rows of a total."""
     rows, m = all_rows(7, 3), Multinomial(P[0], 7)
     p = np.exp(m.log_prob(rows))
@@ -313,7 +313,7 @@ def information(p: np.ndarray, length: int, missing: float) -> np.ndarray:
     return total
 
 
-def test_gaps_are_learned_by_em():
+def test_missing_values_are_learned_by_em():
     """Columns watched now and then: the estimate is as near as Fisher's information allows, and a summit."""
     rng = np.random.default_rng(6)
     truth = Multinomial([0.1, 0.2, 0.3, 0.4], 50)
@@ -330,7 +330,7 @@ def test_gaps_are_learned_by_em():
         assert Multinomial(probs / probs.sum()).log_prob(x).sum() < report.objective
 
 
-def test_gaps_for_each_member_and_label():
+def test_missing_values_for_each_member_and_label():
     x = words(40, 3)
     x[::3, 1] = np.nan
     m, labels = Multinomial(P), np.random.default_rng(7).integers(-1, 4, 40)
@@ -389,7 +389,7 @@ def test_products_lose_no_more_than_the_probabilities_do(kind):
 
 
 @pytest.mark.parametrize("distribution", [lk.Multinomial, lk.DirichletMultinomial])
-def test_fractions_are_told_of_once(distribution):
+def test_fractions_are_reported_once(distribution):
     x, told = (
         np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]]),
         f"{distribution.__name__}: columns 1 and 2 are not all whole",

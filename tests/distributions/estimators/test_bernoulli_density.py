@@ -11,7 +11,7 @@ from sklearn.naive_bayes import BernoulliNB
 from sklearn.utils import get_tags
 
 import likely as lk
-from likely.distributions.estimators.bernoulli_density import BernoulliDensity
+from likely.distributions.estimators.binary_densities import BernoulliDensity
 from likely.distributions.univariate.beta import Beta
 
 KINDS = [np.array, sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
@@ -89,7 +89,7 @@ def test_thresholds_below_zero_need_dense_rows():
             BernoulliDensity(threshold=-1.0).fit(sp.csr_array(X))
 
 
-def test_gaps_and_infinities(answers):
+def test_missing_values_and_infinities(answers):
     X = answers[0].copy()
     X[np.random.default_rng(3).random(X.shape) < 0.2] = np.nan
     d = BernoulliDensity(prior=None).fit(X)

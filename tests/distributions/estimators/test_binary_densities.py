@@ -96,32 +96,25 @@ def test_trees_grow_levels_and_meet_strangers():
 
 
 @pytest.mark.slow
-def test_gaps_in_a_classifier():
+def test_missing_values_in_a_classifier():
     X, y = parity(600)
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     for density in POSITIVE.values():
         assert lk.BayesClassifier(density).fit(X[:300], y[:300]).score(X[300:], y[300:]) > 0.75
 
 
-SLOWEST = ("log walsh", "fewer rows than columns")  # it takes seven seconds
-
-
 @pytest.mark.some_cases(30)
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::likely.FitWarning")
-@pytest.mark.parametrize(
-    ("name", "hazard"),
-    [
-        pytest.param(name, hazard, marks=[pytest.mark.campaign] if (name, hazard) == SLOWEST else [])
-        for name in POSITIVE
-        for hazard in [*ANSWERED, *GAPS]
-    ],
-)
+@pytest.mark.parametrize("hazard", [*ANSWERED, *GAPS])
+@pytest.mark.parametrize("name", POSITIVE)
 def test_hazards_that_have_an_answer(name, hazard):
     X, y = {**ANSWERED, **GAPS}[hazard]()
     density = POSITIVE[name]
-    if np.shape(X)[1] > 20 and name == "log walsh" and np.isnan(np.asarray(X, float)).any():
-        pytest.skip("said in one sentence elsewhere")
+    if np.shape(X)[1] > 20 and name == "log walsh":
+        with pytest.raises(lk.DomainError, match="ChowLiuTreeDensity"):
+            lk.BayesClassifier(density).fit(X, y)
+        return
     assert np.isfinite(clone(density).fit(X).score_samples(X)).all()
     P = lk.BayesClassifier(density).fit(X, y).predict_proba(X)
     assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1)
@@ -150,16 +143,15 @@ def promoters():
 def test_promoters_of_228_bits():
     """106 sequences of 57 bases: ten folds, with published errors of 4 to 13 % for methods that know no biology."""
     X, y = promoters()
-    wrong = {"log walsh": 0, "tree": 0}
+    wrong = 0
     for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
-        for name in wrong:
-            clf = lk.BayesClassifier(POSITIVE[name])
-            wrong[name] += int((clf.fit(X[train], y[train]).predict(X[test]) != y[test]).sum())
-    assert wrong["log walsh"] <= 14 and wrong["tree"] <= 25
+        clf = lk.BayesClassifier(lk.ChowLiuTreeDensity())
+        wrong += int((clf.fit(X[train], y[train]).predict(X[test]) != y[test]).sum())
+    assert wrong <= 25
 
 
 @pytest.mark.parametrize("name", POSITIVE)
-def test_gaps_are_filled_by_what_was_seen(name):
+def test_missing_values_are_filled_by_what_was_seen(name):
     X, _ = parity(300)
     X[:, 1] = X[:, 0]
     fitted = clone(POSITIVE[name]).fit(X)
@@ -175,7 +167,7 @@ def test_gaps_are_filled_by_what_was_seen(name):
     assert np.isfinite(lk.impute(both.model_, row)).all()
 
 
-def test_columns_that_look_like_numbers_are_told():
+def test_columns_that_look_like_numbers_are_reported():
     rng = np.random.default_rng(0)
     with pytest.warns(lk.FitWarning, match="2 columns look like real numbers.*probability 0.*bin them"):
         lk.ChowLiuTreeDensity().fit(rng.normal(size=(100, 2)))
@@ -188,7 +180,7 @@ def test_columns_that_look_like_numbers_are_told():
         lk.ChowLiuTreeDensity().fit(np.column_stack([np.arange(30) % 3, 0.5 * (np.arange(30) % 7)]))
 
 
-def test_a_tree_with_gaps_learns_by_em():
+def test_a_tree_with_missing_values_learns_by_em():
     rng = np.random.default_rng(1)
     x = np.cumsum(rng.random((500, 4)) < 0.2, axis=1) % 2.0
     x[rng.random(x.shape) < 0.25] = np.nan
@@ -200,7 +192,7 @@ def test_a_tree_with_gaps_learns_by_em():
 
 @pytest.mark.parametrize("density", [lk.WalshDensity(2, log=True), lk.BahadurDensity(), lk.BernoulliDensity()])
 @pytest.mark.parametrize("ask", ["predict", "predict_proba", "decide"])
-def test_rows_to_decide_that_are_not_binary_are_told_of_once(density, ask):
+def test_rows_to_decide_that_are_not_binary_are_reported_once(density, ask):
     X, y = parity(100)
     clf = lk.BayesClassifier(density, novelty=0.05).fit(X, y)
     with warnings.catch_warnings(record=True) as said:
@@ -226,21 +218,3 @@ def test_words_are_refused_with_a_way_to_give_them():
     with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowLiuTreeDensity\(words="):
         lk.WalshDensity().fit(X)
     assert lk.ChowLiuTreeDensity(words=[["n", "y"]] * 2).fit(X).score_samples([["y", "q"]])[0] == -np.inf
-
-
-def test_alarms_of_a_climb_are_those_of_learning_anew():
-    X, y = parity(300, 8)
-    X[:, 7] = np.where(np.random.default_rng(3).random(300) < 0.8, X[:, 6], X[:, 7])
-    near = lk.BayesClassifier(lk.WalshDensity(2, log=True)).fit(X, y)
-    far = lk.BayesClassifier(Anew(2, log=True)).fit(X, y)
-    seen = near.surprise(X)
-    apart = np.abs(near.held_out_surprise_[0] - far.held_out_surprise_[0])
-    assert apart.mean() <= 0.01 and np.array_equal(near.held_out_surprise_[1:], far.held_out_surprise_[1:])
-    assert np.abs(far.held_out_surprise_[0] - seen).mean() > 10 * apart.mean()
-
-
-class Anew(lk.WalshDensity):
-    """Learns each fold anew."""
-
-    def _climbs(self) -> bool:
-        return False

@@ -50,7 +50,7 @@ def test_stacks_are_their_members(rng):
 
 
 @pytest.mark.parametrize("q", [2, 9])
-def test_a_gap_is_integrated_out(rng, q):
+def test_a_missing_value_is_integrated_out(rng, q):
     f = some_distribution(rng, 12, q, "diagonal", members=3)
     x = f.sample(30, rng)[:, 0]
     x[rng.random(x.shape) < 0.4] = np.nan
@@ -183,7 +183,7 @@ def test_the_objective_never_falls(rng):
             model = better
 
 
-def test_gaps_by_em_beat_every_neighbor(rng):
+def test_missing_values_by_em_beat_every_neighbor(rng):
     x = rows_of(rng, 80, 4, 1)
     x[rng.random(x.shape) < 0.2] = np.nan
     f = fit(FactorGaussian.blank(x, factors=1), x, stop=Stop(5000, 1e-13)).require_converged().model
@@ -234,7 +234,7 @@ def test_hazards_give_a_density_all_the_same(rng, kind, prior):
             assert np.isfinite(f.gaussian.log_prob(bad)).all()
 
 
-def test_what_is_lifted_is_told(rng):
+def test_what_is_lifted_is_reported(rng):
     x = rng.normal(size=(50, 2)) @ rng.normal(size=(2, 5))
     with pytest.warns(FitWarning, match="leave no noise"):
         FactorGaussian.fit(x, factors=2)

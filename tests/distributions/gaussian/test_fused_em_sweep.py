@@ -130,7 +130,7 @@ def test_rows_far_out_are_left_to_the_general_way():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_with_gaps_are_left_to_the_general_way(kind):
+def test_rows_with_missing_values_are_left_to_the_general_way(kind):
     rng = np.random.default_rng(6)
     m = Mixture(np.full(16, 1 / 16), gaussians(kind, 16, 3))
     x = m.sample(300, rng)

@@ -204,7 +204,7 @@ def test_singular_densities_do_not_depend_on_units(rng, scale):
     assert np.ptp(change) <= 1e-9
 
 
-def test_marginals_of_a_singular_density_integrate_gaps_out():
+def test_marginals_of_a_singular_density_integrate_missing_values_out():
     g = Gaussian([0.0, 1.0, 2.0], np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 4.0]]))
     x = np.array([[0.5, np.nan, 3.0], [np.nan, np.nan, 3.0], [0.5, 1.5, np.nan], [0.5, 2.5, np.nan]])
     want = [
@@ -350,7 +350,7 @@ def test_moments_of_a_full_distribution_serve_the_others(rng):
         Gaussian.blank(x).refit(Gaussian.blank(x, kind="diagonal").collect(x))
 
 
-def test_a_diagonal_distribution_leaves_gaps_out(rng):
+def test_a_diagonal_distribution_leaves_missing_values_out(rng):
     x = rng.standard_normal((50, 3))
     x[rng.random(x.shape) < 0.4] = np.nan
     g = Gaussian.fit(x, kind="diagonal")
@@ -395,7 +395,7 @@ def test_a_member_with_one_row_borrows_a_floor(rng):
 
 
 @pytest.mark.parametrize("attempt", [lambda g, s: g.objective(s), lambda g, s: g.collect([[0.0, np.nan]])])
-def test_a_singular_distribution_cannot_learn_from_gaps_or_tell_its_objective(attempt):
+def test_a_singular_distribution_cannot_learn_from_missing_values_or_tell_its_objective(attempt):
     g = Gaussian([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]])
     with pytest.raises(DomainError, match="not singular"):
         attempt(g, g.collect([[0.0, 0.0], [1.0, 2.0]]))

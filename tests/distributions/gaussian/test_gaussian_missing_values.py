@@ -63,7 +63,7 @@ def test_three_routes_agree(rng, K, d):
 
 @pytest.mark.parametrize("kind", ["diagonal", "spherical"])
 @pytest.mark.parametrize("tied", [True, False])
-def test_independent_columns_leave_gaps_out(rng, kind, tied):
+def test_independent_columns_leave_missing_values_out(rng, kind, tied):
     shape = {"diagonal": (4,), "spherical": ()}[kind]
     spread = 0.1 + rng.random(shape if tied else (5, *shape))
     g = Gaussian(rng.standard_normal((5, 4)), spread, kind=kind)
@@ -72,7 +72,7 @@ def test_independent_columns_leave_gaps_out(rng, kind, tied):
     assert np.abs(g.log_prob(x) - want).max() <= 1e-12 * np.abs(want).max()
 
 
-def test_tied_stacks_with_gaps(rng):
+def test_tied_stacks_with_missing_values(rng):
     g = Gaussian(rng.standard_normal((6, 4)), spd(rng, 4))
     x = every_pattern(rng, 4)
     want = np.stack([by_marginals(g.member(k), x) for k in range(6)], axis=1)
@@ -188,7 +188,7 @@ def test_the_weak_prior_costs_nothing_where_entries_are_missing(n):
     assert weak.log_prob(new).mean() > plain.log_prob(new).mean() - 0.02
 
 
-def test_the_weak_prior_keeps_few_rows_with_gaps_regular():
+def test_the_weak_prior_keeps_few_rows_with_missing_values_regular():
     """Where maximum likelihood fails altogether: entries are too few for the correlations."""
     x, rng = thin(20, 1)
     gappy, new = with_gaps(rng, x, 0.4), thin(2000, 99)[0]
@@ -264,7 +264,7 @@ def test_no_optimizer_finds_more(i):
 
 
 @pytest.mark.slow
-def test_gaps_at_random_do_not_bias(rng):
+def test_missing_values_at_random_do_not_bias(rng):
     """Rows that hide column 1 when column 0 is large: EM is right where leaving rows out is not."""
     truth = Gaussian([0.0, 0.0], [[1.0, 0.9], [0.9, 1.0]])
     x = truth.sample(20_000, rng)
@@ -283,7 +283,7 @@ def test_the_order_of_rows_and_columns_does_not_matter(rng):
     assert b.entropy == pytest.approx(a.entropy, rel=1e-12)
 
 
-def test_a_gap_in_every_row_is_enough(rng):
+def test_a_missing_value_in_every_row_is_enough(rng):
     """No complete row at all: pairs of columns still tell their covariances."""
     truth = Gaussian([1.0, 2.0, 3.0], spd(rng, 3, spread=0.1))
     x = truth.sample(9000, rng)

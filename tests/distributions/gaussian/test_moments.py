@@ -105,7 +105,7 @@ def test_columns_are_the_diagonal(seed, d, n, m):
     np.testing.assert_allclose(whole.scatter, parts.scatter, rtol=1e-12, atol=1e-12)
 
 
-def test_gaps_count_for_their_own_column_only(rng):
+def test_missing_values_count_for_their_own_column_only(rng):
     x = rng.standard_normal((60, 3)) + 1e8
     x[rng.random(x.shape) < 0.5] = np.nan
     x[:, 2] = np.nan
@@ -188,7 +188,7 @@ def test_owned_rows_are_summed_in_segments(rng, offset, full):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_owned_rows_with_gaps_go_another_way(rng, bad):
+def test_owned_rows_with_missing_values_go_another_way(rng, bad):
     x = rng.standard_normal((50, 2))
     x[3, 1] = bad
     assert moments.of_labeled_rows(x, None, np.arange(50) % 20, 20, np.zeros(2), True) is None

@@ -101,7 +101,7 @@ def test_parts_are_cut_as_rows_come(rng, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gaps_are_each_members_own(rng, kind):
+def test_missing_values_are_each_members_own(rng, kind):
     x, labels = rng.standard_normal((400, 3)), rng.integers(-1, 3, 400)
     x[rng.random(x.shape) < 0.2] = np.nan
     x[labels == 2] = np.nan_to_num(x[labels == 2])  # one member's rows are complete

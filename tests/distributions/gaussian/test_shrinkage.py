@@ -9,7 +9,7 @@ from likely.distributions.gaussian.shrinkage import GRID
 from likely.io import model_files
 from likely.neighbors.distinct_rows import DistinctRows
 
-KINDS = ("interpolated", "emphasized")
+KINDS = ("shrunk-pooled", "shrunk-diagonal")
 SOME = np.array([0, 25, 34, 45])  # of the weights in the grid
 
 
@@ -25,10 +25,10 @@ def heavy_tailed(seed, n=20, d=4):
 def criterion(X, y, w, kind, k, **how):
     """What the library maximizes (grid,), and the weights that it chose (K,)."""
     clf = lk.BayesClassifier(lk.GaussianDensity(kind, **how)).fit(X, y, w)
-    assert clf.density_.shares_by_ == "leave-one-out"
+    assert clf.density_.shrinkage_method_ == "leave-one-out"
     rows = DistinctRows.of(X, w, y, 2).member(k)
     ends = clf.density_._ends(clf.stats_.components, clf.prior_.components)
-    return ends.left_out(k, rows.rows, rows.weight), clf.density_.shares_
+    return ends.left_out(k, rows.rows, rows.weight), clf.density_.shrinkage_
 
 
 def refitted(X, y, w, kind, k, share, **how):
@@ -39,7 +39,7 @@ def refitted(X, y, w, kind, k, share, **how):
     for g, x in enumerate(distinct):
         out = np.flatnonzero(y == k)[which == g]
         keep = np.setdiff1d(np.arange(len(X)), out)
-        clf = lk.BayesClassifier(lk.GaussianDensity(kind, blend=share, **how))
+        clf = lk.BayesClassifier(lk.GaussianDensity(kind, shrinkage=share, **how))
         clf._alarms = False
         total += w[out].sum() * clf.fit(X[keep], y[keep], w[keep]).model_.components.log_prob(x[None])[0, k]
     return total
@@ -53,7 +53,7 @@ def by_hand(X, y, kind, k):
         rest = X[y == k][(X[y == k] != x).any(axis=1)]
         z, n = rest - rest.mean(axis=0), len(rest)
         S = z.T @ z / n
-        T = np.diag(np.diag(S)) if kind == "emphasized" else (z.T @ z + others.T @ others) / (n + len(others))
+        T = np.diag(np.diag(S)) if kind == "shrunk-diagonal" else (z.T @ z + others.T @ others) / (n + len(others))
         A = (1 - GRID)[:, None, None] * S + GRID[:, None, None] * T
         delta = x - rest.mean(axis=0)
         total -= 0.5 * (np.linalg.slogdet(A)[1] + np.einsum("i,gij,j->g", delta, np.linalg.inv(A), delta))
@@ -111,7 +111,7 @@ def test_a_prior_for_each_class_is_left_as_it_is_when_a_row_is_left_out(kind, po
     ours, shares = criterion(X, y, np.ones(23), kind, k, **how)
     exact = np.array([refitted(X, y, np.ones(23), kind, k, GRID[i], **how) for i in SOME])
     np.testing.assert_allclose(ours[SOME] - ours[-1], exact - exact[-1], atol=1e-6)
-    if (kind, pooling, k) == ("interpolated", "observation", 1):
+    if (kind, pooling, k) == ("shrunk-pooled", "observation", 1):
         assert round(shares[1], 3) == 0.152  # by refitting for each weight of the grid
 
 
@@ -123,8 +123,8 @@ def test_the_ends_with_a_prior_for_each_class_are_full_and_pooled(pooling):
         density = lk.GaussianDensity(kind, prior=prior_for_each_class(), pooling=pooling, **how)
         return np.broadcast_to(lk.BayesClassifier(density).fit(X, y).model_.components.covariance, (2, 3, 3))
 
-    np.testing.assert_allclose(covariance("interpolated", blend=0.0), covariance("full"), rtol=1e-12)
-    np.testing.assert_allclose(covariance("interpolated", blend=1.0), covariance("pooled"), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(covariance("shrunk-pooled", shrinkage=0.0), covariance("full"), rtol=1e-12)
+    np.testing.assert_allclose(covariance("shrunk-pooled", shrinkage=1.0), covariance("pooled"), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("pooling", ["observation", "class", "none"])
@@ -139,7 +139,7 @@ def test_a_prior_that_follows_the_rows_is_followed(pooling, weights):
         stats = lk.Gaussian.blank(X, members=2).collect(X[keep], w[keep], labels=y[keep])
         within = stats.scatter.sum(axis=0) / stats.weight.sum()
         prior = lk.NormalInverseWishart(np.zeros(2), 1e-9, 9.0 * within, 5.0)  # worth 5 + d + 2 rows
-        return shrinkage.Blend.of(stats, prior, pooling, following=True)
+        return shrinkage.ShrunkCovariances.of(stats, prior, pooling, following=True)
 
     for k in (0, 1):
         exact = np.zeros(len(GRID))
@@ -155,7 +155,7 @@ def test_a_prior_that_follows_the_rows_is_followed(pooling, weights):
 def test_rows_of_nearly_equal_weight_may_share_a_diagonalization(monkeypatch):
     X, y = unlike_classes(0, (150, 60), 3)
     w = np.random.default_rng(0).random(210) + 0.5
-    density = lk.GaussianDensity("interpolated", pooling="class")
+    density = lk.GaussianDensity("shrunk-pooled", pooling="class")
     clf = lk.BayesClassifier(density).fit(X, y, w)
     ends = clf.density_._ends(clf.stats_.components, clf.prior_.components)
     shared = [ends.left_out(k, X[y == k], w[y == k]) for k in (0, 1)]
@@ -168,11 +168,13 @@ def test_rows_of_nearly_equal_weight_may_share_a_diagonalization(monkeypatch):
 def test_copies_are_weights_and_order_is_no_matter(kind):
     X, y = heavy_tailed(3)
     w = np.random.default_rng(1).integers(1, 4, 40)
-    weighted = lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X, y, w).density_.shares_
+    weighted = lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X, y, w).density_.shrinkage_
     again = np.random.default_rng(2).permutation(np.repeat(np.arange(40), w))
-    copied = lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X[again], y[again]).density_.shares_
+    copied = lk.BayesClassifier(lk.GaussianDensity(kind)).fit(X[again], y[again]).density_.shrinkage_
     assert weighted.tolist() == copied.tolist()
-    once, twice = (lk.GaussianDensity("emphasized").fit(X, sample_weight=np.full(40, f)).shares_ for f in (1.0, 2.0))
+    once, twice = (
+        lk.GaussianDensity("shrunk-diagonal").fit(X, sample_weight=np.full(40, f)).shrinkage_ for f in (1.0, 2.0)
+    )
     assert abs(once - twice) <= 0.05  # doubling all rows makes the prior weigh less, but leaves no copy behind
 
 
@@ -187,7 +189,7 @@ def test_small_changes_of_a_diagonal_are_expanded_rightly(monkeypatch):
     rng = np.random.default_rng(0)
     X = rng.standard_t(4, size=(900, 5)) @ (np.eye(5) + 0.4 * rng.normal(size=(5, 5)))
     w = np.where(np.arange(900) < 90, 2.0, 1.0)
-    density = lk.GaussianDensity("emphasized").fit(X, sample_weight=w)
+    density = lk.GaussianDensity("shrunk-diagonal").fit(X, sample_weight=w)
     ends = density._ends(density.stats_, density.prior_)
     assert 0.8 < len(ends._expanded(0, X - ends.mean[0], 1.0)[0]) / 900 < 1
     fast = ends.left_out(0, X, w)
@@ -200,15 +202,15 @@ def test_small_changes_of_a_diagonal_are_expanded_rightly(monkeypatch):
 def test_what_statistics_say_is_called_an_approximation(kind):
     X, y = heavy_tailed(0)
     clf = lk.BayesClassifier(lk.GaussianDensity(kind)).partial_fit(X, y)
-    assert clf.density_.shares_by_.startswith("approximate")
+    assert clf.density_.shrinkage_method_.startswith("approximate")
     clf.fit(X, y)
-    assert clf.density_.shares_by_ == "leave-one-out"
+    assert clf.density_.shrinkage_method_ == "leave-one-out"
     holes = X.copy()
     holes[0, 0] = np.nan
-    assert clf.fit(holes, y).density_.shares_by_.startswith("approximate")
-    lone = lk.GaussianDensity("emphasized").fit(X)
+    assert clf.fit(holes, y).density_.shrinkage_method_.startswith("approximate")
+    lone = lk.GaussianDensity("shrunk-diagonal").fit(X)
     assert lone.summary().facts["covariance shrinkage"].endswith("(leave-one-out)")
-    assert "approximate" in lk.GaussianDensity("emphasized").partial_fit(X).summary().facts["covariance shrinkage"]
+    assert "approximate" in lk.GaussianDensity("shrunk-diagonal").partial_fit(X).summary().facts["covariance shrinkage"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -220,23 +222,23 @@ def test_a_file_keeps_the_weights_and_how_they_were_found(kind):
         (lk.BayesClassifier(part).fit(X, y), lambda c: c.density_),
         (lk.BayesClassifier(product).fit(X, y), lambda c: c.density_.parts_[0][1]),
         (lk.MixtureDensity(part, 2, random_state=0).fit(X), lambda m: m.component_),
-        (lk.GaussianDensity("emphasized", blend=0.3).fit(X), lambda d: d),
+        (lk.GaussianDensity("shrunk-diagonal", shrinkage=0.3).fit(X), lambda d: d),
     ]
     for estimator, density in found:
         again = density(model_files.loads(model_files.dumps(estimator)))
-        assert again.shares_.tolist() == density(estimator).shares_.tolist()
-        assert again.shares_by_ == density(estimator).shares_by_
+        assert again.shrinkage_.tolist() == density(estimator).shrinkage_.tolist()
+        assert again.shrinkage_method_ == density(estimator).shrinkage_method_
 
 
 WRONG = [
-    {"shares_": np.array([0.5])}, {"shares_": np.array([0.5, 1.5])}, {"shares_": np.array([0.5, np.nan])},
-    {"shares_": "half"}, {"shares_by_": "a guess"}, {"shares_by_": 3},
+    {"shrinkage_": np.array([0.5])}, {"shrinkage_": np.array([0.5, 1.5])}, {"shrinkage_": np.array([0.5, np.nan])},
+    {"shrinkage_": "half"}, {"shrinkage_method_": "a guess"}, {"shrinkage_method_": 3},
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_weights_in_a_file_are_checked(wrong):
-    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated")).fit(*heavy_tailed(0))
+    clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled")).fit(*heavy_tailed(0))
     vars(clf.density_).update(wrong)
     with pytest.raises(lk.ModelFileError):
         model_files.dumps(clf)  # which reads back what it writes
@@ -244,34 +246,34 @@ def test_weights_in_a_file_are_checked(wrong):
 
 def test_files_without_weights_still_open():
     X, y = heavy_tailed(0)
-    clf = lk.BayesClassifier(lk.GaussianDensity("interpolated")).fit(X, y)
+    clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled")).fit(X, y)
     wanted = clf.predict_proba(X)
-    del clf.density_.shares_
+    del clf.density_.shrinkage_
     with pytest.raises(lk.ModelFileError):
         model_files.dumps(clf)  # one without the other
-    del clf.density_.shares_by_
+    del clf.density_.shrinkage_method_
     old = model_files.loads(model_files.dumps(clf))
     assert np.array_equal(old.predict_proba(X), wanted)
-    assert old.partial_fit(X, y).density_.shares_by_.startswith("approximate")
+    assert old.partial_fit(X, y).density_.shrinkage_method_.startswith("approximate")
 
 
-def test_a_fit_without_a_blend_leaves_no_weights_behind():
+def test_a_fit_without_a_shrunk_covariance_leaves_no_weights_behind():
     X, _ = heavy_tailed(0)
-    density = lk.GaussianDensity("emphasized").fit(X)
-    for covariance in ("full", "interpolated"):  # alone, there is nothing to move toward
-        density.set_params(covariance="emphasized").fit(X)
+    density = lk.GaussianDensity("shrunk-diagonal").fit(X)
+    for covariance in ("full", "shrunk-pooled"):  # alone, there is nothing to move toward
+        density.set_params(covariance="shrunk-diagonal").fit(X)
         density.set_params(covariance=covariance).fit(X)
-        assert not {"shares_", "shares_by_"} & set(vars(density))
+        assert not {"shrinkage_", "shrinkage_method_"} & set(vars(density))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_nothing_but_gaps_have_no_say(kind):
+def test_rows_of_nothing_but_missing_values_have_no_say(kind):
     X, y = heavy_tailed(2)
     more, labels = np.concatenate([X, np.full((3, 4), np.nan)]), np.append(y, [0, 0, 1])
     found, wanted = (
         lk.BayesClassifier(lk.GaussianDensity(kind)).fit(*data).density_ for data in ((more, labels), (X, y))
     )
-    assert found.shares_by_ == "leave-one-out" and found.shares_.tolist() == wanted.shares_.tolist()
+    assert found.shrinkage_method_ == "leave-one-out" and found.shrinkage_.tolist() == wanted.shrinkage_.tolist()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -280,7 +282,7 @@ def test_statistics_come_near_for_gaussian_rows(kind, n):
     rng = np.random.default_rng(n)
     root = np.eye(5) + rng.normal(size=(5, 5)) / 2
     X, y = rng.normal(size=(2 * n, 5)) @ root.T, np.repeat([0, 1], n)
-    shares = lk.BayesClassifier(lk.GaussianDensity(kind, prior=None)).partial_fit(X, y).density_.shares_
+    shares = lk.BayesClassifier(lk.GaussianDensity(kind, prior=None)).partial_fit(X, y).density_.shrinkage_
     for k in (0, 1):
         exact = by_hand(X, y, kind, k) / n
         assert exact[GRID == shares[k]] > exact.max() - 0.1  # nats per row
@@ -292,12 +294,12 @@ def test_parts_of_a_product_look_at_their_own_rows(kind):
     part = lk.GaussianDensity(kind)
     whole = lk.BayesClassifier(lk.ProductDensity([("a", part, [0, 1]), ("b", lk.GaussianDensity(), [2, 3])])).fit(X, y)
     alone = lk.BayesClassifier(part).fit(X[:, :2], y)
-    assert whole.density_.parts_[0][1].shares_.tolist() == alone.density_.shares_.tolist()
+    assert whole.density_.parts_[0][1].shrinkage_.tolist() == alone.density_.shrinkage_.tolist()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_dependent_columns_do_not_make_a_blend_worse_than_its_ends(data_dir, kind):
+def test_dependent_columns_do_not_make_a_shrunk_covariance_worse_than_its_ends(data_dir, kind):
     """Columns of `segment` are dependent (rank 15 of 19): before, the blends lost 1.3 nats to the full covariance."""
     a = np.loadtxt(data_dir / "tables" / "segment_keel.csv", delimiter=",", skiprows=1)
     X, y = a[:, :-1], a[:, -1].astype(int)
@@ -309,5 +311,5 @@ def test_dependent_columns_do_not_make_a_blend_worse_than_its_ends(data_dir, kin
         found = np.searchsorted(clf.classes_, y[test])
         return -np.maximum(clf.predict_log_proba(X[test])[np.arange(test.sum()), found], -700).mean()
 
-    ends = [log_loss(covariance="full"), log_loss(covariance="pooled" if kind == "interpolated" else "diagonal")]
+    ends = [log_loss(covariance="full"), log_loss(covariance="pooled" if kind == "shrunk-pooled" else "diagonal")]
     assert log_loss(covariance=kind) < max(ends) + 0.02

@@ -140,7 +140,7 @@ def test_what_cannot_be_met_is_refused(asked, match):
         lk.maximum_entropy(**asked)
 
 
-def test_a_feature_that_jumps_is_told():
+def test_a_feature_that_jumps_is_reported():
     with pytest.warns(lk.FitWarning, match="smooth"):
         lk.maximum_entropy(interval=(0.0, 10.0), expect=[(lambda x: (x > 3.3) * 1.0, 0.9)])
 

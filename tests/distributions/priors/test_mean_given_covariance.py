@@ -63,7 +63,7 @@ def test_a_certain_direction_stays_certain():
     assert prior.log_evidence(Gaussian([0.0, 0.0], 1.0).collect([[5.0, 5.0]])) == pytest.approx(want, rel=1e-12)
 
 
-def test_gaps_of_a_diagonal_distribution_count(rng):
+def test_missing_values_of_a_diagonal_distribution_count(rng):
     x = rng.standard_normal((12, 2))
     x[::3, 1] = np.nan
     prior = MeanGivenCovariance(Gaussian([0.0, 0.0], [1.0, 4.0]), [2.0, 3.0])

@@ -46,7 +46,7 @@ def test_points_by_formula(prior):
     assert spherical.point("mode").covariance == pytest.approx(2.0 / (5.0 + 2 + 3))
 
 
-def test_gaps_count_for_their_own_column(prior, rng):
+def test_missing_values_count_for_their_own_column(prior, rng):
     x = rng.standard_normal((20, 2))
     x[::3, 1] = np.nan
     post = prior.update(Gaussian([0.0, 0.0], [1.0, 1.0]).collect(x))
@@ -57,7 +57,7 @@ def test_gaps_count_for_their_own_column(prior, rng):
         np.testing.assert_allclose([post.mean[j], post.scale[j]], [one.mean[0], one.scale[0]], rtol=1e-13)
 
 
-def test_the_evidence_of_gaps_is_that_of_what_was_seen(prior, rng):
+def test_the_evidence_of_missing_values_is_that_of_what_was_seen(prior, rng):
     x = rng.standard_normal((12, 2))
     x[::3, 1] = np.nan
     g, belief, total = Gaussian([0.0, 0.0], [1.0, 1.0]), prior, 0.0

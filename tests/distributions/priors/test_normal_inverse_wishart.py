@@ -205,7 +205,7 @@ def test_a_column_that_is_seldom_seen_costs_the_others_none_of_their_correlation
     assert np.linalg.eigvalsh(correlation).min() > 0
 
 
-def test_without_gaps_the_shrunk_share_is_that_of_the_rows(rng):
+def test_without_missing_values_the_shrunk_share_is_that_of_the_rows(rng):
     x = rng.normal(size=(9, 3)) @ rng.normal(size=(3, 3))
     stats = Gaussian.blank(x).collect(x)
     mode = NormalInverseWishart.weak(stats).point("mode").covariance

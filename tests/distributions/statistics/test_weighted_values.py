@@ -5,7 +5,7 @@ import pytest
 
 import likely as lk
 from likely.distributions.statistics import weighted_values as module
-from likely.distributions.univariate.triangular_fit import best_of_all, with_mode
+from likely.distributions.univariate.triangular_fit import best_of_modes
 
 
 def collected(distribution, x, weight=None):
@@ -55,5 +55,5 @@ def test_every_mode_of_a_triangle_is_tried(low):
         x = np.sort(rng.standard_cauchy(int(rng.integers(3, 60))) if k % 2 else rng.random(40) ** 3)
         x = np.unique((x - x[0]) / (x[-1] - x[0]))
         w = rng.dirichlet(np.ones(len(x)))
-        best = max(with_mode(x, w, r, low, None).score for r in range(len(x)))
-        assert best_of_all(x, w, low, None).score == pytest.approx(best, abs=1e-12)
+        best = max(best_of_modes(x, w, np.array([r]), low, None).score for r in range(len(x)))
+        assert best_of_modes(x, w, np.arange(len(x)), low, None).score == pytest.approx(best, abs=1e-12)

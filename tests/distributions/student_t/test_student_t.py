@@ -101,7 +101,7 @@ def test_several_dimensions_against_scipy(dof, rng):
     assert np.allclose(StudentT(CENTER, [1.0, 2.0, 3.0], dof, kind="independent").log_prob(x), each, rtol=1e-12)
 
 
-def test_gaps_are_integrated_out(rng):
+def test_missing_values_are_integrated_out(rng):
     t = StudentT(CENTER, FULL, 3.0)
     x = rng.normal(size=(8, 3)) * 3
     for hidden in ([0], [1, 2], [0, 2]):

@@ -62,7 +62,7 @@ def test_a_fifth_of_outliers_moves_the_gaussian_and_not_the_t_distribution():
 
 
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical", "independent"])
-def test_gaps_are_integrated_out(kind):
+def test_missing_values_are_integrated_out(kind):
     x = rows(300, seed=5)
     x[np.random.default_rng(6).random(x.shape) < 0.25] = np.nan
     model = lk.StudentT.fit(x, kind=kind, stop=lk.Stop(3000, 1e-12))

@@ -131,7 +131,7 @@ def test_the_central_limit():
 
 
 @pytest.mark.slow
-def test_tails_too_heavy_for_a_grid_are_told():
+def test_tails_too_heavy_for_a_grid_are_reported():
     with pytest.warns(lk.FitWarning, match="error should not exceed"):
         found = lk.sum_of(lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 1.0))
     t = np.linspace(-9, 9, 20_001)

@@ -58,7 +58,7 @@ def test_moments_and_entropy():
     assert (weibull.mean, weibull.variance) == pytest.approx(stats.weibull_min(2.0).stats(), rel=1e-8)
 
 
-def test_what_cannot_be_is_impossible_and_gaps_stay_gaps():
+def test_what_cannot_be_is_impossible_and_missing_values_stay_missing():
     found = lk.Transformed(lk.Gaussian([0.0, 1.0], 1.0), lk.Bijector.exp())
     logs = found.log_prob([[1.0, -1.0], [1.0, np.nan], [0.0, 1.0]])
     assert logs[0] == logs[2] == -np.inf

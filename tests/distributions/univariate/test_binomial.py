@@ -94,7 +94,7 @@ def test_tails_and_ends():
     assert wide == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 1e9 * 0.21), abs=1e-8)
 
 
-def test_maximum_likelihood_with_weights_and_gaps():
+def test_maximum_likelihood_with_weights_and_missing_values():
     x = np.array([[1.0, 4.0], [2.0, np.nan], [0.0, 0.0]])
     distribution = lk.Binomial.fit(x, [1.0, 2.0, 0.0], trials=[3, 5])
     assert distribution.probs == pytest.approx([5 / 9, 4 / 5])

@@ -96,7 +96,7 @@ def test_the_mode_is_the_most_likely_count():
         assert distribution.log_prob(distribution.mode[None])[0] == distribution.log_prob(np.arange(200.0)).max()
 
 
-def test_gaps_stacks_and_impossible_values():
+def test_missing_values_stacks_and_impossible_values():
     distribution = NegativeBinomial([2.0, 5.0], [0.3, 0.6])
     assert distribution.log_prob([[1, np.nan]])[0] == NegativeBinomial(2.0, 0.3).log_prob([1])[0]
     assert distribution.log_prob([[1.5, 0], [0, -1], [np.nan, np.nan]]).tolist() == [-np.inf, -np.inf, 0.0]

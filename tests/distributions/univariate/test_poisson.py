@@ -110,7 +110,7 @@ def test_rows_that_the_product_would_spoil_go_entry_by_entry(rng):
     assert (8 * EPS * size > 1e-9).all() and np.array_equal(Poisson(rates).log_prob(x), exact)
 
 
-def test_gaps_leave_their_columns_out(rng):
+def test_missing_values_leave_their_columns_out(rng):
     distribution = Poisson([3.0, 0.5, 8.0])
     x = rng.poisson(3.0, (40, 3)).astype(float)
     gap = x.copy()
@@ -305,7 +305,7 @@ def test_single_precision_comes_back():
     assert Poisson(3.0).log_prob(np.array([1, 2], np.uint8)).dtype == np.float64
 
 
-def test_a_first_look_skips_gaps_and_never_gives_zero():
+def test_a_first_look_skips_missing_values_and_never_gives_zero():
     assert Poisson.blank([[0, 2], [0, np.nan], [0, 4]]).rate.tolist() == [1.0, 3.0]
     assert Poisson.blank([[0, 2]], members=3).rate.shape == (3, 2)
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 import likely as lk
-from likely.distributions.univariate.triangular_fit import best_triangle, with_mode
+from likely.distributions.univariate.triangular_fit import best_of_modes, best_triangle
 from tests.distributions.digits import log_uniform, places, worst_excess_bits, worst_relative
 
 
@@ -95,7 +95,7 @@ def test_the_search_finds_what_all_modes_would(kind):
         w = count * rng.random(len(x))
         low = x[0] - 0.1 * rng.random() if trial % 3 == 0 else None
         high = x[-1] + 0.1 if trial % 4 == 0 else None
-        brute = max(with_mode(x, w / w.sum(), r, low, high).score for r in range(len(x)))
+        brute = max(best_of_modes(x, w / w.sum(), np.array([r]), low, high).score for r in range(len(x)))
         assert best_triangle(x, w, low, high, (x[0] - 1, x[-1] + 1)).score >= brute - 1e-12
 
 
@@ -104,7 +104,7 @@ def test_ends_for_a_mode_are_the_best():
     for _ in range(5):
         x, w = np.sort(rng.triangular(0, 0.3, 1, 30)), rng.random(30)
         r, w = int(rng.integers(1, 29)), w / w.sum()
-        found = with_mode(x, w, r, None, None)
+        found = best_of_modes(x, w, np.array([r]), None, None)
 
         def lost(t, x=x, w=w, r=r):
             a, b = x[0] - np.exp(t[0]), x[-1] + np.exp(t[1])

@@ -5,7 +5,7 @@ import pytest
 import scipy.stats as st
 
 import likely as lk
-from likely.distributions.univariate.triangular_moments import STEEPEST
+from likely.distributions.univariate.triangular import STEEPEST
 
 
 @pytest.mark.parametrize("mode", [0.0, 0.1, 1.0, 2.0, 3.5, 4.0])
@@ -49,7 +49,7 @@ def test_known_ends_stay(known, rng):
     assert (again.known, again.mode) == (found.known, found.mode)
 
 
-def test_what_no_triangle_has_is_told_or_refused():
+def test_what_no_triangle_has_is_reported_or_refused():
     with pytest.warns(lk.FitWarning, match="column 0 is more skewed than any triangular distribution"):
         found = lk.Triangular.moments_fit([0.0, 0.0, 0.0, 0.0, 9.0])
     assert found.mode == pytest.approx(found.low, abs=1e-6)

@@ -72,7 +72,7 @@ def test_heavy_tails_do_not_break_the_rate():
     assert 0.01 < share < 0.03
 
 
-def test_rows_with_gaps_are_judged_by_what_was_seen():
+def test_rows_with_missing_values_are_judged_by_what_was_seen():
     rng = np.random.default_rng(1)
     X, y = draw(rng, 2000)
     clf = lk.BayesClassifier().fit(X, y)

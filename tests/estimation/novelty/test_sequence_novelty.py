@@ -44,7 +44,7 @@ def test_beyond_the_longest_draws_it_goes_on_as_before() -> None:
 
 
 @pytest.mark.parametrize("share", [0.1, 0.4, 0.9])
-def test_gaps_do_not_matter(share: float) -> None:
+def test_missing_values_do_not_matter(share: float) -> None:
     rng = np.random.default_rng(3)
     x = A.sample(300, rng, 60)
     for shape in (x.values.shape, (len(x.values), 1)):  # entries, and whole frames
@@ -61,7 +61,7 @@ def test_nothing_seen_is_no_surprise() -> None:
     assert surprise(A, Ragged(np.empty((0, 2)), [0])).tolist() == []
 
 
-def test_levels_with_gaps() -> None:
+def test_levels_with_missing_values() -> None:
     words = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Categorical([[0.9, 0.1], [0.1, 0.9]], ["a", "b"]))
     rng = np.random.default_rng(5)
     x = words.sample(200, rng, 40)

@@ -102,7 +102,7 @@ def test_other_emissions_topologies_and_priors() -> None:
 
 
 @pytest.mark.slow
-def test_gaps_in_frames_are_integrated_out() -> None:
+def test_missing_values_in_frames_are_integrated_out() -> None:
     rng = np.random.default_rng(5)
     x = [np.where(rng.random(a.shape) < 0.2, np.nan, a) for a in X]
     found = DrivenHMMDensity(n_states=2, random_state=0, tol=1e-4).fit(x, covariates=U)
@@ -120,7 +120,7 @@ def test_the_summary_tells_of_moves(fitted: DrivenHMMDensity) -> None:
 
 
 @pytest.mark.slow
-def test_gaps_are_filled_by_what_drives(fitted: DrivenHMMDensity) -> None:
+def test_missing_values_are_filled_by_what_drives(fitted: DrivenHMMDensity) -> None:
     x = [a.copy() for a in X]
     x[0][10:20] = np.nan
     filled = fitted.impute(x, covariates=U)

@@ -155,7 +155,7 @@ def test_known_states():
     assert np.allclose(part.model_.emission.mean, h.model_.emission.mean, atol=0.3)  # and the states keep their numbers
 
 
-def test_known_states_that_the_topology_forbids_are_told():
+def test_known_states_that_the_topology_forbids_are_reported():
     x = words(3)
     back = [np.where(np.arange(len(s)) == 0, 1, 0) for s in x]  # from the last state to the first
     with pytest.raises(DataError, match="known states must be possible in this topology, got sequence 0"):
@@ -171,7 +171,7 @@ def test_ties_really_tie():
     assert (distributions[0].mean != distributions[1].mean).any() and h.model_.emission.components.members == 2
 
 
-def test_a_state_never_visited_is_told():
+def test_a_state_never_visited_is_reported():
     x = [np.zeros((3, 1)) + np.arange(3)[:, None] for _ in range(4)]
     start = lk.HMM([1.0, 0.0], [[1.0, 0.0], [0.5, 0.5]], lk.Gaussian([[1.0], [50.0]], [[1.0], [1.0]], kind="diagonal"))
     with pytest.warns(lk.FitWarning, match="state 1 was never visited"):

@@ -75,7 +75,7 @@ def test_known_states_teach_every_expansion(settings):
     assert (h.predict(x[0]) == given[0]).all()
 
 
-def test_known_states_are_cut_as_the_frames_are_and_gaps_are_unknown():
+def test_known_states_are_cut_as_the_frames_are_and_missing_values_are_unknown():
     x = steps(4)
     flat, states = np.concatenate(x), np.tile(np.repeat([0.0, 1.0, np.nan], 8), 4)
     h = lk.HMMDensity(lk.GaussianDensity(), 3, random_state=0).fit(flat, lengths=[24] * 4, states=states)

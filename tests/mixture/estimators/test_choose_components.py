@@ -21,7 +21,7 @@ THREE = blobs([[-5, -5], [0, 0], [5, 5]], 60)
 
 def by_prior(X: Any, numbers: Any = range(1, 11), component: Any = None, seed: int = 0, **how: Any) -> ComponentChoice:
     estimator = lk.MixtureDensity(component, random_state=seed, **how)
-    return choose_components(estimator, X, numbers, by=("prior",))
+    return choose_components(estimator, X, numbers, criteria=("prior",))
 
 
 # ------------------------------------------------------------------- a sparse prior
@@ -123,10 +123,10 @@ def test_an_unsettled_walk_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_unsettled_fit_is_said_with_its_number() -> None:
     estimator = lk.MixtureDensity(random_state=0, max_iter=1, tol=0.0)
-    choice = choose_components(estimator, THREE, [1, 2, 4], by=("bic",))
+    choice = choose_components(estimator, THREE, [1, 2, 4], criteria=("bic",))
     np.testing.assert_array_equal(choice.converged["bic"][1:], [False, False])
     assert "NOT converged: BIC of" in str(choice) and "2, 4: allow more refits" in str(choice)
-    settled = choose_components(lk.MixtureDensity(random_state=0, tol=1e-4), THREE, [3], by=("bic",))
+    settled = choose_components(lk.MixtureDensity(random_state=0, tol=1e-4), THREE, [3], criteria=("bic",))
     assert settled.converged["bic"].all() and "NOT" not in str(settled)
 
 
@@ -144,18 +144,18 @@ def test_one_distinct_row_is_one_component(rows: Any) -> None:
 @pytest.mark.parametrize("by", ["bic", "held-out", "prior"])
 def test_there_are_no_more_components_than_distinct_rows(by: str) -> None:
     X = np.repeat(np.random.default_rng(0).normal(size=(4, 2)), 3, axis=0)
-    choice = choose_components(lk.MixtureDensity(random_state=0), X, range(1, 11), by=(by,))
+    choice = choose_components(lk.MixtureDensity(random_state=0), X, range(1, 11), criteria=(by,))
     assert choice.numbers == [1, 2, 3, 4] and choice.distinct == 4 and choice.best[by] <= 4
     assert "larger numbers were skipped; distinct rows: 4" in str(choice)
-    assert choose_components(lk.MixtureDensity(random_state=0), X, [8], by=(by,)).numbers == [4]
-    assert choose_components(lk.MixtureDensity(random_state=0), X, [2], by=(by,)).distinct is None
+    assert choose_components(lk.MixtureDensity(random_state=0), X, [8], criteria=(by,)).numbers == [4]
+    assert choose_components(lk.MixtureDensity(random_state=0), X, [2], criteria=(by,)).distinct is None
 
 
 @pytest.mark.slow
 def test_ten_rows_are_not_ten_components() -> None:
     for seed in range(2):
         X = np.random.default_rng(seed).normal(size=(10, 2))
-        assert choose_components(lk.MixtureDensity(random_state=0), X, by=("bic",)).best["bic"] < 10
+        assert choose_components(lk.MixtureDensity(random_state=0), X, criteria=("bic",)).best["bic"] < 10
 
 
 # --------------------------------------------------------------------------- weights
@@ -196,7 +196,7 @@ def invented(**more: Any) -> ComponentChoice:
     return ComponentChoice([1, 2, 3], np.array([610.0, 505.0, 510.0]), held, error, message, 2, best, **more)
 
 
-def test_the_choice_and_the_largest_are_told_apart() -> None:
+def test_the_choice_and_the_largest_are_distinguished() -> None:
     lines = str(invented()).splitlines()
     assert lines[2].endswith("chosen by BIC, held-out, the sparse prior")
     assert lines[3].endswith("largest held-out") and "chosen" not in lines[3]
@@ -207,7 +207,7 @@ def test_the_choice_and_the_largest_are_told_apart() -> None:
 
 @pytest.mark.slow
 def test_the_pick_is_within_an_error_of_the_largest() -> None:
-    choice = choose_components(lk.MixtureDensity(random_state=0), THREE, range(1, 5), by=("held-out",))
+    choice = choose_components(lk.MixtureDensity(random_state=0), THREE, range(1, 5), criteria=("held-out",))
     picked = choice.numbers.index(choice.best["held-out"])
     assert choice.held_out.max() - choice.held_out[picked] <= choice.held_out_error[picked]
     below = range(picked)
@@ -232,7 +232,7 @@ def test_a_table_says_where_the_search_stopped(by: str) -> None:
     from likely.automl.table_mixture import discover
 
     frame = pl.DataFrame({"a": THREE[:, 0], "b": THREE[:, 1]})
-    found = discover(frame, {"a": "real", "b": "real"}, by=by, n_init=1)
+    found = discover(frame, {"a": "real", "b": "real"}, criterion=by, n_init=1)
     assert found.choice.best == {"bic": 3, "held-out": 3, "prior": 3}
     told = {"bic": "1 … 6 (of 10: the search stops three beyond the lowest BIC)", "prior": "weights of 10"}
     assert found.why.startswith("3 clusters: ") and told[by] in found.why
@@ -265,7 +265,7 @@ def test_old_faithful_has_two_or_three(data_dir: Any) -> None:
 
 def test_weights_are_copies_where_bins_count_rows():
     x = np.random.default_rng(2).normal(size=(60, 1))
-    how = {"numbers": range(1, 3), "by": ["bic", "prior"]}
+    how = {"numbers": range(1, 3), "criteria": ["bic", "prior"]}
     mixture = lk.MixtureDensity(lk.HistogramDensity("knuth"), 3, random_state=0)
     weighted = lk.choose_components(mixture, x, sample_weight=np.full(60, 2.0), **how)
     copies = lk.choose_components(mixture, np.repeat(x, 2, axis=0), **how)

@@ -148,7 +148,7 @@ def test_the_order_of_columns_does_not_matter(name):
 
 def test_blocks_of_other_sizes_and_engines():
     m = learner("full").fit(X)
-    start = m._first(X, None)
+    start = m._initial_model(X, None)
     runs = [fit(start, lk.Blocks.of(X, rows=r, blocks=b), prior="weak", engine=e, stop=Stop(25, 0.0))
             for r, b, e in ((4096, 16, None), (64, 2, Serial()), (64, 2, lk.Threads(2)), (17, 1, None))]  # fmt: skip
     assert runs[1].trace == runs[2].trace and gap(runs[1].model, runs[2].model) == 0.0
@@ -253,7 +253,7 @@ def test_a_sparse_prior_empties_and_never_turns_negative(a):
 def test_a_price_for_parts_finds_how_many_there_are():
     price = lk.SparseWeights.costing(12, 2.5)  # half of the five parameters of a part
     m = lk.MixtureDensity(n_components=12, prior=price, random_state=0, n_init=4, max_iter=2000).fit(X)
-    assert m.model_.pruned().size == 3 and len(m.report_.dead) == 9
+    assert m.model_.pruned().size == 3 and len(m.report_.empty_components) == 9
     assert adjusted_rand_score(LABELS, m.model_.log_joint(X).argmax(axis=1)) > 0.9
     assert (np.diff(m.report_.trace) >= -1e-8 * np.abs(m.report_.trace[0])).all()
 
@@ -267,19 +267,19 @@ def test_a_dirichlet_prior_pulls_weights_toward_each_other():
     np.testing.assert_allclose(refitted, counts / counts.sum(), rtol=1e-10)
 
 
-def test_dead_components_are_set_anew():
+def test_empty_components_are_set_anew():
     """Two seeds on one point: one of the two dies, and is sent where it helps."""
     x = np.concatenate([np.random.default_rng(11).normal(m, 0.3, (50, 1)) for m in (0.0, 5.0, 10.0)])
     start = lk.Mixture([0.5, 0.5 - 1e-12, 1e-12], lk.Gaussian([[0.0], [7.0], [500.0]], [[[1.0]], [[9.0]], [[1e-3]]]))
     m = lk.MixtureDensity(n_components=3, init=start, max_iter=500).fit(x)
-    assert not m.report_.dead and m.report_.reseeded >= 1 and "set anew" in str(m.report_)
+    assert not m.report_.empty_components and m.report_.reseeded >= 1 and "set anew" in str(m.report_)
     np.testing.assert_allclose(np.sort(m.model_.components.mean[:, 0]), [0.0, 5.0, 10.0], atol=0.3)
 
 
 # ------------------------------------------------------------------------- gaps
 
 
-def test_gaps_are_learned_and_filled():
+def test_missing_values_are_learned_and_filled():
     x = X.copy()
     x[np.random.default_rng(12).random(x.shape) < 0.2] = np.nan
     m = lk.MixtureDensity(n_components=3, random_state=0, n_init=3).fit(x)
@@ -327,7 +327,7 @@ def test_each_class_can_have_one_covariance_for_its_components(kind):
         np.testing.assert_array_equal(found[2 * c], found[2 * c + 1])
     assert not np.allclose(found[0], found[2])
     with pytest.raises(lk.DomainError, match="is redundant for these"):
-        lk.MixtureDensity(lk.GaussianDensity("emphasized"), 2, tie="covariance").fit(X)
+        lk.MixtureDensity(lk.GaussianDensity("shrunk-diagonal"), 2, tie="covariance").fit(X)
 
 
 @pytest.mark.parametrize("prior", [0.5, 0.0, -1.0])

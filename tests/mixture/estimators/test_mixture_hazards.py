@@ -102,7 +102,7 @@ def test_components_of_classes_are_in_the_report():
     clf = lk.BayesClassifier(lk.MixtureDensity(n_components=4, random_state=0)).fit(
         np.repeat([[0.0], [9.0]], 8, 0), [0] * 8 + [1] * 8
     )
-    assert clf.report_.component_counts.shape == (2, 4) and len(clf.report_.dead) == 6
+    assert clf.report_.component_counts.shape == (2, 4) and len(clf.report_.empty_components) == 6
 
 
 # -------------------------------------------------------------------------- labels

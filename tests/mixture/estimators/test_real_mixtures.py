@@ -69,7 +69,7 @@ def test_bic_on_old_faithful_is_that_of_mclust(faithful: Any, kind: str, number:
     """The shared covariance with three parts (EEE, 3) has BIC 2314.4 there, two of their own (VVV, 2) 2322.2 [M]."""
     how = {"prior": None, "n_init": 2, "tol": 1e-6, "max_iter": 500, "random_state": 0}
     choice = lk.choose_components(
-        lk.MixtureDensity(lk.GaussianDensity(kind), **how), faithful, range(1, 5), by=("bic",)
+        lk.MixtureDensity(lk.GaussianDensity(kind), **how), faithful, range(1, 5), criteria=("bic",)
     )
     assert choice.best == {"bic": number}
     assert choice.bic.min() == pytest.approx(bic, abs=0.15)
@@ -267,7 +267,7 @@ def test_a_twentieth_of_the_labels_of_all_newsgroups(data_dir: Path) -> None:
 
 @pytest.mark.slow
 @QUIET
-def test_gaps_of_oil_flow_are_filled_better_than_by_regressions(oil: Any) -> None:
+def test_missing_values_of_oil_flow_are_filled_better_than_by_regressions(oil: Any) -> None:
     X = (oil[0] - oil[0].mean(axis=0)) / oil[0].std(axis=0)
     gone = np.random.default_rng(0).random(X.shape) < 0.2
     holed = np.where(gone, np.nan, X)

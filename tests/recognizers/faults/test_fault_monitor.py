@@ -289,7 +289,7 @@ def test_missing_sensors() -> None:
 
 
 @pytest.mark.slow
-def test_gaps_count_as_the_model_says() -> None:
+def test_missing_values_count_as_the_model_says() -> None:
     """log p of frames with gaps, while no fault counts at all, is that of the linear-Gaussian model."""
     rng = np.random.default_rng(10)
     monitor = FaultMonitor(hazard=1e-12).fit(plant(rng, 500))
@@ -318,7 +318,7 @@ def test_a_constant_sensor_is_an_alarm_when_it_moves() -> None:
 
 
 @pytest.mark.slow
-def test_known_faults_are_told_apart_and_unknown_ones_are_said_to_be() -> None:
+def test_known_faults_are_distinguished_and_unknown_ones_are_said_to_be() -> None:
     rng = np.random.default_rng(12)
 
     def faulty(kind: str, T: int) -> np.ndarray:
@@ -360,12 +360,12 @@ def test_live_equals_batch_and_a_restart_has_the_same_bits(tmp_path) -> None:  #
         monitor.save(tmp_path / "monitor")
         again = lk.follow(lk.load(tmp_path / "monitor"), x[cut + 1 :], lk.load(tmp_path / "belief"))
         np.testing.assert_array_equal(seen.log_odds[cut + 1 :], [b.log_odds for b, _ in again])
-    speaking = monitor.speaking(live[-1][0], top=3)
-    assert len(speaking) == 3 and speaking[0][1] >= speaking[1][1]
+    top = monitor.top_contributions(live[-1][0], top=3)
+    assert len(top) == 3 and top[0][1] >= top[1][1]
 
 
 @pytest.mark.slow
-def test_a_frame_that_never_came_is_one_of_gaps() -> None:
+def test_a_frame_that_never_came_is_one_of_missing_values() -> None:
     rng = np.random.default_rng(14)
     m, x = FaultMonitor().fit(plant(rng, 300)).model_, plant(rng, 4)
     belief = m.initial_belief()

@@ -74,7 +74,7 @@ def test_noise_is_as_wide_as_frames_to_come_show() -> None:
     assert 0.85 < np.mean(u**2) < 1.15
 
 
-def test_gaps_are_filled_by_what_goes_with_them() -> None:
+def test_missing_values_are_filled_by_what_goes_with_them() -> None:
     rng = np.random.default_rng(6)
     z = rng.normal(size=(300, 1))
     x = np.hstack([z, z + 0.1 * rng.normal(size=(300, 1))])

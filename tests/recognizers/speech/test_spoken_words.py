@@ -222,7 +222,7 @@ def test_nothing_was_said(model):
         assert heard.confidence.shape == (0,) and heard.log_prob == 0.0
 
 
-def test_what_is_far_too_faint_is_told_and_may_be_listened_to(model):
+def test_what_is_far_too_faint_is_reported_and_may_be_listened_to(model):
     x = 1e-4 * utterance(["ai", "ou"], np.random.default_rng(21), 0.1)
     with pytest.warns(lk.FitWarning, match=r"sound 0 is \d\d dB fainter .* faintest=None"):
         assert model.transcribe(x).words == ()
@@ -352,7 +352,7 @@ def test_features_are_kept_in_a_file(tmp_path):
         ({"topology": "spiral"}, "spiral"),
     ],
 )
-def test_mistakes_are_told_in_words(change, words):
+def test_mistakes_are_reported_in_words(change, words):
     sounds, labels = spoken_many(1, 18)
     how = dict(change)
     given = how.pop("sounds", sounds)

@@ -55,7 +55,7 @@ def test_a_matern_process_is_a_kalman_model(order, scale):
     assert model.log_prob(Y, TIMES)[0] == pytest.approx(log_prob, rel=1e-9, abs=1e-9)
 
 
-def test_matern_with_gaps_and_repeated_times():
+def test_matern_with_missing_values_and_repeated_times():
     times, y = TIMES.copy(), Y.copy()
     times[10:13] = times[10]
     y[20:25] = np.nan

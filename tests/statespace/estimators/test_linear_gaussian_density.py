@@ -328,9 +328,6 @@ def test_more_tracks_add():
 
 
 def test_a_fit_cut_off_goes_on(tmp_path):
-    pytest.importorskip("likely.io.schema")
-    if "LinearLearner" not in __import__("likely.io.schema", fromlist=["TABLE"]).TABLE:
-        pytest.skip("learners have no file yet")
     y = tracks(5)
     est = LinearGaussianDensity(mover(), ["observation_covariance"], max_iter=60)
     whole = clone(est).fit(y, checkpoint=tmp_path / "a.likely")
@@ -340,10 +337,6 @@ def test_a_fit_cut_off_goes_on(tmp_path):
 
 @pytest.mark.slow
 def test_files_bring_the_same_bits_back(tmp_path):
-    from likely.io.model_files import ESTIMATORS
-
-    if "LinearGaussianDensity" not in ESTIMATORS:
-        pytest.skip("this estimator has no file yet")
     y = tracks(5)
     for est in (
         LinearGaussianDensity(mover(), ["process_covariance"], form={"process_covariance": "scale"}),
@@ -378,7 +371,7 @@ def test_sequences_in_all_their_forms_are_the_same():
     assert est.filter(y).mean[1].shape == (y.lengths[1], 4)
 
 
-def test_gaps_are_filled_and_what_was_seen_stays():
+def test_missing_values_are_filled_and_what_was_seen_stays():
     y = tracks(3)
     est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(y)
     full = est.impute(y)
@@ -452,7 +445,7 @@ def test_it_is_chosen_by_cross_validation():
     ],
     ids=["a model", "from nothing"],
 )
-def test_two_kinds_of_movers_are_told_apart(density):
+def test_two_kinds_of_movers_are_distinguished(density):
     steady, drunk = (
         mover(spectral_density=3.0),
         L.local_level(level_variance=0.5, observation_variance=1.0, dim=2, initial=(0.0, 1.0)),

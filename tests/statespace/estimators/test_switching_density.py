@@ -65,7 +65,7 @@ def test_with_all_labels_given_it_learns_the_model() -> None:
 
 
 @pytest.mark.slow
-def test_regimes_that_are_the_same_are_told_apart_by_windows() -> None:
+def test_regimes_that_are_the_same_are_distinguished_by_windows() -> None:
     z, y = sequences()
     with _quiet():
         est = SwitchingDensity(
@@ -152,7 +152,7 @@ def test_weights_are_copies() -> None:
     )
 
 
-def test_gaps_and_inputs() -> None:
+def test_missing_values_and_inputs() -> None:
     rng = np.random.default_rng(3)
     u = [rng.normal(size=(80, 2)) for _ in range(3)]
     z, _, y = driven().simulate(3, rng, None, u)

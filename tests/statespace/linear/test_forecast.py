@@ -67,7 +67,7 @@ def test_a_forecast_is_a_row_of_distributions():
     assert ahead.mean - low == pytest.approx(high - ahead.mean)
 
 
-def test_what_cannot_be_foretold():
+def test_what_cannot_be_predicted():
     level = lk.LinearGaussian.local_level(1.0, 1.0)
     with pytest.raises(DataError, match="initial state must be determined"):
         level.forecast([np.nan], 1)

@@ -37,7 +37,7 @@ def by_dense(model, y):
 
 
 @pytest.mark.parametrize("changes", [False, True])
-def test_gaps_are_filled_by_their_expectation(changes):
+def test_missing_values_are_filled_by_their_expectation(changes):
     model, y = made(changes)
     np.testing.assert_allclose(model.impute(y), by_dense(model, y), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(model.impute([y, y])[1], model.impute(y), rtol=1e-13)
@@ -49,7 +49,7 @@ def test_nothing_missing_is_left_as_it_was():
     assert model.impute(full).tolist() == full.tolist()
 
 
-def test_frames_with_the_same_gaps_are_filled_together(monkeypatch):
+def test_frames_with_the_same_missing_values_are_filled_together(monkeypatch):
     model, y = made(False, 2000)
     asked, lift = [], linear_e_step.missing_regression
     monkeypatch.setattr(linear_e_step, "missing_regression", lambda R, seen: asked.append(tuple(seen)) or lift(R, seen))

@@ -40,7 +40,7 @@ def test_predictions_are_those_of_the_live_filter():
     assert total == pytest.approx(m.log_prob(y, u)[0], abs=1e-10)
 
 
-def test_an_unknown_start_is_foreseen_with_infinite_variance():
+def test_an_unknown_start_is_predicted_with_infinite_variance():
     trend = lk.LinearGaussian.local_trend(1.0, 0.1, 1.0)
     found = trend.predictions(np.arange(6.0))
     assert np.isinf(found.covariance[:2, 0, 0]).all() and np.isfinite(found.covariance[2:]).all()
@@ -63,7 +63,7 @@ def test_inputs_can_be_given_to_ready_made_models_and_learned():
     assert est.model_.feedthrough.item() == pytest.approx(3.0, abs=0.2)
 
 
-def test_a_list_of_rows_is_told_apart_from_sequences():
+def test_a_list_of_rows_is_distinguished_from_sequences():
     with pytest.raises(ShapeError, match=r"np\.array"):
         lk.LinearGaussian.constant_velocity(dim=2).smooth([[1.0, 2.0], [2.0, 3.0]])
 

@@ -8,7 +8,8 @@ from scipy.stats import multivariate_normal
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.statespace.linear.state_belief import DiffusePart, StateBelief, diffuse_moments
+from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
+from likely.statespace.linear.state_belief import StateBelief
 
 ROOT = np.array([[2.0, 0.5], [0.0, 1.0]])
 

@@ -48,7 +48,7 @@ def test_constant_velocity_is_discretized_exactly():
 
 
 @pytest.mark.parametrize("name", ["constant_velocity", "constant_acceleration"])
-def test_tracks_with_gaps(name):
+def test_tracks_with_missing_values(name):
     model = getattr(LinearGaussian, name)(
         dim=2, dt=0.5, spectral_density=0.3, observation_variance=[[1.0, 0.4], [0.4, 2.0]]
     )
@@ -338,7 +338,7 @@ def column(name):
     return np.array([float(line.split(",")[-1] or "nan") for line in path.read_text().split()[1:]])
 
 
-def test_co2_through_its_gaps():
+def test_co2_through_its_missing_values():
     """The season of the years 1970–75, in which no week is missing, is found again where a tenth is taken out."""
     y = column("mauna_loa_co2_weekly")
     y = y[600:900]

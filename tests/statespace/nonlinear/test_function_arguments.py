@@ -86,4 +86,4 @@ def still(x):
 
 def test_models_of_named_functions_go_to_other_processes():
     again = pickle.loads(pickle.dumps(StateSpace(lk.Gaussian([0.0], 1.0), still, still)))
-    assert again.moved(np.zeros((2, 1)), 1).members == 2
+    assert again.transition_distribution(np.zeros((2, 1)), 1).members == 2

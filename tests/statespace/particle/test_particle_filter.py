@@ -721,13 +721,13 @@ def test_states_that_hardly_move_run_dry(noise, proposal):
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_live_stream_that_runs_dry_is_told_of_once(kept, tmp_path):
+def test_a_live_stream_that_runs_dry_is_reported_once(kept, tmp_path):
     """As soon as a run over the frames so far would tell of it, and by the line that asks for the next belief."""
     y, pf = np.random.default_rng(3).normal(size=400), ParticleFilter(all_but_constant(1e-12), 300, random_state=1)
     frames = 0
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        for _ in lk.follow(pf, y, keep=tmp_path / "belief" if kept else None, every=100):
+        for _ in lk.follow(pf, y, checkpoint=tmp_path / "belief" if kept else None, checkpoint_every=100):
             frames += not said
         assert len(said) == 1 and "sample impoverishment in state 1" in str(said[0].message)
         assert said[0].filename == __file__

@@ -281,7 +281,7 @@ def test_smoothing_survives_states_beyond_the_range_of_squares() -> None:
     assert np.isfinite(found.mean).all()
 
 
-def test_regimes_of_which_one_has_no_noise_are_told_of() -> None:
+def test_regimes_of_which_one_has_no_noise_are_reported() -> None:
     """−11.6 exactly, 24.3 by pairs: a probability beside densities."""
     still, walk = (
         LinearGaussian(

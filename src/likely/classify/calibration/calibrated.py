@@ -74,7 +74,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         *("estimator_", "calibration_", "floor_", "method_", "classes_", "class_prior_", "trained_prior_"),
         *("n_features_in_", "feature_names_in_"),
     )
@@ -168,10 +168,10 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         """Marginal log-density log p(x) of each row (n,)."""
         return self.estimator_.score_samples(X)
 
-    def _cannot_be_saved(self) -> tuple[str, str, str] | None:
+    def why_not_saved(self) -> tuple[str, str, str] | None:
         """The reason why it cannot be saved, and the remedy."""
         foreign = getattr(self, "estimator_", self.estimator)
-        if hasattr(foreign, "_saved"):
+        if hasattr(foreign, "saved_attributes"):
             return None
         expected = (
             "a model file holds numbers and settings, never code, so it cannot contain an estimator of another library"
@@ -179,7 +179,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         remedy = "save it with that library, or use one of likely's classifiers, such as BayesClassifier"
         return expected, type(foreign).__name__, remedy
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent."""
         if not hasattr(self, "estimator_"):
             return

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 from scipy.special import log_softmax, logsumexp
 
-from likely.classify.calibration.isotonic import rising_curve
 from likely.classify.calibration.temperature_scaling import (
     common_size,
     platt,
@@ -21,6 +21,7 @@ from likely.classify.calibration.temperature_scaling import (
     slope_and_lapse,
     smoothed_targets,
 )
+from likely.core import declared
 from likely.core.arrays import Array, Index, numbers, parameter, weights
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -51,9 +52,9 @@ class Temperature(Value):
     array([[0.119, 0.881]])
     """
 
-    temperature: Array  # ()
+    temperature: Annotated[Array, declared.numbers("", 0)]  # ()
     classes: int
-    lapse: Array = field(default_factory=lambda: np.asarray(0.0))  # (), in 0 … 1
+    lapse: Annotated[Array, declared.numbers("", 0)] = field(default_factory=lambda: np.asarray(0.0))  # (), in 0 … 1
 
     def __post_init__(self) -> None:
         t = parameter(self.temperature, "Temperature", "temperature")
@@ -90,8 +91,8 @@ class LogisticMap(Value):
     array([[0.269, 0.731]])
     """
 
-    slope: Array  # (C, C)
-    offset: Array  # (C,)
+    slope: Annotated[Array, declared.numbers("C C")]  # (C, C)
+    offset: Annotated[Array, declared.numbers("C")]  # (C,)
 
     def __post_init__(self) -> None:
         slope, offset = parameter(self.slope, "LogisticMap", "slope"), parameter(self.offset, "LogisticMap", "offset")
@@ -129,9 +130,10 @@ class IsotonicMap(Value):
     pseudo-observation of the other class at either end keeps probabilities from 0 and 1 (Zadrozny and Elkan, 2002).
     """
 
-    knots: Array  # (M,): log-odds of the knots, by class
-    levels: Array  # (M,): probabilities there
-    offsets: Index  # (C + 1,): class c owns knots offsets[c] … offsets[c + 1] − 1
+    knots: Annotated[Array, declared.numbers("M")]  # (M,): log-odds of the knots, by class
+    levels: Annotated[Array, declared.numbers("M", 0)]  # (M,): probabilities there
+    # (C + 1,): class c owns knots offsets[c] … offsets[c + 1] − 1
+    offsets: Annotated[Index, declared.numbers("B", 0, np.int64)]
 
     def __post_init__(self) -> None:
         knots, levels = parameter(self.knots, "IsotonicMap", "knots"), parameter(self.levels, "IsotonicMap", "levels")
@@ -301,3 +303,29 @@ def _sample(scores: Any, labels: Any, weight: Any, whose: str) -> tuple[Array, I
 
 def _normalized(logits: Array) -> Array:
     return np.asarray(log_softmax(logits, axis=1))
+
+
+def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]:
+    """Knots and levels of the isotonic regression x ↦ p(member), with one pseudo-observation at either end.
+
+    >>> rising_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1]), np.ones(4))
+    (array([0., 1., 2., 3.]), array([0.333, 0.333, 0.667, 0.667]))
+    """
+    at, mass, hits = _merged(x, np.asarray(is_member, dtype=np.float64), weight)
+    share, mass = np.concatenate([[1.0], hits / mass, [0.0]]), np.concatenate([[1.0], mass, [1.0]])
+    return _corners(at, isotonic_regression(share, weights=mass).x[1:-1])
+
+
+def _corners(at: Array, level: Array) -> tuple[Array, Array]:
+    """The first and last knot of each step: the others lie on the line between."""
+    first = np.concatenate([[True], level[1:] != level[:-1]])
+    last = np.concatenate([first[1:], [True]])
+    kept = first | last
+    return at[kept], level[kept]
+
+
+def _merged(x: Array, hit: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Distinct sorted x, with the weight and the weighted positives at each."""
+    at, where = np.unique(x, return_inverse=True)
+    mass, hits = (np.asarray(np.bincount(where, w, len(at)), dtype=np.float64) for w in (weight, weight * hit))
+    return at, mass, hits

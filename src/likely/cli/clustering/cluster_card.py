@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from likely.cli.card import _hazards, _safe, reproduce, table
+from likely.cli.card import _safe, _warnings_section, reproduce, table
 
 
 def cluster_markdown(model: Any, path: str) -> str:
@@ -18,7 +18,7 @@ def cluster_markdown(model: Any, path: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _model_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## What it is"
     yield ""
     yield f"A mixture of {model.n_components_} components, one per cluster, over {len(model.schema)} columns."
@@ -26,7 +26,7 @@ def _what(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield f"Made by {facts['made']}; file `{path}`."
 
 
-def _what_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _density_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## What it is"
     yield ""
     yield f"A density of reference rows with {len(model.schema)} columns, for outlier detection."
@@ -36,7 +36,7 @@ def _what_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]
     yield f"Made by {facts['made']}; file `{path}`."
 
 
-def _alarm(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _threshold_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Threshold"
     yield ""
     rows = model.held_out_surprise_[1].sum()
@@ -57,7 +57,7 @@ def set_by(model: Any) -> str:
     return f"{rows:,} held-out rows (cross-validation)"
 
 
-def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _data_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Data"
     yield ""
     yield f"{', '.join(map(_safe, facts['source']))}: {facts['rows']:,} rows. Fingerprint `{facts['fingerprint']}`."
@@ -70,7 +70,7 @@ def _data(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
         yield from (f"- `{name}`: {_safe(reason)}" for name, reason in facts["set_aside"].items())
 
 
-def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _selection_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## How the number was chosen"
     yield ""
     yield f"{facts['why']}."
@@ -87,7 +87,7 @@ def _chosen(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield f"A sparse Dirichlet prior on the weights left {choice['left_by_prior']}."
 
 
-def _clusters(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _clusters_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Clusters"
     yield ""
     rows = [
@@ -100,7 +100,7 @@ def _clusters(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield f"it is below 0.8 in {sure['below_0.8']:.1%} of rows."
 
 
-def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _limitations_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Limitations"
     yield ""
     yield "- A cluster is a component of this mixture. Whether it is a natural group cannot be"
@@ -109,7 +109,7 @@ def _limits(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "- A row that fits no cluster still gets the most probable one: `likely novelty` marks such rows."
 
 
-def _limits_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _density_limitations_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     yield "## Limitations"
     yield ""
     yield "- The reference rows define what is normal: faults among them count as normal."
@@ -117,9 +117,24 @@ def _limits_density(facts: dict[str, Any], model: Any, path: str) -> Iterator[st
     yield "- A category that did not occur in training has infinite surprisal, whatever the rate."
 
 
-def _reproduce(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _reproduce_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
     return reproduce(facts, path, "score_samples" if facts["task"] == "density" else "predict")
 
 
-CLUSTERS = (_what, _data, _chosen, _clusters, _hazards, _limits, _reproduce)
-DENSITY = (_what_density, _data, _alarm, _hazards, _limits_density, _reproduce)
+CLUSTERS = (
+    _model_section,
+    _data_section,
+    _selection_section,
+    _clusters_section,
+    _warnings_section,
+    _limitations_section,
+    _reproduce_section,
+)
+DENSITY = (
+    _density_section,
+    _data_section,
+    _threshold_section,
+    _warnings_section,
+    _density_limitations_section,
+    _reproduce_section,
+)

@@ -32,7 +32,7 @@ def cluster_study_of(c: Clusters) -> ClusterStudy:
         tuple(TraitRow(t.column, t.level, t.overall, t.values, t.apart) for t in c.traits),
         c.certainty, c.weight, c.mean_certainty, c.unsure, tuple(_doubts(c)),
         choice and Choice(tuple(choice.numbers), choice.bic, choice.held_out, choice.held_out_error, choice.emptied,
-                          choice.best, c.found.by),
+                          choice.best, c.found.criterion),
         tuple(value / n for value in report.trace), report.reason,
         tuple(Start(run.objective / n, run.iterations, run.converged) for run in report.runs), report.agreement,
     )  # fmt: skip

@@ -162,11 +162,12 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Conso
     frame = laid_out(table.frame, list(schema))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        found = discover(frame, kinds, job.n_components, by=job.criterion, weight=table.weight, n_init=job.n_init,
-                         most=most_clusters(frame, job.max_components, table.weight), seed=job.seed,
-                         tell=lambda text: console(f"  {text}"))  # fmt: skip
-        model = TableClusterer.around(found, schema, frame, table.weight, table.names, by=job.criterion,
-                                      n_init=job.n_init, most=job.max_components, random_state=job.seed)  # fmt: skip
+        found = discover(frame, kinds, job.n_components, criterion=job.criterion, weight=table.weight,
+                         n_init=job.n_init, max_components=most_clusters(frame, job.max_components, table.weight),
+                         seed=job.seed, tell=lambda text: console(f"  {text}"))  # fmt: skip
+        model = TableClusterer.from_fitted(found, schema, frame, table.weight, table.names, criterion=job.criterion,
+                                           n_init=job.n_init, max_components=job.max_components,
+                                           random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))
     rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)
@@ -181,7 +182,7 @@ def _hazards(c: Clusters) -> Iterator[str]:
     from likely.automl.table_clusterer import most_clusters
 
     report, k = c.found.mixture.report_, c.shares.shape[1]
-    if k == 1 and c.found.by != "told":
+    if k == 1 and c.found.criterion != "given":
         yield "One cluster describes the rows best: these columns do not separate groups."
     if report.agreement is not None and report.agreement < 0.9 and k > 1:
         told = f"adjusted Rand index {report.agreement:.2f} on average"
@@ -190,7 +191,7 @@ def _hazards(c: Clusters) -> Iterator[str]:
     if c.unsure > 0.2:
         yield f"{c.unsure:.0%} of rows belong to their cluster with less than {SURE:.0%}: clusters overlap."
     few = most_clusters(c.frame, c.job.max_components, c.table.weight)
-    if c.found.by != "told" and k >= few < c.job.max_components:
+    if c.found.criterion != "given" and k >= few < c.job.max_components:
         told = f"numbers up to {few} were tried, one for three distinct rows"
         yield f"There are few different rows: {told}; --n-components asks for more."
     small = [str(i + 1) for i, size in enumerate(c.sizes.tolist()) if size < FEW_ROWS]
@@ -206,14 +207,14 @@ def _of_the_choice(c: Clusters) -> Iterator[str]:
     if choice is None:
         return
     best = choice.best
-    if best[c.found.by] >= c.job.max_components > 1:
+    if best[c.found.criterion] >= c.job.max_components > 1:
         yield f"{c.job.max_components} clusters, the largest number tried, are the best: --max-components tries more."
-    others = {way: number for way, number in best.items() if number != best[c.found.by]}
+    others = {way: number for way, number in best.items() if number != best[c.found.criterion]}
     if others:
         ways = {"bic": "BIC", "held-out": "held-out likelihood", "prior": "a sparse prior"}
         listed = ", ".join(f"{ways[way]} would choose {number}" for way, number in others.items())
         yield f"The number of clusters is not clear-cut: {listed}."
-    if not np.all(choice.converged.get(c.found.by, True)):
+    if not np.all(choice.converged.get(c.found.criterion, True)):
         yield "Some of the fits that chose the number had not converged: other seeds may choose another number."
     if c.found.chosen_on < len(c.table):
         yield f"The number was chosen on {c.found.chosen_on:,} rows; all {len(c.table):,} learned afterwards."
@@ -241,10 +242,10 @@ def facts_of(c: Clusters) -> dict[str, Any]:
         "task": "clusters", "made": c.made, "command": c.job.command, "seed": c.job.seed, "source": list(c.job.files),
         "rows": len(c.table), "roles": described["roles"], "fingerprint": described["fingerprint"],
         "columns": [{k: v for k, v in x.items() if k != "levels"} for x in described["columns"] if x["used"]],
-        "set_aside": c.table.set_aside, "hazards": list(c.hazards), "clusters": _each(c), "why": c.found.why,
-        "shape": c.found.shape, "bic_of_shapes": c.found.bic,
+        "set_aside": c.table.set_aside, "hazards": list(c.hazards), "clusters": _clusters_as_dicts(c),
+        "why": c.found.why, "shape": c.found.shape, "bic_of_shapes": c.found.bic,
         "choice": choice and {
-            "by": c.found.by, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
+            "by": c.found.criterion, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
             "held_out_error": choice.held_out_error, "left_by_prior": choice.emptied, "best": choice.best,
             "message_length": choice.message, "converged": choice.converged,
         },
@@ -255,7 +256,7 @@ def facts_of(c: Clusters) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _each(c: Clusters) -> list[dict[str, Any]]:
+def _clusters_as_dicts(c: Clusters) -> list[dict[str, Any]]:
     total = c.sizes.sum()
     return [
         {

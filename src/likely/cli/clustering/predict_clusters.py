@@ -16,7 +16,7 @@ class Clustered:
         cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
     ) -> Clustered:  # fmt: skip
         """Probabilities of the clusters for a frame of cells; `how` may set an alarm for rows unlike all of them."""
-        from likely.automl.novelty_watch import Watch
+        from likely.automl.novelty_detector import NoveltyDetector
         from likely.automl.table_classifier import Typed, laid_out
         from likely.data.read_table import chosen
         from likely.data.table import Table
@@ -25,8 +25,8 @@ class Clustered:
         kept = chosen(frame, keep)
         table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)
         rows = laid_out(table.frame, list(model.schema))
-        watch, rate = Watch.over(model), how.get("novelty")
-        seen = watch.look(rows)
+        watch, rate = NoveltyDetector.of_model(model), how.get("novelty")
+        seen = watch.score(rows)
         novel = seen.strange if rate is None else seen.strange | exceeds(seen.surprise, watch.level(rate))
         reasons = [seen.why(i) if beyond else "" for i, beyond in enumerate(novel.tolist())]
         return cls(model.predict_proba(Typed(rows)), kept, novel, reasons)

@@ -27,18 +27,18 @@ def comparison(classifier: Any) -> Iterator[str]:
         yield from tell(classifier)
 
 
-def windows(distribution: Any) -> str:
+def kernel_or_neighbors(distribution: Any) -> str:
     """Kernel and bandwidth, or number of neighbors, of a nonparametric density; empty for other distributions.
 
     >>> import likely as lk
-    >>> windows(lk.KernelDensity(relative_bandwidth=0.5).fit([[0.0], [1.0], [3.0]]).model_)
+    >>> kernel_or_neighbors(lk.KernelDensity(relative_bandwidth=0.5).fit([[0.0], [1.0], [3.0]]).model_)
     'kernel gaussian, bandwidth fixed, unit pooled, relative bandwidth 0.5'
     """
     from likely.estimation.density_summary import settings
 
     told = [f"{name} {value}" for name, value in settings(distribution).items()]
     if hasattr(distribution, "relative_bandwidth"):
-        told.append(f"relative bandwidth {_few(distribution.relative_bandwidth)}")
+        told.append(f"relative bandwidth {_first_values(distribution.relative_bandwidth)}")
     return ", ".join(told)
 
 
@@ -51,7 +51,7 @@ def kept(thing: Any) -> Iterator[str]:
         yield f"This file holds {held} of its training data: anyone with the file can read them."
 
 
-def _few(values: Any) -> str:
+def _first_values(values: Any) -> str:
     shown = ", ".join(number(float(value)) for value in values[:COLUMNS])
     return shown + (", …" if len(values) > COLUMNS else "")
 
@@ -66,8 +66,8 @@ def _metric(classifier: Any) -> str:
 def _neighbors(clf: Any) -> Iterator[str]:
     by = "lowest error or cost" if clf.criterion == "errors" else "largest mean log-posterior"
     chosen = f", chosen by leave-one-out cross-validation: {by}" if hasattr(clf, "left_out_scores_") else ""
-    left = "" if clf.keep is None else f" ({clf.keep}, of {len(clf.rows_):,})"
-    yield f"  with the nearest of {len(clf.kept_):,} rows{left}: k = {clf.k_}{chosen}"
+    left = "" if clf.prototypes is None else f" ({clf.prototypes}, of {len(clf.rows_):,})"
+    yield f"  with the nearest of {len(clf.prototype_indices_):,} rows{left}: k = {clf.n_neighbors_}{chosen}"
     yield f"  distance: {_metric(clf)}"
     votes = "count 1 / distance" if clf.weights == "distance" else "count alike"
     yield f"  votes {votes}, and {clf.smoothing:g} more is shared as the classes are among all rows"
@@ -89,7 +89,7 @@ def _centers(clf: Any) -> Iterator[str]:
         yield f"  … and {len(names) - COLUMNS} more columns"
 
 
-def _nothing(clf: Any) -> Iterator[str]:
+def _no_column(clf: Any) -> Iterator[str]:
     yield "  nothing: it uses no column; its posterior is the class prior"
 
 
@@ -100,18 +100,18 @@ def _axes(clf: Any) -> Iterator[str]:
     yield ""
     names = _names(clf, axes.shape[1])
     rows = [["", "axis", "between / within", "loadings (in within-class standard deviations)"]]
-    spread = np.sqrt(np.maximum(np.diagonal(_within(clf)), 0.0))
+    spread = np.sqrt(np.maximum(np.diagonal(_within_covariance(clf)), 0.0))
     for j, (ratio, axis) in enumerate(zip(clf.ratios_[:ROWS].tolist(), axes, strict=False), 1):
         rows.append(["", str(j), number(ratio), _loadings(axis * spread, names)])
     yield columns(rows, right=(1, 2))
 
 
-def _within(clf: Any) -> Any:
+def _within_covariance(clf: Any) -> Any:
     stats = clf.stats_
     return stats.scatter.sum(axis=0) / stats.total_weight
 
 
 _DESCRIBERS: dict[str, Callable[[Any], Iterator[str]]] = {
     "KNeighborsClassifier": _neighbors, "NearestCentroidClassifier": _centers, "FisherDiscriminant": _axes,
-    "PriorClassifier": _nothing,
+    "PriorClassifier": _no_column,
 }  # fmt: skip

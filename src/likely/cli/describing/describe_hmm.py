@@ -63,13 +63,13 @@ def classifier_account(clf: Any, frame: list[str] | None = None) -> Iterator[str
     ]
     for c, label in enumerate(clf.classes_.tolist()[:CLASSES]):
         line = [clipped(str(label), 30), f"{clf.class_prior_[c]:.4f}", f"{clf.class_count_[c]:,.6g}"]
-        rows.append([*line, *([_stays(clf.model_.components.member(c))] if hidden else [])])
+        rows.append([*line, *([_mean_durations_text(clf.model_.components.member(c))] if hidden else [])])
     yield columns(rows, right=(1, 2))
     if len(clf.classes_) > CLASSES:
         yield f"… and {len(clf.classes_) - CLASSES} more classes"
 
 
-def _stays(model: Any) -> str:
+def _mean_durations_text(model: Any) -> str:
     stays = stay(model)
     return ", ".join(number(float(s)) for s in stays[:8]) + (" …" if len(stays) > 8 else "")
 
@@ -89,7 +89,7 @@ def states_table(estimator: Any, names: list[str], frame: list[str] | None = Non
     rows, stays = [head], stay(model)
     for k, name in enumerate(names[:ROWS]):
         first = int(np.flatnonzero(topology.original == k)[0])
-        on = [f"{stays[k]:.3g}", _next(model, k, names)] if plain else []
+        on = [f"{stays[k]:.3g}", _transitions_text(model, k, names)] if plain else []
         emits = emitted(model.emission.member(first), frame)
         rows.append([clipped(name, 20), f"{counts[k] / max(counts.sum(), 1e-300):.1%}", *on, emits])
     yield columns(rows, right=(1, 2) if plain else (1,))
@@ -99,7 +99,7 @@ def states_table(estimator: Any, names: list[str], frame: list[str] | None = Non
         yield "stay: expected duration in frames; then: most probable next states"
 
 
-def _next(model: Any, k: int, names: list[str]) -> str:
+def _transitions_text(model: Any, k: int, names: list[str]) -> str:
     way = model.chains[0].summed
     on = way.transition[k].copy()
     on[k] = 0.0

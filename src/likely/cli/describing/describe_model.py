@@ -52,7 +52,7 @@ def _centers(model: Any, sizes: Any, centers: Any) -> Iterator[str]:
 
 def _pca(model: Any) -> Iterator[str]:
     q, d = model.components_.shape
-    yield f"{q} components of {d} columns, fitted to {_weight(model.stats_.total_weight)} (route: {model.route_})"
+    yield f"{q} components of {d} columns, fitted to {_weight(model.stats_.total_weight)} (solver: {model.solver_})"
     yield f"they explain {1 - model.relative_error_:.2%} of the variance"
     yield ""
     names = _names(model, d)

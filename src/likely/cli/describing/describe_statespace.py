@@ -180,7 +180,7 @@ def _chain(model: Any) -> Iterator[str]:
 def _of_regimes(regimes: Any) -> Iterator[str]:
     """Matrices shared by all regimes once, the others per regime."""
     there = [name for name in MATRICES if getattr(regimes[0], name) is not None]
-    shared = [name for name in there if _alike([getattr(m, name) for m in regimes])]
+    shared = [name for name in there if _all_equal([getattr(m, name) for m in regimes])]
     if shared:
         yield "all regimes"
         yield from _matrices(regimes[0], tuple(shared))
@@ -190,5 +190,5 @@ def _of_regimes(regimes: Any) -> Iterator[str]:
         yield from _matrices(regime, own)
 
 
-def _alike(matrices: list[Any]) -> bool:
+def _all_equal(matrices: list[Any]) -> bool:
     return all(a is not None and np.array_equal(a, matrices[0]) for a in matrices)

@@ -30,8 +30,8 @@ class Job:
     cv: Any = None  # None: by time where there is one, else five folds
     calibrate: bool = True
     models: str = "all"
-    choose_by: str = "cost"
-    rivals: bool | None = None  # None: where the table is small
+    criterion: str = "cost"
+    baselines: bool | None = None  # None: where the table is small
     out: str = "model.likely"
     report: str | None = None
     seed: int = 0
@@ -62,13 +62,13 @@ class Job:
         for name, kind in self.kinds.items():
             yield from ("--as", f"{name}={kind}")
         usual = Job((), "")
-        for name, flag in (("models", "--models"), ("choose_by", "--choose-by"), ("out", "-o"), ("seed", "--seed")):
+        for name, flag in (("models", "--models"), ("criterion", "--criterion"), ("out", "-o"), ("seed", "--seed")):
             if getattr(self, name) != getattr(usual, name):
                 yield from (flag, str(getattr(self, name)))
         if not self.calibrate:
             yield "--no-calibrate"
-        if self.rivals is not None:
-            yield "--baselines" if self.rivals else "--no-baselines"
+        if self.baselines is not None:
+            yield "--baselines" if self.baselines else "--no-baselines"
 
 
 def splitting_words(cv: Any, splits: int, grouped: bool) -> str:

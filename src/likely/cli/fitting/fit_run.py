@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from likely.automl.table_classifier import TableClassifier
     from likely.data.table import Table
 
-RIVAL_ROWS, RIVAL_COLUMNS, RIVAL_CELLS = 20_000, 2_000, 1_000_000  # up to which rivals take part unasked
+BASELINE_ROWS, BASELINE_COLUMNS, BASELINE_CELLS = 20_000, 2_000, 1_000_000  # up to which baselines take part unasked
 MANY_FITS = 5_000
 PARTS_OF_WORDS = 52  # of a model file, that a column of words takes in naive Bayes
 WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
@@ -95,7 +95,7 @@ def refuse_too_long(table: Table, job: Job) -> None:
         got = f"about {size:,} for {len(table.used):,} columns"
         raise DataError(sentence(called(job.files), expected, got, remedy))
     most = max(MAX_NODES, size // 32) // PARTS_OF_WORDS  # as `files` reads them
-    if len(words) > most and job.models != "frequencies":  # which looks at no column
+    if len(words) > most and job.models != "prior":  # which looks at no column
         expected = f"a model file can hold about {most:,} columns of words"
         raise DataError(sentence(called(job.files), expected, f"{len(words):,}", remedy))
 
@@ -147,14 +147,14 @@ def prepared(job: Job, table: Table) -> tuple[Field, list[Any], str, str]:
         candidates, whole = without_gaps(candidates, kinds, X)
         slow = " ".join(words for words in (slow, whole) if words)
     if rivals_take_part(job, X, len(field.splits)):
-        from likely.automl.sklearn_baselines import rivals
+        from likely.automl.sklearn_baselines import baselines
 
-        candidates += rivals(kinds, rules, job.seed)
+        candidates += baselines(kinds, rules, job.seed)
     try:
         candidates, left = chosen_candidates(candidates, job.models), not_applicable(candidates, job.models)
     except DomainError as error:
         raise click.UsageError(str(error)) from error
-    if all(candidate.rival for candidate in candidates):
+    if all(candidate.baseline for candidate in candidates):
         remedy = "add one of likely's own to --models"
         raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
     return field, candidates, same_model(candidates, job.models), " ".join(part for part in (slow, left) if part)
@@ -178,11 +178,11 @@ def _counted(X: Any, table: Table) -> tuple[Any, Any, Any, Any, Any]:
 
 def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
     """Whether baselines are fitted: as the user says, else for small tables with few splits; always if named."""
-    if job.rivals is not None:
-        return job.rivals
+    if job.baselines is not None:
+        return job.baselines
     if job.models != "all":
         return True  # `chosen_rungs` leaves out whom the user did not name
-    small = X.height <= RIVAL_ROWS and X.width <= RIVAL_COLUMNS and X.height * X.width <= RIVAL_CELLS
+    small = X.height <= BASELINE_ROWS and X.width <= BASELINE_COLUMNS and X.height * X.width <= BASELINE_CELLS
     return small and splits <= 20
 
 
@@ -199,7 +199,7 @@ def compared(job: Job, field: Field, candidates: list[Any], console: Console) ->
         console(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
     with console.progress(fits) as done:
         return compete(
-            field, candidates, choose_by=job.choose_by, jobs=job.jobs, tell=lambda candidate: done(candidate.name)
+            field, candidates, criterion=job.criterion, jobs=job.jobs, tell=lambda candidate: done(candidate.name)
         )
 
 
@@ -220,7 +220,7 @@ def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifi
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration
     map = None if found is None else found.map
-    model = TableClassifier.around(classifier, arranged_schema(table.schema()), map, table.names)
+    model = TableClassifier.from_fitted(classifier, arranged_schema(table.schema()), map, table.names)
     return model, hazards
 
 
@@ -269,11 +269,11 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
     verdict = e.calibration().verdict
     if "do not contradict" not in verdict and "too few rows" not in verdict:
         yield verdict
-    rival = contest.rival
-    if rival is not None and rival.behind is not None and rival.behind.value < -2 * rival.behind.se:
-        less = f"{rival.candidate.name} costs {-rival.behind.value:.4f} less per row"
+    baseline = contest.baseline
+    if baseline is not None and baseline.behind is not None and baseline.behind.value < -2 * baseline.behind.se:
+        less = f"{baseline.candidate.name} costs {-baseline.behind.value:.4f} less per row"
         yield f"{less[0].upper()}{less[1:]}: there is structure that none of the models of likely captures."
-    ground = next((s for s in contest.standings if s.candidate.key == "frequencies" and s.evaluation is not None), None)
+    ground = next((s for s in contest.standings if s.candidate.key == "prior" and s.evaluation is not None), None)
     if constant or ground is None:
         return
     if winner.candidate is ground.candidate:

@@ -45,7 +45,7 @@ def study_of(fit_run: FitRun) -> Study:
         set_aside=tuple(table.set_aside.items()), hazards=fit_run.hazards,
         leaderboard=tuple(contender(s, s.candidate is contest.winner.candidate) for s in contest.standings),
         evaluation=e,
-        cv=fit_run.cv, choose_by=job.choose_by, rule=rule_words(job.choose_by), importance=drivers,
+        cv=fit_run.cv, criterion=job.criterion, rule=rule_words(job.criterion), importance=drivers,
         worst=worst_of(e, table, field.tested, order),
         plane=plane, no_plane=why,
         made=fit_run.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,

@@ -32,7 +32,7 @@ def card_of(fit_run: FitRun) -> dict[str, Any]:
         "columns": [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]],
         "set_aside": table.set_aside, "hazards": list(fit_run.hazards), "cv": fit_run.cv,
         "chosen": fit_run.contest.winner.candidate.key, "what": fit_run.contest.winner.candidate.what,
-        "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
+        "criterion": job.criterion, "rule": rule_words(job.criterion),
         "verdict": verdict(fit_run.contest), "leaderboard": leaderboard(fit_run.contest),
         "figures": figures(e),
         "calibrated": calibrated and calibrated.words, "class_prior": job.class_prior,
@@ -49,7 +49,7 @@ def figures(e: Evaluation) -> dict[str, Any]:
         name: plain(value)
         for name, value in {
             "rows": len(e), "error": e.error, "mean_cost": e.mean_cost, "decision_cost": e.decision_cost,
-            "refused": e.refused, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
+            "reject_rate": e.reject_rate, "unclassified": e.unclassified, "error_of_accepted": e.error_of_accepted,
             "log_loss": e.log_loss, "brier": e.brier,
             "calibration_error": r.ece, "calibration": r.verdict, "by_class": e.by_class, "classes": e.classes,
             "actions": e.actions, "cost_table": e.costs.table, "confusion": e.confusion,
@@ -57,14 +57,14 @@ def figures(e: Evaluation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rule_words(choose_by: str = "cost") -> str:
+def rule_words(criterion: str = "cost") -> str:
     """Description of the selection rule (see `contest.judged`).
 
     >>> print(rule_words("log-loss").partition(". ")[0])
     Models whose log-loss is within one standard error of the lowest are kept; the simplest of them is chosen
     """
-    kept = f"Models whose {choose_by} is within one standard error of the lowest are kept"
-    if choose_by != "log-loss":
+    kept = f"Models whose {criterion} is within one standard error of the lowest are kept"
+    if criterion != "log-loss":
         kept += "; of these, those whose log-loss is within one standard error of the lowest among them"
     return f"{kept}; the simplest of them is chosen. Standard errors are those of paired differences per row."
 
@@ -73,7 +73,7 @@ def contender(standing: Standing, chosen: bool) -> Contender:
     """A line of the leaderboard."""
     candidate, e = standing.candidate, standing.evaluation
     name = candidate.name[0].upper() + candidate.name[1:]
-    note = " ".join(part for part in (NOT_SAVED if candidate.rival else "", standing.failure) if part)
+    note = " ".join(part for part in (NOT_SAVED if candidate.baseline else "", standing.failure) if part)
     if e is None:
         return Contender(name, candidate.what, seconds=standing.seconds, note=f"failed: {note}")
     told = [standing.calibration.words if standing.calibration is not None else "", note]
@@ -96,14 +96,14 @@ def leaderboard(contest: Contest) -> list[dict[str, Any]]:
         above = s.loss_behind
         loss = {"loss_behind": above and above.value, "loss_behind_se": above and above.se}
         lines.append(
-            plain({"key": s.candidate.key, **told, **loss, "rival": s.candidate.rival, "failed": bool(s.failure)})
+            plain({"key": s.candidate.key, **told, **loss, "baseline": s.candidate.baseline, "failed": bool(s.failure)})
         )
     return lines
 
 
 def verdict(contest: Contest) -> str:
-    """Which model was chosen, why, and what the rivals reached."""
-    winner, by = contest.winner, contest.choose_by
+    """Which model was chosen, why, and what the baselines reached."""
+    winner, by = contest.winner, contest.criterion
     name, alone = f"{winner.candidate.name[0].upper()}{winner.candidate.name[1:]}", len(contest.standings) == 1
     words = [f"{name} {_measured(winner, by)}." if alone else f"{name} is chosen: it {_measured(winner, by)}."]
     if winner.candidate is not contest.best.candidate:
@@ -111,16 +111,16 @@ def verdict(contest: Contest) -> str:
     elif (beside := contest.next) is not None and beside.behind is not None:
         more = f"{'costs more' if by == 'cost' else 'is worse'} by {_amount(beside.behind)}"
         words.append(f"The next, {beside.candidate.name}, {more if beside.behind.value else 'ties with it'}.")
-    if (rival := contest.rival) is not None:
+    if (baseline := contest.baseline) is not None:
         words.append(
-            f"For comparison, {rival.candidate.name} {_measured(rival, by)}; it cannot be written to a model file."
+            f"For comparison, {baseline.candidate.name} {_measured(baseline, by)}; it cannot be written to a file."
         )
     return " ".join(words)
 
 
 def _why_not_the_best(contest: Contest) -> Iterator[str]:
     """Sentences on ties in the first criterion and in log-loss, and the simplest of the tied models."""
-    winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.choose_by
+    winner, best, truest, by = contest.winner, contest.best, contest.truest, contest.criterion
     assert winner.behind is not None and winner.loss_behind is not None  # only those tied are chosen
     title = "The one with the lowest cost" if by == "cost" else f"The one with the lowest {by}"
     less = f"{'costs less' if by == 'cost' else 'is better'} by {_amount(winner.behind)}"

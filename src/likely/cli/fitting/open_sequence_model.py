@@ -42,11 +42,11 @@ def named(thing: Any, path: str) -> Any:
     if isinstance(thing, SequenceClassifier | SequenceDensity):
         return thing
     if isinstance(thing, HMMDensity) and hasattr(thing, "model_"):
-        return SequenceDensity.around(thing, columns_of(thing))
+        return SequenceDensity.from_fitted(thing, columns_of(thing))
     if isinstance(thing, HMM) and thing.members is None:
         return BareChain(thing)
     if isinstance(thing, BayesClassifier) and isinstance(_density(thing), HMMDensity) and hasattr(thing, "model_"):
-        return SequenceClassifier.around(thing, columns_of(_density(thing)))
+        return SequenceClassifier.from_fitted(thing, columns_of(_density(thing)))
     if is_of_sequences(thing) and hasattr(thing, "classes_") and hasattr(thing, "decide"):
         return BareClassifier(thing, path)
     remedy = "`likely fit --sequences` writes one, `likely show` describes this file"
@@ -68,7 +68,7 @@ def columns_of(density: Any) -> dict[str, str]:
     for _, part, own in getattr(inner, "parts_", ()):
         for name in own:
             kinds[str(name)] = "category" if type(part).__name__ == "CategoricalDensity" else "real"
-    distribution = untied(density._learned.emission) if hasattr(density, "model_") else None
+    distribution = untied(density.learned_model_.emission) if hasattr(density, "model_") else None
     if hasattr(distribution, "levels") and _kind(distribution) == "real":  # levels that are numbers stay numbers
         kinds = dict.fromkeys(names, "real")
     return {"symbol": next(iter(kinds.values()))} if names == ["0"] else kinds

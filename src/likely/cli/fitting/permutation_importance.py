@@ -33,7 +33,7 @@ def importance(
     with silence():
         shuffles = _affordable(field, estimator, splits[0])
     splits = splits[: max(1, shuffles // field.X.width)] if len(splits) <= 20 else splits
-    names = _telling(field, max(10, shuffles))
+    names = _most_separating_columns(field, max(10, shuffles))
     taken = np.sort(rng.permutation(np.concatenate([split.test for split in splits]))[:ROWS])
     most = max(1, min(5, shuffles // (field.X.width * len(splits))))
     repeats = int(np.clip(ROWS // (2 * len(taken)), 1, most))
@@ -62,7 +62,7 @@ def _affordable(field: Any, estimator: Any, split: Any) -> int:
     return int(SECONDS / seconds)
 
 
-def _telling(field: Any, most: int) -> list[str]:
+def _most_separating_columns(field: Any, most: int) -> list[str]:
     """All columns, or if there are very many, those that separate the classes best individually."""
     names = list(field.X.columns)
     if len(names) <= most:
@@ -105,16 +105,16 @@ def _rises(
     if not len(rows):
         return np.empty((len(names), 0)), rows
     model, X = learned(estimator, field, split), field.X[rows]
-    paid = _paid(field, applied(calibration, field.posteriors(model, X, split)), rows)
+    paid = _costs_of_decisions(field, applied(calibration, field.posteriors(model, X, split)), rows)
     rise = np.zeros((len(names), len(rows)))
     for j, name in enumerate(names):
         for lent in other[:, at]:
             shuffled = X.with_columns(field.X[name][lent])
             found = applied(calibration, field.posteriors(model, shuffled, split))
-            rise[j] += (_paid(field, found, rows) - paid) / len(other)
+            rise[j] += (_costs_of_decisions(field, found, rows) - paid) / len(other)
     return rise, rows
 
 
-def _paid(field: Any, log_posterior: Array, rows: Index) -> Array:
+def _costs_of_decisions(field: Any, log_posterior: Array, rows: Index) -> Array:
     costs = field.costs
     return np.asarray(costs.table[costs.decide(log_posterior), field.labels[rows]])

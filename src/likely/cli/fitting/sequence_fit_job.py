@@ -40,7 +40,7 @@ class SequenceJob:
     format: str | None = None
     cv: Any = None
     calibrate: bool = True
-    choose_by: str = "cost"
+    criterion: str = "cost"
     out: str = "model.likely"
     seed: int = 0
     jobs: int | None = None
@@ -78,7 +78,7 @@ class SequenceJob:
         usual = SequenceJob(())
         for name in ("target", "id", "time", "states_column", "weight", "group", "topology", "n_states", "n_components",
                      "covariance", "durations", "order", "n_init", "cost", "reject_cost", "reject_below", "novelty",
-                     "class_prior", "format", "cv", "choose_by", "seed"):  # fmt: skip
+                     "class_prior", "format", "cv", "criterion", "seed"):  # fmt: skip
             value = getattr(self, name)
             if value != getattr(usual, name):
                 text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
@@ -94,7 +94,7 @@ class SequenceJob:
             yield "--no-calibrate"
 
 
-ONLY_TABLES = {"sql": "--sql", "rivals": "--baselines", "report": "--report"}
+ONLY_TABLES = {"sql": "--sql", "baselines": "--baselines", "report": "--report"}
 ONLY_SEQUENCES = {
     "id": "--id", "states_column": "--states-column", "n_states": "--n-states", "topology": "--topology",
     "n_components": "--n-components", "covariance": "--covariance", "durations": "--durations", "order": "--order",

@@ -77,7 +77,7 @@ def run_job(job: SequenceJob, console: Console) -> SequenceFitRun:
     return fit_run
 
 
-def _made() -> str:
+def _version_and_date() -> str:
     return f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
 
 
@@ -133,20 +133,20 @@ def _classified(job: SequenceJob, material: Material, console: Console) -> Seque
 
     field, rules = _field(job, material)
     _refuse_single(field)
-    contest = _competed(job, material, field, rules, console)
+    contest = _compare_models(job, material, field, rules, console)
     estimator = contest.winner.candidate.estimator
-    usual = estimator if contest.winner.candidate.key == "frequencies" else _thorough(estimator)
+    usual = estimator if contest.winner.candidate.key == "prior" else _with_full_tolerance(estimator)
     classifier, caught = heard(lambda: from_all_rows(usual, field))
     map = contest.winner.calibration
-    model = SequenceClassifier.around(classifier, material.kinds, job.roles, None if map is None else map.map)
+    model = SequenceClassifier.from_fitted(classifier, material.kinds, job.roles, None if map is None else map.map)
     found = {
         "cv": splitting_words(job.splitting, len(field.splits), job.group is not None), "verdict": verdict(contest),
-        "choose_by": job.choose_by, "rule": rule_words(job.choose_by),
+        "criterion": job.criterion, "rule": rule_words(job.criterion),
         "leaderboard": leaderboard(contest), "figures": figures(contest.winner.evaluation),
         "calibrated": map and map.words, "classes": _sizes(field),
     }  # fmt: skip
     hazards = (*_of_classes(field, contest), *caught)
-    return SequenceFitRun(job, material, model, _made(), hazards, contest=contest, found=found)
+    return SequenceFitRun(job, material, model, _version_and_date(), hazards, contest=contest, found=found)
 
 
 def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
@@ -170,7 +170,7 @@ def _field(job: SequenceJob, material: Material) -> tuple[Any, dict[str, Any]]:
                    "novelty": job.novelty}  # fmt: skip
 
 
-def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], console: Console) -> Any:
+def _compare_models(job: SequenceJob, material: Material, field: Any, rules: dict[str, Any], console: Console) -> Any:
     from likely.automl.model_comparison import compete
     from likely.automl.sequence_candidates import chain_candidates
 
@@ -187,7 +187,7 @@ def _competed(job: SequenceJob, material: Material, field: Any, rules: dict[str,
         contest = compete(
             field,
             candidates,
-            choose_by=job.choose_by,
+            criterion=job.criterion,
             jobs=threads(job, material),
             tell=lambda candidate: done(candidate.name),
         )
@@ -207,13 +207,13 @@ def _refuse_single(field: Any) -> None:
 
 def _refuse_failed(contest: Any) -> None:
     """Raise if all models but the class frequencies failed."""
-    chains = [s for s in contest.standings if s.candidate.key != "frequencies"]
+    chains = [s for s in contest.standings if s.candidate.key != "prior"]
     if all(s.failure for s in chains):
         reasons = "; ".join(dict.fromkeys(s.failure.rstrip(".") for s in chains))
         raise DataError(sentence("fit", "nothing could be learned from these sequences", remedy=reasons))
 
 
-def _thorough(estimator: Any) -> Any:
+def _with_full_tolerance(estimator: Any) -> Any:
     """The winner is learned to the end."""
     from likely.hmm.estimators.hmm_density import HMMDensity
 
@@ -272,17 +272,17 @@ def _described(job: SequenceJob, material: Material, console: Console) -> Sequen
         with in_flags(job.id, names={"choose_states": "--n-states"}):
             choice = _chosen(job, material, console)
         states = 1 if choice is None else choice.best
-        found |= {} if choice is None else {"choice": _plain_choice(choice)}
+        found |= {} if choice is None else {"choice": _choice_as_dict(choice)}
     density, caught = heard(
         lambda: chain(material.kinds, states, **job.settings).fit(
             material.x, sample_weight=material.weight, states=material.states
         )
     )
     named = [*material.state_names, *(f"state {k}" for k in range(len(material.state_names), states))]
-    model = SequenceDensity.around(density, material.kinds, job.roles, named if material.state_names else None)
+    model = SequenceDensity.from_fitted(density, material.kinds, job.roles, named if material.state_names else None)
     found |= _account(density, material)
-    hazards = (*_of_few(material, choice), *caught)
-    return SequenceFitRun(job, material, model, _made(), hazards, choice=choice, found=found)
+    hazards = (*_notes_on_few_sequences(material, choice), *caught)
+    return SequenceFitRun(job, material, model, _version_and_date(), hazards, choice=choice, found=found)
 
 
 def _chosen(job: SequenceJob, material: Material, console: Console) -> Any:
@@ -301,7 +301,7 @@ def _chosen(job: SequenceJob, material: Material, console: Console) -> Any:
         )  # fmt: skip
 
 
-def _plain_choice(choice: Any) -> dict[str, Any]:
+def _choice_as_dict(choice: Any) -> dict[str, Any]:
     numbers = zip(choice.numbers, choice.held_out.tolist(), choice.error.tolist(), strict=True)
     return {"states": choice.best, "pieces": choice.pieces,
             "held_out": {str(k): [_finite(v), _finite(e)] for k, v, e in numbers}}  # fmt: skip
@@ -322,7 +322,7 @@ def _account(density: Any, material: Material) -> dict[str, Any]:
             "log_likelihood_a_frame": _finite(float(weight @ logs / (weight @ frames)))}  # fmt: skip
 
 
-def _of_few(material: Material, choice: Any) -> list[str]:
+def _notes_on_few_sequences(material: Material, choice: Any) -> list[str]:
     told = []
     if len(material) == 1:
         told.append("One sequence only: without --id a file is one sequence; --id COL names the sequence of each row.")

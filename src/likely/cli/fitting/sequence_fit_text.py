@@ -29,7 +29,7 @@ def _classified(fit_run: Any) -> Iterator[str]:
     yield leaderboard_text(fit_run.contest)
     yield ""
     yield fit_run.found["verdict"].replace(" per row", " per sequence")
-    if len([s for s in fit_run.contest.standings if s.candidate.key != "frequencies"]) > 1:
+    if len([s for s in fit_run.contest.standings if s.candidate.key != "prior"]) > 1:
         chosen = "number of states" if fit_run.job.n_states is None else "model"
         yield f"(the {chosen} was chosen on the same folds: its figures are slightly optimistic)"
     yield ""
@@ -37,7 +37,7 @@ def _classified(fit_run: Any) -> Iterator[str]:
     yield f"  error     {e.error}"
     yield f"  log-loss  {e.log_loss} nats"
     if fit_run.job.reject_cost is not None:
-        yield f"  rejected  {e.refused}"
+        yield f"  rejected  {e.reject_rate}"
         if e.error_of_accepted is not None:
             yield f"  error among the rest {e.error_of_accepted}"
     if len(e.classes) <= MOST:

@@ -134,7 +134,7 @@ def spooled(files: tuple[str, ...], symbols: bool = False) -> Iterator[tuple[str
         yield files
         return
     with TemporaryDirectory() as folder:
-        laid = [_laid_down(name, Path(folder), symbols) for name in files]
+        laid = [_as_file(name, Path(folder), symbols) for name in files]
         try:
             yield tuple(laid)
         except LikelyError as error:
@@ -142,7 +142,7 @@ def spooled(files: tuple[str, ...], symbols: bool = False) -> Iterator[tuple[str
             raise type(error)(text) from error
 
 
-def _laid_down(name: str, folder: Path, symbols: bool) -> str:
+def _as_file(name: str, folder: Path, symbols: bool) -> str:
     if name != "-" and (Path(name).is_file() or not Path(name).exists()):
         return name
     raw = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
@@ -359,7 +359,7 @@ def refuse_forbidden(material: Material, job: SequenceJob, states: int) -> None:
     then, here = known[inside], known[inside - 1]
     bad = inside[(here >= 0) & (then >= 0) & ~topology.transition[here, then]]
     if len(bad):
-        _refuse_move(material, int(bad[0]), f"from {_called(material, known[bad[0] - 1])} to ")
+        _refuse_move(material, int(bad[0]), f"from {_state_name(material, known[bad[0] - 1])} to ")
     begins = first[(known[first] >= 0) & ~topology.initial[known[first]]]
     if len(begins):
         _refuse_move(material, int(begins[0]), "beginning with ")
@@ -372,14 +372,14 @@ def refuse_forbidden(material: Material, job: SequenceJob, states: int) -> None:
 def _refuse_move(material: Material, row: int, how: str) -> None:
     assert material.states is not None
     i = int(np.searchsorted(material.x.offsets, row, side="right")) - 1
-    came = f'{how}{_called(material, material.states.values[row])} in sequence "{material.ids[i]}"'
+    came = f'{how}{_state_name(material, material.states.values[row])} in sequence "{material.ids[i]}"'
     came += f", frame {row - material.x.offsets[i]}"
     order = f"here states are ordered {', '.join(material.state_names[:SHOWN])}"
     raise DataError(sentence("--topology", "known states must follow each other as it allows", came,
                              f"{order}; --topology ergodic allows all"))  # fmt: skip
 
 
-def _called(material: Material, state: Any) -> str:
+def _state_name(material: Material, state: Any) -> str:
     return f'"{material.state_names[int(state)]}"'
 
 
@@ -387,7 +387,7 @@ def shortest(job: SequenceJob, states: int) -> int:
     """The least number of frames that can pass through."""
     from likely.hmm.topology import Topology
 
-    return Topology.of(job.settings["topology"], states).shortest
+    return Topology.of(job.settings["topology"], states).min_length
 
 
 # ------------------------------------------------------------------ for a model

@@ -88,7 +88,7 @@ class BySurprise:
 
     def _increment(self, v: float) -> float:
         """Increment of the sum for −log u."""
-        rare = v if self.held_out is None else float(self.held_out.rarity(np.array([v]))[0])
+        rare = v if self.held_out is None else float(self.held_out.neg_log_p_value(np.array([v]))[0])
         return float(rare / 2 - np.log(2))
 
 
@@ -119,7 +119,7 @@ class HeldOut:
         order = np.argsort(kept[0], kind="stable")
         self.sorted, self.above = kept[0, order], np.append(np.cumsum(kept[1, order][::-1])[::-1], 0.0)
 
-    def rarity(self, v: Any) -> Any:
+    def neg_log_p_value(self, v: Any) -> Any:
         """−log P(as surprising a frame) (n,) by the held-out ones, beyond the rarest tenth by an exponential tail."""
         as_odd = self.above[np.searchsorted(self.sorted, v - 1e-12 * np.abs(v), side="left")]
         near = -np.log((1.0 + as_odd) / (1.0 + self.frames))
@@ -129,7 +129,7 @@ class HeldOut:
 
     def raised(self, watch: Any, false_alarm_every: float) -> Any:
         """A sum with so high a threshold that held-out frames agree."""
-        increments = [self.rarity(part) / 2 - np.log(2) for part in self.runs]
+        increments = [self.neg_log_p_value(part) / 2 - np.log(2) for part in self.runs]
 
         def alarms(watch: Any) -> float:
             return float(self.weights @ [len(watch.run(part)) for part in increments])

@@ -110,7 +110,7 @@ class OfChains(Subject):
 def _as_it_is(known: Any, found: Any) -> Any:
     """Frames inside the border of a bare model, whatever words they hold."""
     rows = known.frames(found)
-    return known.density_._rows(rows, reset=False) if hasattr(known, "density_") else rows
+    return known.density_.validate_rows(rows, reset=False) if hasattr(known, "density_") else rows
 
 
 def _is_plain(distribution: Any) -> bool:
@@ -123,10 +123,10 @@ def _is_plain(distribution: Any) -> bool:
 
 def subject_of(thing: Any, path: str) -> Subject:
     """The filter of the model in a file."""
-    from likely.core.filter_protocol import playing
+    from likely.core.filter_protocol import as_filter
 
     try:
-        plays = playing(thing)
+        plays = as_filter(thing)
     except LikelyError:
         remedy = "`likely show` describes this file"
         got = type(thing).__name__

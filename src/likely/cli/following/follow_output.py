@@ -43,7 +43,7 @@ class Output:
         while rest := self.stream.read(min(kept.written - self.written, 1 << 20)):
             self._count(rest)
         if self.written < kept.written:
-            raise _lost(self.path, kept, self.written)
+            raise _output_missing_error(self.path, kept, self.written)
         if self.digest != kept.output:
             expected = f"the first {kept.written} bytes must be those that were written before"
             remedy = "name the file that it began with, or begin anew with another file for --checkpoint"
@@ -98,11 +98,11 @@ def _opened(path: str, kept: FollowedLines | None) -> IO[bytes]:
         return open(path, "wb" if kept is None else "r+b")
     except OSError as error:
         if kept is not None and isinstance(error, FileNotFoundError):
-            raise _lost(path, kept, "no file") from error
+            raise _output_missing_error(path, kept, "no file") from error
         raise cannot_be_written(path, error) from error
 
 
-def _lost(path: str | None, kept: FollowedLines, there: object) -> DataError:
+def _output_missing_error(path: str | None, kept: FollowedLines, there: object) -> DataError:
     expected = f"the {kept.written} bytes that were written before must be there"
     remedy = "bring the file back, or begin anew with another file for --checkpoint"
     return DataError(sentence(path or "", expected, there, remedy))

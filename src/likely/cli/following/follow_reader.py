@@ -54,7 +54,7 @@ class Reader:
         self.done = self.current = (lines.taken, lines.digest)  # before this row, and with it
         self.fresh = kept is None or not (kept.header or kept.names or kept.written)
         if kept is not None:
-            self.header, self.rows = kept.header, kept.taken
+            self.header, self.rows = kept.header, kept.n_observations
             if kept.header:
                 self._lay_out(layout_of(kept.header, False)[0])
 

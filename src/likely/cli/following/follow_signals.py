@@ -24,14 +24,14 @@ class Stops:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             heard = [number for number in CALLS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
-            self.before = {number: signal.signal(number, self._heard) for number in heard}
+            self.before = {number: signal.signal(number, self._handle_signal) for number in heard}
         return self
 
     def __exit__(self, *error: object) -> None:
         for number, handler in self.before.items():
             signal.signal(number, handler)
 
-    def _heard(self, number: int, frame: object) -> None:
+    def _handle_signal(self, number: int, frame: object) -> None:
         self.called = number
         for each in self.before:
             signal.signal(each, signal.SIG_DFL)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -26,9 +27,9 @@ class Dendrogram(Value):
     (array([0, 0, 1, 1]), array([0.5 , 1.  , 6.72]))
     """
 
-    merges: Index  # (n − 1, 2)
-    heights: Array  # (n − 1,)
-    weight: Array  # (n,) of the rows
+    merges: Annotated[Index, declared.numbers("?", 0, np.int64)]  # (n − 1, 2)
+    heights: Annotated[Array, declared.numbers()]  # (n − 1,)
+    weight: Annotated[Array, declared.numbers("n", 0)]  # (n,) of the rows
     method: str = ""
 
     def __post_init__(self) -> None:
@@ -86,36 +87,44 @@ class Dendrogram(Value):
         return np.array(found, dtype=np.intp)
 
     def cut(
-        self, k: int | None = None, *, height: float | None = None, by: str | None = None, X: Any = None, **how: Any
+        self,
+        k: int | None = None,
+        *,
+        height: float | None = None,
+        criterion: str | None = None,
+        X: Any = None,
+        **how: Any,
     ) -> Index:
         """Labels (n,), numbered by the first row of each cluster: k clusters, or all merges up to a height.
 
-        by="likelihood" chooses the number of clusters by the BIC of rows X:
+        criterion="likelihood" chooses the number of clusters by the BIC of rows X:
         `cluster.hierarchy.dendrogram_cut.cut_curve`, which takes the other arguments (covariance, most).
 
         >>> from likely.cluster.hierarchy.linkage import linkage
         >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
         >>> d = linkage(X)
-        >>> d.cut(by="likelihood", X=X), d.cut(height=0.15)
+        >>> d.cut(criterion="likelihood", X=X), d.cut(height=0.15)
         (array([0, 0, 0, 1, 1, 1]), array([0, 0, 1, 2, 2, 3]))
         """
-        if (k is not None) + (height is not None) + (by is not None) != 1:
-            raise DomainError(sentence("cut", "exactly one of k, height and by is needed", f"{k}, {height} and {by}"))
-        if by is not None:
-            k = self._best(by, X, how)
+        if (k is not None) + (height is not None) + (criterion is not None) != 1:
+            raise DomainError(
+                sentence("cut", "exactly one of k, height and criterion is needed", f"{k}, {height}, {criterion}")
+            )
+        if criterion is not None:
+            k = self._best(criterion, X, how)
         if k is not None:
             return self._labels(np.arange(len(self.merges)) < len(self) - _whole(k, len(self)))
         if not isinstance(height, int | float | np.number) or np.isnan(height):
             raise DomainError(sentence("cut", "height must be a number", height))
         return self._labels(self._tops() <= height)
 
-    def _best(self, by: str, X: Any, how: dict[str, Any]) -> int:
+    def _best(self, criterion: str, X: Any, how: dict[str, Any]) -> int:
         from likely.cluster.hierarchy.dendrogram_cut import cut_curve
 
-        if by != "likelihood":
-            raise DomainError(sentence("cut", 'by must be "likelihood"', repr(by)))
+        if criterion != "likelihood":
+            raise DomainError(sentence("cut", 'criterion must be "likelihood"', repr(criterion)))
         if X is None:
-            remedy = 'd.cut(by="likelihood", X=X)'
+            remedy = 'd.cut(criterion="likelihood", X=X)'
             raise DataError(sentence("cut", "a cut by likelihood needs the rows X", "None", remedy))
         return cut_curve(self, X, **how).best
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
+from likely.core import declared
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -22,10 +23,10 @@ FLOOR = 1e-9  # variance floor of any direction, relative to the column's varian
 class CutCurve(Value):
     """Log-likelihood and BIC of a tree's partitions into k clusters."""
 
-    k: Index  # (m,) ascending from 1
-    log_likelihood: Array  # (m,) of rows and labels, one Gaussian per cluster
-    bic: Array  # (m,) −2 log-likelihood + parameters · log n: smaller is better
-    covariance: str
+    k: Annotated[Index, declared.numbers("m", 1, np.int64)]  # (m,) ascending from 1
+    log_likelihood: Annotated[Array, declared.numbers("m")]  # (m,) of rows and labels, one Gaussian per cluster
+    bic: Annotated[Array, declared.numbers("m")]  # (m,) −2 log-likelihood + parameters · log n: smaller is better
+    covariance: Annotated[str, declared.text("pooled", "full", "diagonal")]
 
     @property
     def best(self) -> int:
@@ -33,15 +34,15 @@ class CutCurve(Value):
         return int(self.k[np.argmin(self.bic)])
 
 
-def cut_curve(tree: Dendrogram, X: Any, *, covariance: str = "best", most: int | None = None) -> CutCurve:
-    """Every cut into at most `most` clusters, scored by
+def cut_curve(tree: Dendrogram, X: Any, *, covariance: str = "best", max_clusters: int | None = None) -> CutCurve:
+    """Every cut into at most `max_clusters` clusters, scored by
 
         log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.
 
     - covariance "pooled": one Σ for all, p = k − 1 + k d + d (d + 1) / 2; "full" and "diagonal": each cluster's own,
       shrunk to the pooled one by d + 2 pseudo-observations, which keeps small clusters regular; "best": the one of the
       three with the smallest BIC.
-    - most: √n if None. Beyond, clusters of a few rows each have unbounded likelihoods.
+    - max_clusters: √n if None. Beyond, clusters of a few rows each have unbounded likelihoods.
     - Constant columns are ignored; weights are those of the tree. Columns are divided by their standard deviations,
       which changes all log-likelihoods by the same constant.
 
@@ -53,11 +54,11 @@ def cut_curve(tree: Dendrogram, X: Any, *, covariance: str = "best", most: int |
     if covariance not in (*KINDS, "best"):
         raise DomainError(sentence("cut", "covariance must be pooled, full, diagonal or best", repr(covariance)))
     x, n = _rows_of(tree, X), float(tree.weight.sum())
-    most = min(len(tree), max(2, int(np.ceil(np.sqrt(n)))) if most is None else most)
-    if most < 1:
-        raise DomainError(sentence("cut", "most must be at least 1", most))
+    max_clusters = min(len(tree), max(2, int(np.ceil(np.sqrt(n)))) if max_clusters is None else max_clusters)
+    if max_clusters < 1:
+        raise DomainError(sentence("cut", "max_clusters must be at least 1", max_clusters))
     kinds = KINDS if covariance == "best" else (covariance,)
-    scores = np.array([[_score(*part, kind) for kind in kinds] for part in _partitions(tree, x, most)])[::-1]
+    scores = np.array([[_score(*part, kind) for kind in kinds] for part in _partitions(tree, x, max_clusters)])[::-1]
     curves = [_curve(scores[:, i], kind, x.shape[1], n) for i, kind in enumerate(kinds)]
     return min(curves, key=lambda curve: float(curve.bic.min()))
 
@@ -88,17 +89,17 @@ def _rows_of(tree: Dendrogram, X: Any) -> Array:
     return z[:, varied] / deviation[varied]
 
 
-def _partitions(tree: Dendrogram, x: Array, most: int) -> Iterator[tuple[Array, Array]]:
-    """Weights (k,) and scatters (k, d, d) of the clusters, from `most` of them up to one."""
-    n, label = len(tree), tree.cut(most)
-    w = np.asarray(np.bincount(label, tree.weight, most), dtype=np.float64)
-    mean = np.empty((most, x.shape[1]))
+def _partitions(tree: Dendrogram, x: Array, max_clusters: int) -> Iterator[tuple[Array, Array]]:
+    """Weights (k,) and scatters (k, d, d) of the clusters, from `max_clusters` of them up to one."""
+    n, label = len(tree), tree.cut(max_clusters)
+    w = np.asarray(np.bincount(label, tree.weight, max_clusters), dtype=np.float64)
+    mean = np.empty((max_clusters, x.shape[1]))
     for c, column in enumerate(x.T):
-        mean[:, c] = np.bincount(label, tree.weight * column, most) / w
-    scatter = np.stack([_scatter(x[label == k] - mean[k], tree.weight[label == k]) for k in range(most)])
+        mean[:, c] = np.bincount(label, tree.weight * column, max_clusters) / w
+    scatter = np.stack([_scatter(x[label == k] - mean[k], tree.weight[label == k]) for k in range(max_clusters)])
     yield w, scatter
     place = _places(tree, label)
-    for t in range(n - most, n - 1):
+    for t in range(n - max_clusters, n - 1):
         a, b = place[tree.merges[t, 0]], place[tree.merges[t, 1]]
         total, away = w[a] + w[b], mean[b] - mean[a]
         scatter[a] += scatter[b] + w[a] * w[b] / total * np.outer(away, away)

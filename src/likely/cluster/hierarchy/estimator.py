@@ -23,8 +23,9 @@ from likely.estimation.input_validation import numeric_rows, row_weights
 class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     """Agglomerative hierarchical clustering: merge the closest clusters, then cut the tree   (Ney 6.2.3).
 
-    - **n_clusters**, **distance_threshold**, **by**: where to cut; one of them. `by="likelihood"` takes the number with
-      the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it is the default.
+    - **n_clusters**, **distance_threshold**, **criterion**: where to cut; one of them. `criterion="likelihood"` takes
+      the number with the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it
+      is the default.
     - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median",
       "coordinate-median", "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
     - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
@@ -46,30 +47,30 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "linkage": [StrOptions(set(LINKS))], "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"})],
         "distance_threshold": [Interval(Real, None, None, closed="neither"), None],
-        "by": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
+        "criterion": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
     }  # fmt: skip
 
     # fitted attributes stored in a model file
-    _saved: tuple[str, ...] = (
+    saved_attributes: tuple[str, ...] = (
         "labels_", "dendrogram_", "n_clusters_", "centers_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
     def __init__(
         self, n_clusters: int | None = None, *, linkage: str = "ward", metric: str = "euclidean",
-        distance_threshold: float | None = None, by: str | None = None, covariance: str = "full",
+        distance_threshold: float | None = None, criterion: str | None = None, covariance: str = "full",
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
         self.linkage = linkage
         self.metric = metric
         self.distance_threshold = distance_threshold
-        self.by = by
+        self.criterion = criterion
         self.covariance = covariance
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Cluster rows X (n, d), or the rows of a matrix of distances (n, n); `y` is ignored."""
         self._validate_params()
         self._check_cut()
-        X = self._rows(X, reset=True)
+        X = self.validate_rows(X, reset=True)
         weight = _positive(sample_weight, X)
         here = weight > 0
         seen = X if here.all() else X[here][:, here] if self._given_distances else X[here]
@@ -100,7 +101,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
             raise DomainError(
                 sentence("AgglomerativeClustering", "predict needs cluster means", "distances only", remedy)
             )
-        X = self._rows(X, reset=False)
+        X = self.validate_rows(X, reset=False)
         if not self._takes_gaps and np.isnan(X).any():
             row = int(np.argwhere(np.isnan(X))[0, 0])
             remedy = "impute first (GaussianDensity, PPCA)"
@@ -128,20 +129,20 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         return self.metric == "precomputed"
 
     def _check_cut(self) -> None:
-        given = [name for name in ("n_clusters", "distance_threshold", "by") if getattr(self, name) is not None]
+        given = [name for name in ("n_clusters", "distance_threshold", "criterion") if getattr(self, name) is not None]
         if len(given) > 1:
             raise DomainError(
                 sentence(
                     "AgglomerativeClustering", "one of n_clusters, distance_threshold and by says where to cut", given
                 )
             )
-        if self._given_distances and given in ([], ["by"]):
+        if self._given_distances and given in ([], ["criterion"]):
             remedy = "pass n_clusters or distance_threshold"
             raise DomainError(
                 sentence("AgglomerativeClustering", "a cut by likelihood needs rows", "distances", remedy)
             )
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         X = numeric_rows(self, X, reset, dtype=np.float64, order="C")
         refuse_infinite(X, "AgglomerativeClustering")
         return X
@@ -151,7 +152,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         if self.distance_threshold is not None:
             return tree.cut(height=self.distance_threshold)
         if self.n_clusters is None:
-            return tree.cut(by="likelihood", X=X)
+            return tree.cut(criterion="likelihood", X=X)
         if self.n_clusters > len(tree):
             expected = f"n_clusters must not exceed the number of rows ({len(tree)})"
             raise DomainError(sentence("AgglomerativeClustering", expected, self.n_clusters))
@@ -170,7 +171,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     def _nearest(self, X: Array) -> Index:
         return map_rows(lambda x: _squares(x, self.centers_).argmin(axis=1), X, None, np.intp)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: tree, labels and centers must be consistent."""
         if not hasattr(self, "labels_"):
             return

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats, Labels, row_weights
 from likely.core.arrays import Array, BadEntry, refuse_infinite, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.core.errors import DataError, sentence
+from likely.core.errors import DataError, enumerated, sentence
 from likely.distributions.gaussian.moments import ColumnMoments, overflow
 from likely.numerics.standardization import Frame
 
@@ -19,7 +19,6 @@ ROWS = 32_768  # rows per task: sums are added in this order, independent of the
 NONE = np.empty(0)
 NONE.setflags(write=False)
 CANCELED = 1e-6  # relative to Σ w |u|²: a smaller criterion has lost digits needed for the stopping rule
-NAMED = 5  # number of rows named in an error
 NO_BOUNDS = (np.empty(0, np.float32), np.empty(0, np.float32))
 
 
@@ -209,8 +208,7 @@ def refuse_empty_rows(x: NDArray[Any], whose: str, at: Any = slice(None)) -> Non
     empty = np.zeros(len(x), dtype=bool)
     empty[at] = np.isnan(x[at]).all(axis=1)
     if empty.any():
-        first = ", ".join(map(str, np.flatnonzero(empty)[:NAMED].tolist()))
-        got = f"nothing but NaN in {int(empty.sum()):,}: {first}{', …' if empty.sum() > NAMED else ''}"
+        got = f"nothing but NaN in {enumerated('row', np.flatnonzero(empty).tolist())}"
         raise DataError(sentence(whose, "each row needs an observed entry", got, "drop these rows"))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.cluster.kmeans.kmeans_plus_plus import power_of_two, squared_distances
+from likely.core import declared
 from likely.core.arrays import Array, parameter, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -24,7 +25,7 @@ Labels = NDArray[np.int32]
 class CentroidStats(Addable, Value):
     """Sufficient statistics of k-means: weight, mean and scatter of each cluster and column (k, d)."""
 
-    moments: ColumnMoments
+    moments: Annotated[ColumnMoments, declared.stats]
 
     complete = False  # labels are latent: they depend on the centers
 
@@ -82,9 +83,11 @@ class Centroids(Value):
     [[1.0], [10.0]]
     """
 
-    mean: Array  # (k, d)
-    variance: Array | None = None  # (k,): one per cluster; None if all are equal
-    typical: Array | None = None  # (): variance of the pseudo-observation
+    mean: Annotated[Array, declared.numbers("K d")]  # (k, d)
+    # (k,): one per cluster; None if all are equal
+    variance: Annotated[Array | None, declared.maybe(declared.numbers("K", 0))] = None
+    # (): variance of the pseudo-observation
+    typical: Annotated[Array | None, declared.maybe(declared.numbers("", 0))] = None
 
     takes_parts = True
 

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from likely.cluster.kmeans.assignment import Table
 from likely.cluster.kmeans.kmeans import kmeans, present
 from likely.cluster.kmeans.kmeans_plus_plus import filled, power_of_two
-from likely.cluster.kmeans.lloyd import SETTLED, Partition
+from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition
 from likely.core.arrays import Array, Index
 from likely.core.em_loop import Stop
 from likely.core.engine import map_rows
@@ -90,7 +90,7 @@ class ChoiceOfK:
 
 def choose_k(
     x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, n_init: int = 5, init: Any = "k-means++",
-    method: str = "batch", stop: Stop = SETTLED, random_state: int | None = 0, sample_weight: Any = None,
+    method: str = "batch", stop: Stop = DEFAULT_STOP, random_state: int | None = 0, sample_weight: Any = None,
 ) -> ChoiceOfK:  # fmt: skip
     """Fit k-means for each k, on all rows and with cross-validation (of many rows: one hold-out fold), and compare.
 

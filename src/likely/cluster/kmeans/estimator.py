@@ -62,7 +62,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         "random_state": ["random_state"],
     }
     # fitted attributes stored in a model file: not the labels of the rows
-    _saved: tuple[str, ...] = ("model_", "stats_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_")
+    saved_attributes: tuple[str, ...] = (
+        "model_", "stats_", "inertia_", "n_iter_", "n_features_in_", "feature_names_in_",
+    )  # fmt: skip
 
     def __init__(
         self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
@@ -106,7 +108,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def predict(self, X: Any) -> Any:
         """The cluster of each row (n,)."""
         check_is_fitted(self)
-        return self.model_.assign(self._rows(X, reset=False))
+        return self.model_.assign(self.validate_rows(X, reset=False))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """`fit`, and the cluster of each row (n,)."""
@@ -115,7 +117,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     def transform(self, X: Any) -> Any:
         """Distances to the centers (n, k), over observed entries."""
         check_is_fitted(self)
-        return self.model_.distances(self._rows(X, reset=False))
+        return self.model_.distances(self.validate_rows(X, reset=False))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus Σ w ‖x − own center‖²: larger is better."""
@@ -164,13 +166,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             X, weight = np.concatenate([before.rows, X]), np.concatenate([before.weight, weight])
         return self._adopt(self._found(X, weight))
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         if not reset and is_plain(X, self):
             return X
         return numeric_rows(self, X, reset, order="C")
 
     def _checked(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any]:
-        X = self._rows(X, reset=reset)
+        X = self.validate_rows(X, reset=reset)
         if sample_weight is not None:
             sample_weight = row_weights(sample_weight, X)
         return X, sample_weight
@@ -181,14 +183,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.n_iter_ = max(found.refits, 1)
         return self
 
-    def _cannot_be_saved(self) -> tuple[str, str, str] | None:
+    def why_not_saved(self) -> tuple[str, str, str] | None:
         """The reason why there is no model file yet, and the remedy."""
         if not hasattr(self, "sketch_"):
             return None
         expected = f"a stream must have {self.n_clusters} distinct rows before its model is saved"
         return expected, f"{len(self.sketch_)}", "call partial_fit with more rows, or ask for fewer clusters"
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: centers and statistics must have consistent shapes."""
         model, stats = getattr(self, "model_", None), getattr(self, "stats_", None)
         if model is None and stats is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.cluster.kmeans.assignment import Table, read_only
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats, Labels
-from likely.cluster.kmeans.lloyd import SETTLED, Partition
+from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition
 from likely.core.arrays import Array, Index
 from likely.core.em_loop import Stop
 from likely.core.fit_report import FitReport
@@ -23,7 +23,7 @@ class _Distinct(NamedTuple):
     which: Index  # (n,)
 
 
-def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
+def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> Partition:
     """Improve a partition by moving single rows until no move decreases the criterion (Ney 6.2.2, sequential).
 
     A row of weight w leaves a cluster of weight n for another if w n'/(n' + w) |x − m'|² < w n/(n − w) |x − m|²: the

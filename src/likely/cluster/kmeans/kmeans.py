@@ -11,14 +11,14 @@ import numpy as np
 from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
 from likely.cluster.kmeans.exchange import exchange
 from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus
-from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd, with_own_variances
+from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd, with_own_variances
 from likely.cluster.kmeans.splitting import split
 from likely.core.arrays import Array
 from likely.core.em_loop import Stop
-from likely.core.errors import DataError, DomainError, about_columns, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import Run
 from likely.core.sketch import SIZE, Sketch
-from likely.core.warnings import tell
+from likely.core.warnings import Note, tell
 from likely.metrics.clusterings import adjusted_rand_index
 
 Seeds = Callable[[Array, Array, int, np.random.Generator], Any]
@@ -32,7 +32,7 @@ PER_SEED = 16  # sketch rows per seed, for thousands of seeds
 
 def kmeans(
     x: Any, k: int, weight: Any = None, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
-    variances: str = "equal", stop: Stop = SETTLED, rng: np.random.Generator | None = None,
+    variances: str = "equal", stop: Stop = DEFAULT_STOP, rng: np.random.Generator | None = None,
 ) -> Partition:  # fmt: skip
     """Cluster rows (n, d) into k clusters: the best of `n_init` runs.
 
@@ -104,7 +104,7 @@ def _check_missing(x: Any, at: Any) -> None:
     never = np.flatnonzero([np.isnan(column[at]).all() for column in x.T])
     if len(never):
         rest = f"the centers are arbitrary there; drop {'it' if len(never) == 1 else 'them'}"
-        tell(f"k-means: {about_columns(never)} never observed: {rest}")
+        tell(Note("k-means", f"{{columns}} never observed: {rest}", columns=tuple(never.tolist())))
 
 
 def _refuse_unknown(start: Any, method: str, variances: str) -> None:

@@ -16,7 +16,7 @@ from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.warnings import said_once, tell
 
-SETTLED = Stop(300, 1e-6)
+DEFAULT_STOP = Stop(300, 1e-6)
 FAR_ROWS = 10_000  # number of farthest rows that are candidate seeds for empty clusters
 RESIDUE = 1e-6  # share of the total weight below which a cluster's sums are recomputed
 FAR = 1e100  # in units of the rows' range: farther centers are never nearest, and their squares overflow
@@ -49,7 +49,8 @@ class Partition(NamedTuple):
 
 
 def lloyd(
-    x: Any, start: Any, weight: Any = None, *, stop: Stop = SETTLED, bounds: bool = True, workers: int | None = None,
+    x: Any, start: Any, weight: Any = None, *, stop: Stop = DEFAULT_STOP, bounds: bool = True,
+    workers: int | None = None,
 ) -> Partition:  # fmt: skip
     """Lloyd iterations from centers (k, d) on rows (n, d) until no row moves, or the relative decrease is below `tol`.
 
@@ -76,7 +77,7 @@ def _within_reach(model: Centroids, table: Table) -> Centroids:
     return model.replace(mean=table.frame.outside(np.clip(u, -FAR, FAR)))
 
 
-def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
+def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> Partition:
     """From a partition with equal variances to one with one variance per cluster (Ney 6.2.2, variant).
 
     The criterion is that of `Centroids`: spherical Gaussians fitted by hard EM in the common fit loop.

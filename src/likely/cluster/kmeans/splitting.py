@@ -8,14 +8,14 @@ import numpy as np
 
 from likely.cluster.kmeans.assignment import Table
 from likely.cluster.kmeans.centroids import Centroids
-from likely.cluster.kmeans.lloyd import SETTLED, Partition, lloyd
+from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd
 from likely.core.arrays import Array
 from likely.core.em_loop import Stop
 
 TURNS = 20  # power iterations: the direction is not critical (Ney 6.2.3)
 
 
-def split(x: Any, k: int, weight: Any = None, *, stop: Stop = SETTLED) -> Partition:
+def split(x: Any, k: int, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> Partition:
     """From one center to k by alternating splitting and k-means (Linde, Buzo and Gray 1980; Ney 6.2.3, top-down).
 
     Each round splits as many clusters as are still needed, those of largest scatter first, into two centers one

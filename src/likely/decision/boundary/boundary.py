@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -39,8 +40,8 @@ class Boundary(Value):
     ('circle', 1.9227)
     """
 
-    first: Gaussian
-    second: Gaussian
+    first: Annotated[Gaussian, declared.of_class("Gaussian")]
+    second: Annotated[Gaussian, declared.of_class("Gaussian")]
     offset: float = 0.0  # log of the ratio of class probabilities and costs
 
     def __post_init__(self) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -22,7 +23,7 @@ class Hyperplane(Value):
     array([ 4., -1.])
     """
 
-    normal: Array  # (d,)
+    normal: Annotated[Array, declared.numbers("d")]  # (d,)
     offset: float = 0.0
 
     def __post_init__(self) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from likely.core import declared
 from likely.core.value import Value
 
 
@@ -27,8 +28,8 @@ class AlarmRule(Protocol):
 class AlarmBelief(Value):
     """The belief of a filter, the state of the rule, and whether there is an alarm."""
 
-    belief: Any
-    state: Any
+    belief: Annotated[Any, declared.belief]
+    state: Annotated[Any, declared.maybe(declared.value("the state of an alarm", "step", "alarm"))]
     alarm: bool
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, sentence
@@ -36,8 +37,8 @@ class Cusum(Value):
     True
     """
 
-    threshold: float
-    total: float = 0.0
+    threshold: Annotated[float, declared.number(0)]
+    total: Annotated[float, declared.statistic_from_0] = 0.0
 
     def __post_init__(self) -> None:
         if not (0 < self.threshold < np.inf) or not self.total >= 0:

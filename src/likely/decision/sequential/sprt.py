@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -15,10 +16,10 @@ OVERSHOOT = 0.5825971579390107  # −ζ(½)/√(2π): mean overshoot of a Gaussi
 
 
 class Decided(NamedTuple):
-    """Results of a test on n series: `verdict` (n,) is 0, 1 or −1 for none yet, `taken` (n,) the sample sizes."""
+    """Results of a test on n series: `verdict` (n,) is 0, 1 or −1 for none yet; `n_observations` (n,)."""
 
     verdict: Index
-    taken: Index
+    n_observations: Index
 
 
 class Operating(NamedTuple):
@@ -45,18 +46,23 @@ class SPRT(Value):
     (None, 1)
     """
 
-    alpha: float = 0.01  # deciding for 1 where 0 is true
-    beta: float = 0.01  # deciding for 0 where 1 is true
-    total: float = 0.0  # the log-likelihood ratio so far
-    taken: int = 0  # number of increments so far
+    alpha: Annotated[float, declared.number(0)] = 0.01  # deciding for 1 where 0 is true
+    beta: Annotated[float, declared.number(0)] = 0.01  # deciding for 0 where 1 is true
+    total: Annotated[float, declared.statistic] = 0.0  # the log-likelihood ratio so far
+    n_observations: Annotated[int, declared.count] = 0  # number of increments so far
 
     def __post_init__(self) -> None:
         if not (0 < self.alpha and 0 < self.beta and self.alpha + self.beta < 1):
             expected = "alpha and beta must be positive and sum to less than 1"
             raise DomainError(sentence("SPRT", expected, f"{self.alpha} and {self.beta}"))
-        if np.isnan(self.total) or self.taken < 0:
-            raise DomainError(sentence("SPRT", "total and taken must be numbers", f"{self.total}"))
-        self._set(alpha=float(self.alpha), beta=float(self.beta), total=float(self.total), taken=int(self.taken))
+        if np.isnan(self.total) or self.n_observations < 0:
+            raise DomainError(sentence("SPRT", "total and n_observations must be numbers", f"{self.total}"))
+        self._set(
+            alpha=float(self.alpha),
+            beta=float(self.beta),
+            total=float(self.total),
+            n_observations=int(self.n_observations),
+        )
 
     @property
     def thresholds(self) -> tuple[float, float]:
@@ -76,7 +82,7 @@ class SPRT(Value):
             raise DataError(sentence("SPRT", expected, increment, "pass 0 for what was not observed"))
         if self.verdict is not None:
             return self
-        return self.replace(total=self.total + float(increment), taken=self.taken + 1)
+        return self.replace(total=self.total + float(increment), n_observations=self.n_observations + 1)
 
     def run(self, increments: Any) -> Decided:
         """The results of the test on n series of increments (n, T), or on one (T,), from its present state."""
@@ -88,7 +94,7 @@ class SPRT(Value):
         first = np.where(over.any(axis=1), over.argmax(axis=1), walk.shape[1] - 1)  # 0: it had decided before
         ended = walk[np.arange(len(walk)), first]
         verdict = np.where(ended >= high, 1, np.where(ended <= low, 0, -1))
-        return Decided(verdict.astype(np.intp), (self.taken + first).astype(np.intp))
+        return Decided(verdict.astype(np.intp), (self.n_observations + first).astype(np.intp))
 
     def operating(self, shift: float, truth: float = 0.0) -> Operating:
         """Operating characteristics for N(0, 1) against N(shift, 1) if the true mean is `truth` · shift.

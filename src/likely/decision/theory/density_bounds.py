@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 
 from likely.core.arrays import Array
@@ -17,7 +18,6 @@ from likely.distributions.distribution import Estimate
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.univariate.poisson import Poisson
 from likely.numerics import spd
-from likely.numerics.golden_section import least
 
 DRAWS = 100_000
 
@@ -102,8 +102,8 @@ def _log_bound(asked: Problem, log_overlap: Any, s: float) -> float:
 
 
 def _least(f: Any) -> float:
-    """Minimizer of a convex function on 0 … 1, by golden-section search."""
-    inside = least(f, 0.0, 1.0, width=1e-9)
+    """Minimizer of a convex function on 0 … 1, by Brent's method."""
+    inside = float(minimize_scalar(f, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9}).x)
     return min(
         (inside, 0.0, 1.0, 0.5), key=f
     )  # constant if the distributions are equal, and the minimum may be at an end

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError
@@ -13,7 +14,6 @@ from likely.decision.boundary.conic import Canonical, canonical
 from likely.decision.theory.decision_problem import Problem
 from likely.distributions.distribution import Estimate
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.numerics.golden_section import least
 
 ENOUGH = 1e-7  # error of a tail beyond which sampling is used instead
 RARE = -60.0  # log of a probability whose complement is 1
@@ -118,9 +118,10 @@ class _QuadraticForm:
         return self.cumulant(s) - s * t - np.log(s)
 
     def _saddle(self, t: float, end: float) -> tuple[float, float]:
-        """The saddle point, minimizer of K(s) − st − log s in 0 … `end` by golden-section search, and its width."""
+        """The saddle point, minimizer of K(s) − st − log s in 0 … `end` by Brent's method, and its width."""
         to_s = (lambda v: end / (1 + np.exp(-v))) if np.isfinite(end) else np.exp
-        v = least(lambda v: float(self._height(np.array([to_s(v)]), t)[0]), -40.0, 40.0)
+        height = lambda v: float(self._height(np.array([to_s(v)]), t)[0])  # noqa: E731
+        v = float(minimize_scalar(height, bounds=(-40.0, 40.0), method="bounded", options={"xatol": 1e-9}).x)
         s = float(to_s(v))
         rest = 1 - 2 * s * self.w
         curvature = float((2 * self.w**2 / rest**2 + self.g**2 / rest**3).sum()) + 1 / s**2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -20,7 +19,7 @@ from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.warnings import tell, unheard
 from likely.distributions.gaussian.factor_fits import em_start
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -36,7 +35,7 @@ PATIENCE = 3  # numbers of factors tried after the best so far
 class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
     """Base of PPCA and FactorAnalysis: `model_` is a `FactorGaussian`, `transform` gives posterior means of factors."""
 
-    _model_types = (FactorGaussian,)
+    model_types = (FactorGaussian,)
     _kind: str
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -54,7 +53,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def transform(self, X: Any) -> Any:
         """Posterior means of the factors (n, q); missing entries are integrated out."""
         check_is_fitted(self)
-        return self.model_.scores(self._rows(X, reset=False))
+        return self.model_.scores(self.validate_rows(X, reset=False))
 
     def inverse_transform(self, X: Any) -> Any:
         """Rows reconstructed from factors (n, q), without noise: μ + W z."""
@@ -92,11 +91,13 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def _blank(self, X: Any, members: int | None = None) -> FactorGaussian:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> FactorGaussian:
         return FactorGaussian.blank(X[:LOOK], factors=self._factors(X, None), kind=self._kind, members=members)
 
-    def _first(self, X: Any, weight: Any) -> FactorGaussian:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
         """Mean and variance of each column; with missing values from all rows, so that order does not matter."""
+        if labels is not None:
+            return super().initialize(blank, X, labels, weight, rng, run)
         initial = self._initial_gaussian(X, weight, self._kind)
         loadings = np.zeros((X.shape[1], self._factors(X, weight)))
         return FactorGaussian.trusted(
@@ -121,7 +122,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
         return initial_gaussian(X, weight, kind)
 
-    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         """Without missing values the search starts again, so that chunks give the same result as the batch."""
         if self._kind == "diagonal" and stats.complete and np.isfinite(np.sum(X)):
             model = model.replace(loadings=np.zeros_like(model.loadings))
@@ -140,15 +141,6 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
         with unheard():
             return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
-
-    def _named_columns(self) -> AbstractContextManager[None]:
-        name = type(self).__name__
-
-        def reworded(text: str) -> str:
-            return self._in_names(text).replace("FactorGaussian", name, 1).replace("Gaussian", name, 1)
-
-        return said_once(reworded=reworded)
-
 
 class PPCA(FactorDensity):
     """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with isotropic noise.
@@ -202,8 +194,8 @@ class PPCA(FactorDensity):
 
     def _by_em(self, X: Any, weight: Any) -> FitReport:
         """EM with latent factors and missing values."""
-        blocks, model = Blocks.of(X, weight), self._first(X, weight)
-        first = next(iterate(model, blocks, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol)))
+        blocks, model = Blocks.of(X, weight), self.initialize(None, X, None, weight, None)
+        first = next(iterate(model, blocks, prior=self.prior_rule(), stop=Stop(self.max_iter, self.tol)))
         stats, prior = first.stats, first.prior
         model = self._start(model, stats)
         stats = _statistics_under(model, stats, blocks)

@@ -41,17 +41,17 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     - **n_components**: number of axes; a number below 1 is the proportion of variance that they must explain; None
       keeps every direction whose variance exceeds rounding.
     - **whiten**: divide coordinates by their standard deviations.
-    - **route**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
+    - **solver**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
       which costs more and resolves singular values below 3e-7 of the largest. "auto" begins with the scatter (with
       fewer rows than columns: with their Gram matrix) and changes to "qr", with a warning, where
       a requested axis lies below that. Constant columns, copies and sums of other columns are detected and do
-      not trigger it. `route_` is the route taken.
+      not trigger it. `solver_` is the solver taken.
 
     Variances are scatter over weight, divided by n (scikit-learn's are n / (n − 1) times as large; its
-    `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the route of the first
+    `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the solver of the first
     chunk; a stream cannot read its rows again, so it warns where the scatter may have lost an axis.
 
-    Rows may have missing entries (NaN), except with route="qr": mean and scatter are then estimated by EM for a
+    Rows may have missing entries (NaN), except with solver="qr": mean and scatter are then estimated by EM for a
     Gaussian, and `transform` gives such a row its expected coordinates given the observed entries. In a stream
     with missing entries, each chunk is completed under the model of the chunks before it. `PPCA` has a noise model and
     a likelihood.
@@ -66,14 +66,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither"), None],
         "whiten": ["boolean"],
-        "route": [StrOptions({"auto", "scatter", "qr"})],
+        "solver": [StrOptions({"auto", "scatter", "qr"})],
     }
-    _saved: tuple[str, ...] = ("principal_", "stats_", "route_", "n_features_in_", "feature_names_in_")
+    saved_attributes: tuple[str, ...] = ("principal_", "stats_", "solver_", "n_features_in_", "feature_names_in_")
 
-    def __init__(self, n_components: Any = None, *, whiten: bool = False, route: str = "auto") -> None:
+    def __init__(self, n_components: Any = None, *, whiten: bool = False, solver: str = "auto") -> None:
         self.n_components = n_components
         self.whiten = whiten
-        self.route = route
+        self.solver = solver
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the axes to rows X (n, d); `y` is ignored."""
@@ -85,12 +85,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if any_missing(X):
             stats = self._expected(X, weight)
             return self._adopt(stats, axes_of(stats, spectrum(stats, self.n_components), self.n_components), "scatter")
-        wide = self.route == "auto" and n <= d
-        taken = "gram" if wide else "qr" if self.route == "qr" else "scatter"
+        wide = self.solver == "auto" and n <= d
+        taken = "gram" if wide else "qr" if self.solver == "qr" else "scatter"
         stats = self._gathered(X, weight, taken)
         found = spectrum(stats, self.n_components, gram=wide)
         wanted = max(min(n - 1, d), 1) if self.n_components is None else number(found, self.n_components)
-        if self.route == "auto" and not found.sees(wanted) and not self._resolves_all(stats, found, X):
+        if self.solver == "auto" and not found.sees(wanted) and not self._resolves_all(stats, found, X):
             taken, stats = "qr", self._gathered(X, weight, "qr")
             found = spectrum(stats)
             _warn_of_route(found, number(found, self.n_components))
@@ -102,7 +102,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         first = not hasattr(self, "principal_")
         X, weight = self._checked(X, sample_weight, reset=first)
         self._refuse_too_many(X.shape[1])
-        rooted = self.route == "qr" if first else isinstance(self.stats_, ScatterRoot)
+        rooted = self.solver == "qr" if first else isinstance(self.stats_, ScatterRoot)
         taken = "qr" if rooted else "scatter"
         new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, taken)
         stats = new if first else self.stats_ + new
@@ -114,13 +114,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             and not found.sees(_requested_axes(stats, found, wanted))
         ):
             text = "PCA: a requested axis has a variance at the rounding level of the scatter"
-            tell(f'{text}, and a stream keeps the scatter only: request fewer axes, or use route="qr"')
+            tell(f'{text}, and a stream keeps the scatter only: request fewer axes, or use solver="qr"')
         return self._adopt(stats, axes_of(stats, found, wanted), taken)
 
     def transform(self, X: Any) -> Any:
         """Coordinates along the axes (n, q); expected coordinates for rows with missing entries."""
         check_is_fitted(self)
-        X = self._rows(X, reset=False)
+        X = self.validate_rows(X, reset=False)
         if any_missing(X):
             refuse_infinite(X, "PCA")
             X = expected_rows(gaussian_of(self.stats_), X)[0].astype(X.dtype)
@@ -176,11 +176,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     # ------------------------------------------------------------------- inside
 
-    _rows: Any = DensityEstimator._rows  # input validation is that of the densities
+    validate_rows: Any = DensityEstimator.validate_rows  # input validation is that of the densities
     _checked: Any = DensityEstimator._checked
 
-    def _adopt(self, stats: Any, principal: PrincipalSubspace, route: str) -> Self:
-        self.stats_, self.principal_, self.route_ = stats, principal, route
+    def _adopt(self, stats: Any, principal: PrincipalSubspace, solver: str) -> Self:
+        self.stats_, self.principal_, self.solver_ = stats, principal, solver
         return self
 
     @property
@@ -194,7 +194,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.route != "qr"  # in fit
+        tags.input_tags.allow_nan = self.solver != "qr"  # in fit
         return tags
 
     def _resolves_all(self, stats: Any, found: Spectrum, X: Any) -> bool:
@@ -234,14 +234,14 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Statistics of rows with missing entries: by EM, or in a stream under the model so far."""
         refuse_infinite(X, "PCA")
         known = getattr(self, "stats_", None)
-        if self.route == "qr" or isinstance(known, ScatterRoot):
-            refuse_gaps(X, "PCA", 'use route="scatter", which estimates the scatter by EM, or PPCA')
+        if self.solver == "qr" or isinstance(known, ScatterRoot):
+            refuse_gaps(X, "PCA", 'use solver="scatter", which estimates the scatter by EM, or PPCA')
         if known is None:
             return em_moments(X, weight, "PCA")
         distribution = gaussian_of(known)
         return Threads().total(lambda block: distribution.collect(block.x, block.weight), Blocks.of(X, weight))
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After reading a file: axes and statistics must have the same width."""
         principal, stats = getattr(self, "principal_", None), getattr(self, "stats_", None)
         if principal is None and stats is None:
@@ -249,7 +249,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         width = getattr(self, "n_features_in_", None)
         sound = isinstance(principal, PrincipalSubspace) and isinstance(stats, moments.Moments | ScatterRoot)
         sound = sound and type(width) is int and principal.dim == width and stats.shift.shape == (width,)  # type: ignore[union-attr]
-        if not (sound and getattr(self, "route_", None) in ("scatter", "qr", "gram")):
+        if not (sound and getattr(self, "solver_", None) in ("scatter", "qr", "gram")):
             raise DataError(sentence("PCA", "axes and statistics must be of equal width", type(principal).__name__))
 
 
@@ -278,5 +278,5 @@ def _warn_of_route(found: Any, kept: int) -> None:
     smallest = np.sqrt(found.values[kept - 1] / top) if top > 0 else 0.0
     tell(
         f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
-        'the scatter matrix, which cannot resolve it (route="scatter" forbids this, route="qr" asks for it)',
+        'the scatter matrix, which cannot resolve it (solver="scatter" forbids this, solver="qr" asks for it)',
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.histogram import Histogram
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row, of_share
 
@@ -47,32 +47,33 @@ class HistogramDensity(DensityEstimator):
         self.pseudo_count = pseudo_count
 
     prior, max_iter, tol = None, 100, 1e-6  # there is no prior; only missing labels need iterations
-    _model_types = (Histogram,)
-    _tells_of_gaps = False
-    _looks_once = False  # the edges must include all rows
+    model_types = (Histogram,)
+    traits = Traits(reports_unobserved=False, sketchable=False)  # the edges must include all rows
 
-    def _blank(self, X: Any, members: int | None = None) -> Histogram:
-        return self._blank_for(X, members, None)
-
-    def _blank_for(self, X: Any, members: int | None, weight: Any) -> Histogram:
-        options = {"bins": self.bins, "joint": bool(self.joint), "pseudo_count": float(self.pseudo_count)}
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Histogram:
+        bins = vars(self).get("bins_", self.bins)
+        options = {"bins": bins, "joint": bool(self.joint), "pseudo_count": float(self.pseudo_count)}
         return Histogram.blank(X, members, weight=weight, **options)
 
-    def _as_chosen(self, model: Histogram) -> Self:
-        """The same with the numbers of bins of the model, if a rule chose them; their edges follow from the rows."""
-        if not isinstance(self.bins, str):
-            return self
-        other, cells = copy(self), model._bins.tolist()
-        other.bins = cells if len(cells) > 1 else cells[0]
-        return other
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+        if reset:
+            self.__dict__.pop("bins_", None)
+        return super().validate_rows(X, reset)
 
-    def _prior_rule(self) -> None:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+        """The fitted model; the numbers of bins that a rule chose are kept in `bins_`, and folds use them again."""
+        if choose and isinstance(self.bins, str):
+            cells = model._bins.tolist()
+            self.bins_ = cells if len(cells) > 1 else cells[0]
+        return model
+
+    def prior_rule(self) -> None:
         """The prior is given by `pseudo_count`."""
 
     @property
     def edges_(self) -> Any:
         """The bin edges of each column."""
-        return self._learned.column_edges
+        return self.learned_model_.column_edges
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from likely.density.bandwidth import SELECTORS, UNITS
 from likely.density.kde import KDE
 from likely.density.kernels import KERNELS, MARGINAL_KERNELS
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 
@@ -74,10 +75,10 @@ class KernelDensity(DensityEstimator):
         self.unit = unit
 
     prior, max_iter, tol = None, 100, 1e-6  # there is no prior; only missing labels need iterations
-    _model_types = (KDE,)
-    _tells_of_gaps = False
+    model_types = (KDE,)
+    traits = Traits(reports_unobserved=False)
 
-    def _blank(self, X: Any, members: int | None = None) -> KDE:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> KDE:
         elliptical = self.kernel == "elliptical"
         return KDE.blank(
             X[:1], members, kernel="gaussian" if elliptical else self.kernel, bandwidth=self.bandwidth,
@@ -85,7 +86,7 @@ class KernelDensity(DensityEstimator):
             tolerance=None if self.tolerance is None else float(self.tolerance), elliptical=elliptical, unit=self.unit,
         )  # fmt: skip
 
-    def _prior_rule(self) -> None:
+    def prior_rule(self) -> None:
         """A kernel density takes no prior."""
 
     @property

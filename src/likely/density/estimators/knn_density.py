@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.knn_balls import METRICS, KNNBalls
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 from likely.neighbors.distances import SYNONYMS
@@ -55,10 +56,10 @@ class KNNDensity(DensityEstimator):
         self.unbiased = unbiased
 
     prior, max_iter, tol = None, 100, 1e-6  # there is no prior; only missing labels need iterations
-    _model_types = (KNNBalls,)
-    _tells_of_gaps = False
+    model_types = (KNNBalls,)
+    traits = Traits(reports_unobserved=False)
 
-    def _blank(self, X: Any, members: int | None = None) -> KNNBalls:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> KNNBalls:
         return KNNBalls.blank(
             X[:1],
             members,
@@ -69,7 +70,7 @@ class KNNDensity(DensityEstimator):
             unbiased=bool(self.unbiased),
         )
 
-    def _prior_rule(self) -> None:
+    def prior_rule(self) -> None:
         """A k-nearest-neighbor density takes no prior."""
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.binary.binary_expansion import width_of
-from likely.distributions.binary.expansion_sampling import drawn_rows
 from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import (
     SignSums,
@@ -29,22 +29,26 @@ from likely.numerics.walsh_hadamard import all_cells
 
 @dataclass(frozen=True, eq=False)
 class Bahadur(TruncatedExpansion):
-    """p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
+    """Bahadur–Lazarsfeld expansion of the distribution of dependent binary columns.
+
+    p(x) = Π pⱼ^xⱼ (1 − pⱼ)^(1−xⱼ) · (1 + Σ_{i<j} r_ij zᵢ zⱼ + Σ r_ijk zᵢ zⱼ z_k + …), z = (x − p)/√(p (1 − p)).
 
     r_S = E[Π_{j ∈ S} zⱼ] are the correlations of two and more columns (Bahadur 1961; named in Ney 2.6.2). With sets of
     all d columns this is any distribution of binary columns; of order 1 it is `Bernoulli`. Truncated in between, **it
     can be negative**: `value` shows the expansion; the distribution is its positive part, as with `Walsh`. Missing
-    entries (NaN) are summed out. A constant column (p = 0 or 1) has no correlations.
+    entries (NaN) are summed out. A constant column (p = 0 or 1) has no correlations. Orders above 1 take at most 20
+    columns.
 
     >>> distribution = Bahadur([0.5, 0.5], [1.0, 0.0, 0.0, 0.6])          # of the empty set, x₁, x₂ and the pair
     >>> distribution.value([[0, 0], [0, 1], [1, np.nan]])
     array([0.4, 0.1, 0.5])
     """
 
-    probs: Array  # (d,) or (K, d)
-    correlations: Array  # (M,) or (K, M): 1 for the empty set, 0 for single columns, then pairs, …
-    dim: int = 0
-    order: int = 2
+    probs: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
+    # (M,) or (K, M): 1 for the empty set, 0 for single columns, then pairs, …
+    correlations: Annotated[Array, declared.numbers("* M")]
+    dim: Annotated[int, declared.count] = 0
+    order: Annotated[int, declared.count] = 2
 
     _arrays = ("probs", "correlations")
 
@@ -123,11 +127,11 @@ class Bahadur(TruncatedExpansion):
     def _surely_positive(self) -> bool:
         return self.order == 1 or not self.correlations[..., self.dim + 1 :].any()
 
-    def _drawn(self, n: int, rng: Generator) -> list[Array]:
-        return [
-            drawn_rows(r, np.clip(p, 1e-300, 1 - 1e-16), self.dim, self.order, n, rng, self._is_positive)
-            for p, r in zip(np.atleast_2d(self.probs), np.atleast_2d(self.correlations), strict=True)
-        ]
+    def sample(self, n: int, rng: Generator) -> Array:
+        """Draws (n, d), or (n, K, d) for a stack, from the positive part."""
+        if self.order > 1:
+            return super().sample(n, rng)
+        return (rng.random((n, *self.probs.shape)) < self.probs).astype(np.float64)
 
     @property
     def mean(self) -> Array:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import rel_entr, xlogy
 
+from likely.core import declared
 from likely.core.arrays import (
     Array,
     BadEntry,
@@ -41,7 +42,9 @@ BINARY = "values must be 0 or 1, or NaN for a missing value"
 
 @dataclass(frozen=True, eq=False)
 class Bernoulli(Distribution):
-    """log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1   (Ney 1.4).
+    """Bernoulli distribution of binary columns.
+
+    log p(x) = Σⱼ xⱼ log pⱼ + (1 − xⱼ) log(1 − pⱼ): independent columns of 0 and 1   (Ney 1.4).
 
     One value with probabilities of a 1 (d,), or a stack of K members (K, d). With p = 0 or 1 the other value
     has probability 0; so has anything but 0 and 1. NaN is missing. SciPy sparse matrices stay sparse;
@@ -53,7 +56,7 @@ class Bernoulli(Distribution):
 
     one_distribution = True  # a prior belongs to the whole distribution
 
-    probs: Array  # (d,) or (K, d)
+    probs: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
 
     _mean_is_all: ClassVar[bool] = True
 
@@ -91,6 +94,13 @@ class Bernoulli(Distribution):
         return np.atleast_2d(self.probs)
 
     # ---------------------------------------------------------------- density
+
+    _support = "binary"
+
+    @staticmethod
+    def _parameter_score(x: Array, probs: Array) -> tuple[Array, ...]:
+        """∂ log p by the log-odds of p."""
+        return (x - probs,)
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
@@ -289,9 +299,9 @@ class Bernoulli(Distribution):
 class Trials(Addable, Value):
     """Sufficient statistics of a Bernoulli distribution: counts of ones and zeros per column."""
 
-    rows: Array  # (...): weight of the rows
-    ones: Array  # (..., d)
-    zeros: Array  # (..., d)
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    ones: Annotated[Array, declared.numbers("* d", 0)]  # (..., d)
+    zeros: Annotated[Array, declared.numbers("* d", 0)]  # (..., d)
 
     complete = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,6 @@ from likely.core.arrays import Array, Index, Mask, n_rows, parameter, rows, weig
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, ShapeError, sentence
-from likely.distributions.binary.log_linear_fit import EXACT
 from likely.distributions.binary.sign_products import (
     SignSums,
     checked_order,
@@ -22,7 +21,7 @@ from likely.distributions.binary.sign_products import (
     sums_of_signs,
 )
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse, shares_of
-from likely.distributions.distribution import Distribution, Estimate, NotKnown
+from likely.distributions.distribution import Distribution, Estimate
 from likely.distributions.statistics.counts import exact_expectation
 
 STRENGTH = 1.0  # pseudo-rows of the weak prior
@@ -39,12 +38,12 @@ class SignDistribution(Distribution):
     mean: Any
     _arrays: tuple[str, ...] = ()
 
-    def _sized(self, name: str, whose: str) -> tuple[Array, int]:
+    def _sized(self, name: str, whose: str, least: int = 1) -> tuple[Array, int]:
         """Coefficients of all sets (M,) or (K, M) of a constructor, and the order, checked."""
         each = parameter(getattr(self, name), whose, name)
         if not (type(self.dim) is int and self.dim >= 1):
             raise ShapeError(sentence(whose, "dim must be a positive integer", self.dim))
-        order = checked_order(self.dim, self.order, whose)
+        order = checked_order(self.dim, self.order, whose, least)
         M = number_of_sets(self.dim, order)
         if each.ndim not in (1, 2) or each.shape[-1] != M or 0 in each.shape:
             expected = f"{name} must have shape ({M},) or (K, {M}): one for each set of at most {order} columns"
@@ -99,8 +98,6 @@ class SignDistribution(Distribution):
         """The most probable row (d,), or (K, d) for a stack: over all cells, or for order 1 column by column."""
         if self.order == 1:
             return np.asarray(self.mean > 0.5, dtype=np.float64)
-        if self.dim > EXACT:
-            raise NotKnown("mode")  # the message is below
         best = self._cell_sizes().argmax(axis=1)
         found = ((best[:, None] >> np.arange(self.dim)[::-1]) & 1).astype(np.float64)
         return found if self.members else found[0]
@@ -108,16 +105,6 @@ class SignDistribution(Distribution):
     def _cell_sizes(self) -> Array:
         """For each member a monotone function of p in all cells (K, 2ᵈ)."""
         raise NotImplementedError
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Raises for `mode` with more columns: there is no search beyond enumeration."""
-            if name == "mode":
-                expected = f"the mode is searched among all cells of at most {EXACT} columns"
-                remedy = "x = sample(n, rng); x[log_prob(x).argmax()] is the most probable of n draws"
-                raise NotKnown(sentence(type(self).__name__, expected, self.dim, remedy))
-            return super().__getattr__(name)
 
     # --------------------------------------------------------------- learning
 

@@ -1,6 +1,6 @@
 """Exact maximum likelihood and normalization of log-linear models of few binary columns.
 
-Up to `EXACT` columns all 2ᵈ cells are summed by the fast Walsh–Hadamard transform, and maximum likelihood is a convex
+All 2ᵈ cells are summed by the fast Walsh–Hadamard transform, and maximum likelihood is a convex
 problem solved by Newton's method: the Hessian's entry for sets S and T is E[φ_S φ_T] − E[φ_S] E[φ_T], and φ_S φ_T is
 φ of the symmetric difference, so one transform gives all of it.
 """
@@ -16,7 +16,6 @@ from likely.core.warnings import tell
 from likely.distributions.binary.sign_products import pair_matrix, places, split_sizes
 from likely.numerics.walsh_hadamard import all_cells, cells_of, expectations
 
-EXACT = 20  # columns up to which all cells are summed
 NEWTON = 1500  # sets up to which Newton's equations are solved
 STEPS, SMALL = 200, 1e-14  # Newton steps, and the size of a gradient that is rounding
 NOTHING = 1e-25  # Newton decrement per row below which the sums over cells are rounding
@@ -67,11 +66,10 @@ def _exponentials(logs: Array) -> tuple[Array, float]:
     return logs, top + float(np.log(logs.sum()))
 
 
-def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = NOTHING) -> Array:
+def most_likely(mean: Array, start: Array, d: int, order: int) -> Array:
     """The weights (M,), the first −log Z, whose expectations are `mean` (M,): maximum likelihood.
 
-    `start`, a distribution, is compared with independent columns; a step without gain is halved. `enough` is the
-    gain per row at which the iteration stops.
+    `start`, a distribution, is compared with independent columns; a step without gain is halved.
     """
     if len(mean) > NEWTON:
         return _by_gradients(mean, start, d, order)
@@ -81,14 +79,12 @@ def most_likely(mean: Array, start: Array, d: int, order: int, enough: float = N
         gradient = mean - q[places(d, order)]
         gradient[0] = 0.0
         step = _newton_step(gradient, q, d, order)
-        if np.abs(gradient).max() <= SMALL or gradient @ step <= enough or np.abs(b).max() > FAR:
+        if np.abs(gradient).max() <= SMALL or gradient @ step <= NOTHING or np.abs(b).max() > FAR:
             break
         better = _line_search(b, step, float(gradient @ step), value, q, mean, d, order)
         if better is None:
             break
         b, value, q = better
-    if enough > NOTHING:
-        return _with_constant(b, mean, value)
     singular = bool(np.linalg.eigvalsh(_information(q, d, order))[0] < FLAT)
     return _finished(b, mean, value, q, d, order, singular)
 

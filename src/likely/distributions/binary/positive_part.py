@@ -1,23 +1,19 @@
 """Positive part of a truncated expansion, normalized over all cells.
 
-Up to `EXACT` columns all 2ᵈ cells are enumerated, so a truncated expansion is a proper distribution: log p is that of
-the positive part, missing values are summed out, and draws come from the cells. `value` shows the raw expansion.
+All 2ᵈ cells are enumerated, so a truncated expansion is a proper distribution: log p is that of the positive part,
+missing values are summed out, and draws come from the cells. `value` shows the raw expansion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.errors import DomainError, sentence
 from likely.distributions.binary.binary_expansion import SignDistribution
-from likely.distributions.binary.log_linear_fit import EXACT
-from likely.distributions.distribution import Estimate
 from likely.numerics.walsh_hadamard import all_cells, cell_numbers
 
 COMPLETIONS = 1 << 22  # completions of missing entries that are evaluated at once
@@ -39,7 +35,7 @@ def completions(z: Array, observed: Mask, d: int) -> Iterator[tuple[Index, Index
 
 
 class TruncatedExpansion(SignDistribution):
-    """An expansion that may be negative; a subclass defines `_raw_cells`, `_surely_positive` and `_drawn`."""
+    """An expansion that may be negative; a subclass defines `_raw_cells` and `_surely_positive`."""
 
     def _raw_cells(self) -> Array:
         """The expansion in all cells (K, 2ᵈ)."""
@@ -49,25 +45,16 @@ class TruncatedExpansion(SignDistribution):
         """True where no cell can be negative, by a bound without enumeration."""
         raise NotImplementedError
 
-    def _drawn(self, n: int, rng: Generator) -> list[Array]:
-        """Draws of each member, column by column."""
-        raise NotImplementedError
-
     @cached_property
     def _positive(self) -> Array | None:
-        """Probabilities of all cells (K, 2ᵈ) where some are negative; None where none is, or beyond enumeration."""
-        if self.dim > EXACT or self._surely_positive():
+        """Probabilities of all cells (K, 2ᵈ) where some are negative; None where none is."""
+        if self._surely_positive():
             return None
         cells = self._raw_cells()
         if not (cells < -ROUNDING * cells.max(axis=1, keepdims=True)).any():
             return None
         cells = np.maximum(cells, 0.0)
         return np.asarray(cells / cells.sum(axis=1, keepdims=True))
-
-    @property
-    def _is_positive(self) -> bool:
-        """True where no cell is negative, by a bound or by enumeration."""
-        return self.dim <= EXACT or self._surely_positive()
 
     def _from_cells(self, z: Array, observed: Mask, binary: Mask) -> Array:
         """Probability of the observed entries (n, K), under the positive part."""
@@ -83,15 +70,8 @@ class TruncatedExpansion(SignDistribution):
         return self._raw_cells() if self._positive is None else self._positive
 
     def sample(self, n: int, rng: Generator) -> Array:
-        """Draws (n, d), or (n, K, d) for a stack, from the positive part.
-
-        Up to 20 columns from its cells, beyond column by column where nothing can be negative: both exact. Else
-        by importance resampling and Gibbs moves (`expansion_sampling`).
-        """
-        if self._positive is None:
-            each = self._drawn(n, rng)
-        else:
-            each = [_from_table(p, self.dim, n, rng) for p in self._positive]
+        """Draws (n, d), or (n, K, d) for a stack, from the positive part."""
+        each = [rows_from_table(np.maximum(p, 0.0), self.dim, n, rng) for p in self._cell_sizes()]
         return np.stack(each, axis=1) if self.members else each[0]
 
     def _mean_of_cells(self) -> Array | None:
@@ -101,16 +81,8 @@ class TruncatedExpansion(SignDistribution):
         found = np.asarray(self._positive @ all_cells(self.dim))
         return found if self.members else found[0]
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
-        """E[g(x)], summed exactly over all cells; refused where the normalization is unknown."""
-        if self.dim > EXACT and not self._surely_positive():
-            whose, remedy = type(self).__name__, "use WalshDensity(log=True), ChowLiuTreeDensity or fewer columns"
-            expected = f"beyond {EXACT} columns a truncated expansion that may be negative has no expectations"
-            raise DomainError(sentence(whose, expected, f"order {self.order} of {self.dim} columns", remedy))
-        return super().expect(g, n, rng)
 
-
-def _from_table(p: Array, d: int, n: int, rng: Generator) -> Array:
+def rows_from_table(p: Array, d: int, n: int, rng: Generator) -> Array:
     """Rows of zeros and ones (n, d) drawn by the probabilities of all cells (2ᵈ,)."""
     edges = np.cumsum(p)
     at = np.searchsorted(edges, rng.random(n) * edges[-1], side="right")

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from math import comb
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, Mask, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -22,7 +23,7 @@ from likely.distributions.binary.bernoulli import BINARY, is_binary
 from likely.distributions.categorical.sparse_counts import SparseRows
 from likely.distributions.statistics.counts import per_member
 
-MOST = 1 << 20  # sets: maximum size of a statistic
+EXACT = 20  # columns up to which all cells are enumerated
 CHUNK = 1 << 20  # numbers in a table of products
 
 # --------------------------------------------------------------------------- sets
@@ -52,14 +53,15 @@ def number_of_sets(d: int, order: int) -> int:
     return sum(comb(d, k) for k in range(order + 1))
 
 
-def checked_order(d: int, order: int, whose: str) -> int:
-    """The order, at most d; an error if there would be too many sets."""
+def checked_order(d: int, order: int, whose: str, least: int = 1) -> int:
+    """The order, at most d; an error beyond `EXACT` columns, where only orders up to `least` need no enumeration."""
     if not (isinstance(order, int | np.integer) and order >= 1):
         raise DomainError(sentence(whose, "order must be a positive integer", order))
     order = min(int(order), d)
-    if number_of_sets(d, order) > MOST:
-        many, remedy = number_of_sets(d, order), "lower the order, or leave columns out"
-        raise DomainError(sentence(whose, f"at most {MOST:,} sets of columns", f"{many:,} for {d} columns", remedy))
+    if d > EXACT and order > least:
+        expected, remedy = f"all cells of at most {EXACT} columns are summed", "use ChowLiuTreeDensity"
+        remedy += ", or order=1 for independent columns" if least else " or BernoulliDensity"
+        raise DomainError(sentence(whose, expected, f"order {order} of {d} columns", remedy))
     return order
 
 
@@ -187,11 +189,12 @@ class SignSums(Addable, Value):
     entries.
     """
 
-    weight: Array  # (..., M): of the rows with all of S observed; the empty set is all rows
-    total: Array  # (..., M)
-    entropy: Array  # (...)
-    dim: int
-    order: int
+    # (..., M): of the rows with all of S observed; the empty set is all rows
+    weight: Annotated[Array, declared.numbers("* M", 0)]
+    total: Annotated[Array, declared.numbers("* M")]  # (..., M)
+    entropy: Annotated[Array, declared.numbers("*")]  # (...)
+    dim: Annotated[int, declared.count]
+    order: Annotated[int, declared.count]
     complete: bool = True
 
     def __post_init__(self) -> None:

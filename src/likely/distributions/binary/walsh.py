@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import tell
 from likely.distributions.binary.binary_expansion import width_of
-from likely.distributions.binary.expansion_sampling import drawn_rows
 from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import SignSums, checked_order, expanded, number_of_sets, places
 from likely.numerics.special import LOG_2
@@ -22,14 +21,15 @@ from likely.numerics.walsh_hadamard import expectations as walsh_transform
 
 @dataclass(frozen=True, eq=False)
 class Walsh(TruncatedExpansion):
-    """p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
+    """Walsh–Hadamard expansion of the distribution of binary columns.
+
+    p(x) = 2⁻ᵈ Σ_S c_S Π_{j ∈ S} (2xⱼ − 1), over sets S of at most `order` columns   (Ney 2.6.2).
 
     The coefficients are expectations, c_S = E[Π (2xⱼ − 1)], so fitting is averaging. With all 2ᵈ sets this is any
     distribution of binary columns; truncated earlier it sums to one, but **it can be negative**: `value` shows the
-    expansion. The distribution is its positive part: up to 20 columns `log_prob`, draws and sums are those of the
-    positive part, normalized, and −inf elsewhere, with a warning; beyond 20 columns the positive part is not
-    normalized, and sums are refused. `LogLinear` stays positive. Missing entries (NaN) are summed out. One value has
-    coefficients (M,), a stack (K, M).
+    expansion. The distribution is its positive part: `log_prob`, draws and sums are those of the positive part,
+    normalized over all cells, and −inf elsewhere, with a warning. `LogLinear` stays positive. Missing entries (NaN) are
+    summed out. There are at most 20 columns. One value has coefficients (M,), a stack (K, M).
 
     >>> Walsh.of([0.4, 0.1, 0.2, 0.3]).coefficients.round(12) + 0.0       # of 1, x₁, x₂ and the pair
     array([ 0.25,  0.  , -0.05,  0.1 ])
@@ -39,14 +39,15 @@ class Walsh(TruncatedExpansion):
     array([0.2174, 0.2174, 0.5652])
     """
 
-    expectations: Array  # (M,) or (K, M): of the empty set (1), single columns, pairs, …
-    dim: int = 1
-    order: int = 2
+    # (M,) or (K, M): of the empty set (1), single columns, pairs, …
+    expectations: Annotated[Array, declared.numbers("* M")]
+    dim: Annotated[int, declared.count] = 1
+    order: Annotated[int, declared.count] = 2
 
     _arrays = ("expectations",)
 
     def __post_init__(self) -> None:
-        c, order = self._sized("expectations", "Walsh")
+        c, order = self._sized("expectations", "Walsh", least=0)
         if (np.abs(c) > 1 + 1e-9).any() or (c[..., 0] != 1).any():
             expected = "expectations of signs lie in −1 … 1, and that of the empty set is 1"
             raise DomainError(sentence("Walsh", expected, float(c.flat[np.abs(c - 0.5).argmax()])))
@@ -73,7 +74,7 @@ class Walsh(TruncatedExpansion):
     def blank(cls, x: Any, members: int | None = None, order: int = 2) -> Walsh:
         """Initial model: uniform, with as many columns as the rows have."""
         d = width_of(x, "Walsh")
-        order = checked_order(d, order, "Walsh")
+        order = checked_order(d, order, "Walsh", least=0)
         M = number_of_sets(d, order)
         c = np.zeros((M,) if members is None else (members, M))
         c[..., 0] = 1.0
@@ -124,10 +125,6 @@ class Walsh(TruncatedExpansion):
 
     def _surely_positive(self) -> bool:
         return bool((np.abs(self.expectations[..., 1:]).sum(axis=-1) <= 1.0).all())
-
-    def _drawn(self, n: int, rng: Generator) -> list[Array]:
-        even, sure = np.full(self.dim, 0.5), self._is_positive
-        return [drawn_rows(c, even, self.dim, self.order, n, rng, sure) for c in np.atleast_2d(self.expectations)]
 
     @property
     def mean(self) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -14,6 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import rel_entr, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.em_loop import Stop, fit
@@ -30,7 +31,9 @@ SUM_TO_ONE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Categorical(Distribution):
-    """log p(x = level i) = log πᵢ: one column with L levels   (Herbst 1.2, Ney 1.4).
+    """Categorical distribution of one column of levels.
+
+    log p(x = level i) = log πᵢ: one column with L levels   (Herbst 1.2, Ney 1.4).
 
     One value with probabilities (L,), or a stack of K members (K, L). `levels` are strings, numbers or
     booleans in any order; None means the integers 0 … L − 1. NaN, None and pandas' NA are missing,
@@ -42,8 +45,8 @@ class Categorical(Distribution):
 
     one_distribution = True  # a prior belongs to the whole distribution
 
-    probs: Array  # (L,) or (K, L)
-    levels: NDArray[Any] | None = None  # (L,)
+    probs: Annotated[Array, declared.numbers("* L", 0)]  # (L,) or (K, L)
+    levels: Annotated[NDArray[Any] | None, declared.labels] = None  # (L,)
 
     _mean_is_all: ClassVar[bool] = True
 
@@ -138,6 +141,15 @@ class Categorical(Distribution):
         return self.values.astype(np.float64)
 
     # ---------------------------------------------------------------- density
+
+    _support = "level"
+
+    @staticmethod
+    def _parameter_score(x: Array, probs: Array) -> tuple[Array, ...]:
+        """∂ log p by the logits, whose softmax is π: one-hot codes minus π."""
+        out = np.repeat(-probs[None], len(x), axis=0)
+        out[np.arange(len(x)), x[:, 0].astype(np.intp)] += 1
+        return (out,)
 
     def log_prob(self, x: Any) -> Array:
         """log π of each value (n,) or (n, 1): (n,), or (n, K) for a stack; 0 where it is missing."""
@@ -341,8 +353,8 @@ class Categorical(Distribution):
 class LevelCounts(Addable, Value):
     """Sufficient statistics of a categorical distribution: counts of levels, and the weight of the rows."""
 
-    counts: Array  # (..., L): weight of each level
-    rows: Array  # (...): weight of the rows, missing ones too
+    counts: Annotated[Array, declared.numbers("* L", 0)]  # (..., L): weight of each level
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows, missing ones too
 
     complete = True
 

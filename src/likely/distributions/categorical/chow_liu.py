@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
@@ -48,7 +49,9 @@ EFFORT = 1 << 20  # columns² levels³ up to which missing values are summed out
 
 @dataclass(frozen=True, eq=False)
 class ChowLiuTree(Leveled, Distribution):
-    """p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
+    """Chow–Liu tree: tree-structured distribution of discrete columns.
+
+    p(x) = Πⱼ p(xⱼ | x_parent(j)): columns of few levels on a tree   (Chow and Liu 1968; named in Ney 2.6.2).
 
     Levels are numbers: 0 and 1, −1, 0 and 1, or any other, each column with its own. The tree is the maximum spanning
     tree of the pairwise mutual information, which maximizes the likelihood. Missing entries (NaN) are
@@ -62,9 +65,10 @@ class ChowLiuTree(Leveled, Distribution):
     ([-1, 0, 0], array([0.45, 0.05]))
     """
 
-    parent: Index  # (d,) or (K, d)
-    tables: Array  # (d, L, L) or (K, d, L, L)
-    levels: tuple[Array, ...]  # one array per column, the longest of length L
+    parent: Annotated[Index, declared.numbers("* d", dtype=np.int64)]  # (d,) or (K, d)
+    tables: Annotated[Array, declared.numbers("* d L L", 0)]  # (d, L, L) or (K, d, L, L)
+    # one array per column, the longest of length L
+    levels: Annotated[tuple[Array, ...], declared.items(declared.numbers())]
 
     def __post_init__(self) -> None:
         levels = checked_levels(self.levels, "ChowLiuTree")

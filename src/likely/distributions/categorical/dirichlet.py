@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import betaincinv, digamma
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -30,7 +31,9 @@ ON_SIMPLEX = 1e-6  # tolerance of the row sums: single precision is within 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet(DirichletLearning):
-    """log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
+    """Dirichlet distribution of proportions; also the conjugate prior of probabilities.
+
+    log p(θ | α) = log Γ(α₀) − Σ log Γ(αᵢ) + Σ (αᵢ − 1) log θᵢ on the simplex, α₀ = Σ αᵢ   (Herbst 2.2).
 
     The conjugate prior of `Categorical`, with αᵢ − 1 pseudo-counts of level i. One value with
     α (L,), or a stack of K members (K, L); one prior can be used for a whole stack's statistics. With L = 2 it is
@@ -44,8 +47,8 @@ class Dirichlet(DirichletLearning):
 
     serves = ("Categorical",)  # distributions that it is the conjugate prior of
 
-    alpha: Array  # (L,) or (K, L)
-    levels: NDArray[Any] | None = None  # (L,): names of the entries; None means 0 … L − 1
+    alpha: Annotated[Array, declared.numbers("* L", 0)]  # (L,) or (K, L)
+    levels: Annotated[NDArray[Any] | None, declared.labels] = None  # (L,): names of the entries; None means 0 … L − 1
 
     def __post_init__(self) -> None:
         alpha = parameter(self.alpha, "Dirichlet", "alpha")
@@ -92,6 +95,13 @@ class Dirichlet(DirichletLearning):
         return np.asarray(self.alpha.sum(axis=-1))
 
     # ---------------------------------------------------------------- the distribution
+
+    _support = "simplex"
+
+    @staticmethod
+    def _parameter_score(x: Array, alpha: Array) -> tuple[Array, ...]:
+        """∂ log p by log α."""
+        return (alpha * (np.log(x) - digamma(alpha) + digamma(alpha.sum())),)
 
     def log_prob(self, x: Any) -> Array:
         """log p of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
@@ -31,7 +32,9 @@ from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
 
 @dataclass(frozen=True, eq=False)
 class DirichletMultinomial(Distribution):
-    """log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya urn).
+    """Dirichlet-multinomial distribution of overdispersed counts with a given total.
+
+    log p(x | N) = log N! Γ(α₀) / Γ(N + α₀) + Σⱼ log Γ(xⱼ + αⱼ) / (Γ(αⱼ) xⱼ!), α₀ = Σ αⱼ   (Pólya urn).
 
     The predictive distribution of a row of counts, given its total N, under a `Dirichlet` prior of the probabilities.
     One value with α (d,), or a stack of K members (K, d); `length` is the total of rows that `sample` draws. A negative
@@ -42,8 +45,8 @@ class DirichletMultinomial(Distribution):
     array([-1.0986, -1.0986, -1.0986])
     """
 
-    alpha: Array  # (d,) or (K, d)
-    length: Array = 1.0  # type: ignore[assignment]  # ()
+    alpha: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
+    length: Annotated[Array, declared.numbers("", 0)] = 1.0  # type: ignore[assignment]  # ()
 
     def __post_init__(self) -> None:
         me = "DirichletMultinomial"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import ShapeError, sentence
 from likely.distributions.statistics.counts import per_member
@@ -18,7 +19,7 @@ from likely.distributions.statistics.weighted_values import WeightedValues, join
 class UrnCounts(WeightedValues):
     """Counts above 0 of d columns with their weights, as `WeightedValues`; column d + 1 holds the rows' totals."""
 
-    log_ways: Array  # (...): Σ w log N!/Π x!
+    log_ways: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/Π x!
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import rel_entr, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, Mask, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
@@ -34,7 +35,9 @@ SMALLEST = 1e-290  # probability of the observed columns below which the missing
 
 @dataclass(frozen=True, eq=False)
 class Multinomial(Distribution):
-    """log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all   (Ney 1.4).
+    """Multinomial distribution of counts with a given total.
+
+    log p(x | N) = log Γ(N + 1) − Σⱼ log Γ(xⱼ + 1) + Σⱼ xⱼ log pⱼ: counts in d columns, N of them in all   (Ney 1.4).
 
     One value with probabilities (d,), or a stack of K members (K, d). The distribution is that of a row *given its
     total* N = Σ xⱼ: it does not model the total, so probabilities sum to one over the rows of
@@ -49,8 +52,8 @@ class Multinomial(Distribution):
     array([-1.8971,  0.    , -0.8961])
     """
 
-    probs: Array  # (d,) or (K, d)
-    length: Array = 1.0  # type: ignore[assignment]  # (): total of the rows that are drawn
+    probs: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
+    length: Annotated[Array, declared.numbers("", 0)] = 1.0  # type: ignore[assignment]  # (): total of the rows that are drawn
 
     _mean_is_all: ClassVar[bool] = True
 
@@ -340,9 +343,9 @@ class Multinomial(Distribution):
 class WordCounts(Addable, Value):
     """Sufficient statistics of a multinomial distribution: the sum of counts per column."""
 
-    counts: Array  # (..., d): Σ w x
-    rows: Array  # (...): weight of the rows
-    constant: Array  # (...): Σ w log N! / Π x!, and the entropy of missing entries
+    counts: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w x
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    constant: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N! / Π x!, and the entropy of missing entries
     complete: bool = True  # no missing values
 
     def __post_init__(self) -> None:

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, frozen, parameter, refuse_infinite, rows
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.binary.sign_products import each_share
+from likely.distributions.categorical.categorical import MISSING, UNKNOWN
 from likely.distributions.categorical.sparse_counts import SparseRows
 from likely.distributions.statistics.counts import per_member
 
-MISSING, UNKNOWN = -1, -2  # codes of missing values and of values that are not levels
 MOST = 512  # levels of a column: beyond, it is continuous and should be binned
 WIDE = 8192  # levels of all columns: pair counts are a square table of so many
 COMPARED = 8  # levels up to which entries are compared with each; beyond, they are searched for
@@ -124,10 +125,10 @@ class PairCounts(Addable, Leveled):
     are expected ones, `complete` is False and `entropy` is that of the missing entries.
     """
 
-    rows: Array  # (...): weight of the rows
-    pairs: Array  # (..., W, W), symmetric
-    levels: tuple[Array, ...]  # one array per column
-    entropy: Any = 0.0  # (...)
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    pairs: Annotated[Array, declared.numbers("* W W", 0)]  # (..., W, W), symmetric
+    levels: Annotated[tuple[Array, ...], declared.items(declared.numbers())]  # one array per column
+    entropy: Annotated[Any, declared.numbers("*")] = 0.0  # (...)
     complete: bool = True
 
     def __post_init__(self) -> None:

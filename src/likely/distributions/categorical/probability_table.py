@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import chdtrc, rel_entr, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, numbers, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -42,7 +43,9 @@ class Independence(NamedTuple):
 
 @dataclass(frozen=True, eq=False, init=False)
 class ProbabilityTable(Value):
-    """p(a, b, …): the joint distribution of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
+    """Joint probability table of discrete variables.
+
+    p(a, b, …): the joint distribution of named variables with finitely many levels   (Herbst 1.2, Ney 1.3).
 
     Each keyword names a variable and gives the probability of each level; several are independent. `times`
     multiplies by a conditional distribution, `condition` applies Bayes' theorem, `marginal` sums out the other
@@ -54,10 +57,10 @@ class ProbabilityTable(Value):
     0.0095
     """
 
-    probs: Array  # (L1, L2, …): one axis per variable
-    names: tuple[str, ...]
-    levels: tuple[NDArray[Any], ...]  # (L1,), (L2,), …
-    total: float | None  # total count, where the table came from counts
+    probs: Annotated[Array, declared.numbers("?", 0)]  # (L1, L2, …): one axis per variable
+    names: Annotated[tuple[str, ...], declared.items(declared.text())]
+    levels: Annotated[tuple[NDArray[Any], ...], declared.items(declared.levels)]  # (L1,), (L2,), …
+    total: Annotated[float | None, declared.maybe(declared.number(0))]  # total count, where the table came from counts
 
     def __init__(self, /, **variables: Mapping[Any, float]) -> None:
         if not variables:
@@ -109,14 +112,14 @@ class ProbabilityTable(Value):
             raise ShapeError(sentence("ProbabilityTable", expected, f"shape {probs.shape}"))
         levels = tuple(levels_of(found, probs.shape[i], names[i]) for i, found in enumerate(variables.values()))
         parts = {"probs": probs, "names": names, "levels": levels, "total": total}
-        if wrong := cls._complaint(parts):
+        if wrong := cls.inconsistency(parts):
             raise DomainError(sentence("ProbabilityTable", wrong))
         return cls.trusted(**parts)
 
     @staticmethod
-    def _complaint(parts: Mapping[str, Any]) -> str:
+    def inconsistency(fields: Mapping[str, Any]) -> str:
         """Description of the first invalid field of a table; empty where all are valid."""
-        probs, names, levels, total = (parts[field] for field in ("probs", "names", "levels", "total"))
+        probs, names, levels, total = (fields[name] for name in ("probs", "names", "levels", "total"))
         if len(set(names)) < len(names) or len(names) != probs.ndim or len(levels) != probs.ndim or not names:
             return f"the {probs.ndim} axes need one name and one list of levels each, every name once"
         for name, found, size in zip(names, levels, probs.shape, strict=True):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, BadEntry, Index
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
+from likely.core.value import fill_cache
 from likely.distributions.statistics.counts import member_weights
 from likely.numerics.special import log_ways
 
@@ -37,7 +38,7 @@ class SparseRows:
 
     def __init__(self, matrix: Any, dtype: Any = np.float64, **known: Any) -> None:
         self.matrix, self.dtype, self.shape = matrix, np.dtype(dtype), matrix.shape
-        self.__dict__.update(known)
+        fill_cache(self, **known)
 
     @classmethod
     def of(cls, x: Any, columns: int | None = None, whose: str = "SparseRows") -> SparseRows:

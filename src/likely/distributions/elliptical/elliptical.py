@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import (
     Array,
     BadEntry,
@@ -83,10 +84,10 @@ class Elliptical(Centered, Distribution):
     array([-1.837877])
     """
 
-    profile: Any
-    center: Array  # (d,) or (K, d)
-    scale: Array = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
-    shape: Array = None  # type: ignore[assignment]  # (): shape parameter of the profile
+    profile: Annotated[Any, declared.text("gaussian", "t", "laplace", "power", "logistic", "uniform")]
+    center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d d")] = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
+    shape: Annotated[Array, declared.numbers("", 0)] = None  # type: ignore[assignment]  # (): shape parameter of the profile
 
     def __post_init__(self) -> None:
         if not callable(self.profile) and self.profile not in PROFILES:
@@ -367,9 +368,8 @@ class Elliptical(Centered, Distribution):
             return self.replace(center=point.mean, scale=np.array(point.covariance))
         scale = (found.scatter / n)[None].copy()
         pooled = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.center.copy())
-        note = raise_to_floor(scale, 0, column_floor(pooled), "full") if pooled is not None else ""
-        if note:
-            tell(f"Elliptical: {note.replace('covariance', 'scale')}")
+        for note in raise_to_floor(scale, 0, column_floor(pooled), "full") if pooled is not None else ():
+            tell(replace(note, whose="Elliptical", text=note.text.replace("covariance", "scale")))
         return self.replace(center=found.mean, scale=scale[0])
 
     def _line_search(

@@ -43,20 +43,20 @@ class EllipticalDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Elliptical,)
+    model_types = (Elliptical,)
 
-    def _blank(self, X: Any, members: int | None = None) -> Elliptical:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Elliptical:
         return Elliptical.blank(X[:4096], self.profile, members, self.shape)
 
     @property
     def center_(self) -> Any:
         """Estimated center (d,)."""
-        return self._learned.center
+        return self.learned_model_.center
 
     @property
     def scale_(self) -> Any:
         """Estimated scale (d, d)."""
-        return self._learned.scale
+        return self.learned_model_.scale
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

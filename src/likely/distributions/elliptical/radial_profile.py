@@ -118,16 +118,16 @@ def of_function(log_f: Callable[[Array], Any]) -> Profile:
 
 def _numbers(log_f: Callable[[Array], Any], q: Array) -> Array:
     """Validated log f at q: one number per entry."""
+    expected = (
+        "profile must be a function log f(q) that takes an array of squared distances and gives one number for each"
+    )
     try:
         out = np.asarray(log_f(q))
-        if out.dtype.kind not in "fiu" or out.shape != q.shape:
-            raise TypeError
     except (TypeError, ValueError, IndexError, AttributeError, KeyError) as error:
-        expected = (
-            "profile must be a function log f(q) that takes an array of squared distances and gives one number for each"
-        )
-        got = str(error) or f"{out.dtype} {out.shape} for {q.shape}"
-        raise DomainError(sentence("Elliptical", expected, got)) from error
+        got = f"a function that raises {type(error).__name__}"
+        raise DomainError(sentence("Elliptical", expected, got, "correct it; its own message stands above")) from error
+    if out.dtype.kind not in "fiu" or out.shape != q.shape:
+        raise DomainError(sentence("Elliptical", expected, f"{out.dtype} {out.shape} for {q.shape}"))
     return out.astype(np.float64, copy=False)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import ShapeError, sentence
 from likely.core.stats import Addable
@@ -17,8 +18,8 @@ from likely.core.value import Value
 class WeightedRows(Addable, Value):
     """Distinct rows, sorted, and the weight of each; (K, m) weights for a stack of K members."""
 
-    values: Array  # (m, d): sorted and distinct
-    each: Array  # (..., m)
+    values: Annotated[Array, declared.numbers("m d")]  # (m, d): sorted and distinct
+    each: Annotated[Array, declared.numbers("* m", 0)]  # (..., m)
 
     complete = True
 

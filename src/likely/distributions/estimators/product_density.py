@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,17 +13,19 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import validate_data
 
+from likely.core.arrays import in_memory
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.em_loop import resolve_prior
-from likely.core.errors import DataError, DomainError, by_name, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.priors.product_prior import ProductPrior
 from likely.distributions.product import Product, ProductStats, told_of_part
 from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimation.imputed_rows import filled_columns, filled_in
-from likely.estimation.input_validation import foreign, refuse_dates
+from likely.estimation.input_validation import refuse_dates
 
 
 class ProductDensity(DensityEstimator, _BaseComposition):
@@ -81,9 +81,9 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     # ------------------------------------------------------------------ layout
 
-    _saved = (*DensityEstimator._saved, "parts_", "takes_arrays_")
+    saved_attributes = (*DensityEstimator.saved_attributes, "parts_", "takes_arrays_")
 
-    def _rows(self, X: Any, reset: bool) -> Columns:
+    def validate_rows(self, X: Any, reset: bool = False) -> Columns:
         X = self._table(X, reset)
         if reset:
             self.parts_ = self._laid_out(X)
@@ -97,13 +97,13 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         """The columns of one component as it takes them; its messages use the names of this table."""
         cells = _taken(X, own)
         width = 1 if isinstance(cells, Columns) else int(np.shape(cells)[-1])
-        part._titles = self._called(own) if width == len(own) else None  # a named component may have many columns
-        part._chosen = isinstance(self.components, list | tuple)
-        return part._rows(cells, reset)
+        part.column_titles = self._called(own) if width == len(own) else None  # a named component may have many columns
+        part.strict_support = isinstance(self.components, list | tuple)
+        return part.validate_rows(cells, reset)
 
     def _table(self, X: Any, reset: bool) -> Any:
         """The input with named components or numbered columns; names and width are stored or compared."""
-        X = foreign(X)
+        X = in_memory(X)
         named = isinstance(X, Mapping) and not issparse(X)  # a dictionary of keys is a sparse matrix, and a Mapping
         X = Columns.of(X) if named else X
         if named and reset:
@@ -127,15 +127,15 @@ class ProductDensity(DensityEstimator, _BaseComposition):
             return [(str(p[0]), clone(p[1]), self._own(p, i, names, width)) for i, p in enumerate(self.components)]
         one = GaussianDensity("diagonal") if self.components is None else self.components
         keys = names if names is not None else list(range(X.shape[1]))
-        return [(title, clone(one), [key]) for title, key in zip(super()._column_names(), keys, strict=True)]
+        return [(title, clone(one), [key]) for title, key in zip(super().column_names(), keys, strict=True)]
 
-    def _column_names(self) -> list[str]:
+    def column_names(self) -> list[str]:
         """The columns in the order of the components, which is that of the validated rows."""
         return self._called([column for _, _, columns in self.parts_ for column in columns])
 
     def _called(self, own: list[Any]) -> list[str]:
         """Names of columns given by name or number."""
-        outside = super()._column_names()
+        outside = super().column_names()
         return [outside[c] if isinstance(c, int | np.integer) and not isinstance(c, bool) else str(c) for c in own]
 
     def _own(self, part: Any, i: int, names: list[Any] | None, width: int) -> list[Any]:
@@ -155,7 +155,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     # ---------------------------------------------------------------- learning
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         parts: Any = getattr(self, "parts_", None)
         shaped = isinstance(parts, list) and all(isinstance(p, list | tuple) and len(p) == 3 for p in parts)
         if not (shaped and isinstance(model, Product) and model.members == members):
@@ -165,64 +165,48 @@ class ProductDensity(DensityEstimator, _BaseComposition):
                 return False
             if name not in model.names:
                 return False
-            if not part._fits(model[name], getattr(part, "n_features_in_", None), members):
+            if not part.accepts_model(model[name], getattr(part, "n_features_in_", None), members):
                 return False
         return [p[0] for p in parts] == model.names and isinstance(getattr(self, "takes_arrays_", None), bool)
 
-    def _blank(self, X: Columns, members: int | None = None) -> Product:
-        return self._blank_for(X, members, None)
-
-    def _blank_for(self, X: Columns, members: int | None, weight: Any) -> Product:
-        return Product(tuple((name, part._blank_for(X[name], members, weight)) for name, part, _ in self.parts_))
-
-    def _as_chosen(self, model: Product) -> Self:
-        other = copy(self)
-        other.parts_ = [(name, part._as_chosen(model[name]), own) for name, part, own in self.parts_]
-        return other
+    def blank_model(self, X: Columns, members: int | None = None, weight: Any = None) -> Product:
+        return Product(tuple((name, part.blank_model(X[name], members, weight)) for name, part, _ in self.parts_))
 
     @property
-    def _looks_once(self) -> bool:  # type: ignore[override]
-        return all(part._looks_once for _, part, _ in self.parts_)
+    def traits(self) -> Traits:  # type: ignore[override]
+        """What holds for one component, or for all of them."""
+        each = [part.traits for _, part, _ in getattr(self, "parts_", ())]
+        return Traits(
+            latent=any(t.latent for t in each), sketchable=all(t.sketchable for t in each),
+            second_pass=any(t.second_pass for t in each),
+        )  # fmt: skip
 
-    @property
-    def _hides_labels(self) -> bool:  # type: ignore[override]
-        return any(part._hides_labels for _, part, _ in self.parts_)
-
-    def _first(self, X: Columns, weight: Any) -> Product:
-        return Product(tuple((name, part._first(X[name], weight)) for name, part, _ in self.parts_))
-
-    def _started_once(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any) -> Any:
-        each = ((name, part._started_once(blank[name], X[name], labels, weight, rng)) for name, part, _ in self.parts_)
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+        each = (
+            (name, part.initialize(blank[name], X[name], labels, weight, rng, run)) for name, part, _ in self.parts_
+        )
         return Product.trusted(components=tuple(each))
 
-    @property
-    def _wants_rows(self) -> bool:  # type: ignore[override]
-        return any(part._wants_rows for _, part, _ in self.parts_)
-
-    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
-        of = dict.fromkeys(model.names) if prior is None else prior
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Block | None = None, choose: bool = True) -> Any:
+        of, done = dict.fromkeys(model.names) if prior is None else prior, []
         for name, part, _ in self.parts_:
             mine = None if rows is None else replace(rows, x=rows.x[name])
-            part._look_again(model[name], stats[name], of[name], mine)
+            done.append((name, part.scoring_model(model[name], stats[name], of[name], mine, choose)))
+        return model if all(new is model[name] for name, new in done) else Product.trusted(components=tuple(done))
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        of = dict.fromkeys(model.names) if prior is None else prior
-        done = tuple((name, part._finish(model[name], stats[name], of[name])) for name, part, _ in self.parts_)
-        return model if all(new is model[name] for name, new in done) else Product.trusted(components=done)
-
-    def _known(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
+    def mask_unknown(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
         parts, unseen = {}, {}
         for name, part, own in self.parts_:
-            parts[name], found = part._known(X[name], model[name])
+            parts[name], found = part.mask_unknown(X[name], model[name])
             unseen.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
         return (Columns(parts) if unseen else X), unseen
 
-    def _grown(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
-        grown = [(name, part._grown(model[name], stats[name], X[name])) for name, part, _ in self.parts_]
+    def extend_model(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
+        grown = [(name, part.extend_model(model[name], stats[name], X[name])) for name, part, _ in self.parts_]
         models = tuple((name, m) for name, (m, _) in grown)
         return Product(models), ProductStats(tuple((name, s) for name, (_, s) in grown))
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         if not (self.prior is None or isinstance(self.prior, str)):
             return self.prior
 
@@ -236,20 +220,10 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def _rule_of(self, part: Any) -> Any:
         """A component's own "weak" follows the setting of the whole; its own number or prior takes precedence."""
-        own = part._prior_rule()
+        own = part.prior_rule()
         return self.prior if isinstance(own, str) else own
 
-    def _in_names(self, text: str) -> str:
-        """Replace column numbers within a component by the table's column names, in a message."""
-        part = re.match(r"part '(.*?)': ", text)
-        own = next((self._called(own) for name, _, own in self.parts_ if part and name == part[1]), [])
-
-        return by_name(text, "column", lambda j: repr(own[j]) if j < len(own) else str(j))
-
-    def _told(self, rows: Columns) -> Columns:
-        return Columns({name: part._told(rows[name]) for name, part, _ in self.parts_})
-
-    def _outward(self, rows: Any, like: Any = None) -> Any:
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model in the format of the training rows, or of the rows `like`."""
         if isinstance(like, Mapping) and not issparse(like):
             return Columns({**like, **self._columns(rows, Columns.of(like))})
@@ -266,11 +240,11 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         out = {}
         for name, part, own in self.parts_:
             if len(own) == 1:
-                cells = part._outward(rows[name], None if like is None else like[own[0]])
+                cells = part.decode_rows(rows[name], None if like is None else like[own[0]])
                 flat = like is None and getattr(rows[name], "ndim", 2) == 1
                 out[own[0]] = cells[:, 0] if flat else cells
                 continue
-            table = part._outward(rows[name])
+            table = part.decode_rows(rows[name])
             each = {column: table[:, j] for j, column in enumerate(own)}
             out.update(each if like is None else {c: filled_in(like[c], cells) for c, cells in each.items()})
         return out

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.numerics import small_matrices, spd
 
@@ -88,3 +89,36 @@ def _all_definite(covariance: Array) -> bool:
     if not (covariance == np.swapaxes(covariance, 1, 2)).all():
         return False
     return small_matrices.roots(small_matrices.members_last(covariance)) is not None
+
+
+def whitened(x: Array, center: Array, root: Array) -> tuple[Array, Array]:
+    """z = L⁻¹(x − μ) and v = L⁻ᵀ z, for a Cholesky factor L; for variances s: z = (x − μ)/√s, v = (x − μ)/s."""
+    delta = x - center
+    if root.ndim < 2:
+        return delta / np.sqrt(root), delta / root
+    if len(root) == 1:
+        z = delta / root[0, 0]
+        return z, z / root[0, 0]
+    inverse = np.linalg.inv(root)
+    z = delta @ inverse.T
+    return z, z @ inverse
+
+
+def covariance_score(z: Array, v: Array, root: Array, weight: Any) -> Array:
+    """Derivatives of log p in the Cholesky factor (log diagonal, strictly lower triangle), or in log variances."""
+    if root.ndim == 2:
+        weighted = weight * v
+        diagonal = weighted * z * root.diagonal() - 1
+        if len(root) == 1:
+            return diagonal
+        i, j = strictly_lower(len(root))
+        return np.concatenate([diagonal, weighted[:, i] * z[:, j]], axis=1)
+    per_column = 0.5 * (weight * z * z - 1)
+    return per_column if root.ndim or per_column.shape[1] == 1 else per_column.sum(axis=1, keepdims=True)
+
+
+@cache
+def strictly_lower(d: int) -> tuple[Index, Index]:
+    """Row and column indices of the strictly lower triangle."""
+    i, j = np.tril_indices(d, -1)
+    return i, j

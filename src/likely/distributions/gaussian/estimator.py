@@ -12,11 +12,12 @@ from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.gaussian.shrinkage import Blend, pooled_covariance
+from likely.distributions.gaussian.shrinkage import ShrunkCovariances, pooled_covariance
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.neighbors.distinct_rows import DistinctRows
 
-BLENDS = ("interpolated", "emphasized")
+SHRUNK = ("shrunk-pooled", "shrunk-diagonal")
 EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from statistics", "given"
 
 
@@ -24,18 +25,19 @@ class GaussianDensity(DensityEstimator):
     """Estimate a Gaussian density: `model_` is a `Gaussian` (a `StudentT` if parameters are integrated out).
 
     - **covariance**: "full" (QDA), "diagonal", "spherical"; "pooled" (LDA): one covariance for all members of a stack
-      (the classes of a `BayesClassifier`; for a single density it equals "full"); "interpolated": each class
-      covariance is shrunk toward the pooled one; "emphasized": toward its own diagonal (Ney 3.5).
+      (the classes of a `BayesClassifier`; for a single density it equals "full"); "shrunk-pooled": each class
+      covariance is shrunk toward the pooled one; "shrunk-diagonal": toward its own diagonal (Ney 3.5).
     - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
       (`NormalInverseWishart.weak`); None is maximum likelihood; or a `Prior`.
     - **pooling**: how covariances are pooled: weighted by "observation" (rows), or equally by "class".
-    - **blend**: shrinkage weight of the last two, 0 … 1, or "leave-one-out": chosen per class to maximize the
+    - **shrinkage**: shrinkage weight of the last two, 0 … 1, or "leave-one-out": chosen per class to maximize the
       leave-one-out log-likelihood; equal rows are left out together. `fit` finds this weight in a second pass over the
       rows. It is exact for a given prior or none; with the weak prior its own dependence on the left-out row is
       neglected in part (its mean and its shrinkage of correlations; at most 0.02 nats in total in 100 sets). Where the
       rows are not available (`partial_fit`), have missing entries or belong to latent components, the weight is an
       approximation from the sufficient statistics, best for Gaussian rows. 0 and 1 give what the same prior gives for
-      "full" and for "pooled" (or the diagonal of "full"). `shares_`: the weights, `shares_by_`: how they were found.
+      "full" and for "pooled" (or the diagonal of "full"). `shrinkage_`: the weights, `shrinkage_method_`: how they
+      were found.
     - **predictive**: None uses point estimates (plug-in); "mean" integrates the mean out: a Gaussian with a larger
       covariance where rows are few; "all" integrates the covariance out too: a Student-t distribution (Worksheet 6,
       Ney 3.8). Needs a prior. With missing entries, "mean" uses the number of observed entries per column, and "all"
@@ -52,40 +54,42 @@ class GaussianDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "covariance": [StrOptions({"full", "diagonal", "spherical", "pooled", *BLENDS})], "prior": PRIOR,
+        "covariance": [StrOptions({"full", "diagonal", "spherical", "pooled", *SHRUNK})], "prior": PRIOR,
         "pooling": [StrOptions({"observation", "class"})],
-        "blend": [StrOptions({"leave-one-out"}), Interval(Real, 0, 1, closed="both")],
+        "shrinkage": [StrOptions({"leave-one-out"}), Interval(Real, 0, 1, closed="both")],
         "predictive": [StrOptions({"mean", "all"}), None],
         "noise": ["array-like", Interval(Real, 0, None, closed="left"), None], **EM,
     }  # fmt: skip
 
     def __init__(
         self, covariance: str = "full", *, prior: Any = "weak", pooling: str = "observation",
-        blend: Any = "leave-one-out", predictive: str | None = None, noise: Any = None,
+        shrinkage: Any = "leave-one-out", predictive: str | None = None, noise: Any = None,
         max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance
         self.prior = prior
         self.pooling = pooling
-        self.blend = blend
+        self.shrinkage = shrinkage
         self.predictive = predictive
         self.noise = noise
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Gaussian,)
-    _saved = (*DensityEstimator._saved, "shares_", "shares_by_")
+    model_types = (Gaussian,)
+    saved_attributes = (*DensityEstimator.saved_attributes, "shrinkage_", "shrinkage_method_")
 
-    def _blank(self, X: Any, members: int | None = None) -> Gaussian:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Gaussian:
         kind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"
         tied = members is not None and self.covariance == "pooled" and self.pooling == "observation"
         return Gaussian.blank(X[:4096], kind=kind, members=members, tied=tied)
 
     # ------------------------------------- from the estimate to the model that scores
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Block | None = None, choose: bool = True) -> Any:
+        if choose:
+            self._choose_shrinkage(model, stats, prior, rows)
         self._refuse_contradictions()
-        if self.covariance in BLENDS:
+        if self.covariance in SHRUNK:
             model = self._blended(model, stats, prior)
         elif self.covariance == "pooled" and model.members and not model.tied:
             shared = pooled_covariance(model.covariance, stats.weight, "class")
@@ -95,22 +99,22 @@ class GaussianDensity(DensityEstimator):
         return model if self.noise is None else _noisy(model, self.noise)
 
     def _refuse_contradictions(self) -> None:
-        if self.predictive == "all" and (self.covariance in BLENDS or self.noise is not None):
+        if self.predictive == "all" and (self.covariance in SHRUNK or self.noise is not None):
             what = "noise" if self.noise is not None else f"covariance={self.covariance!r}"
             expected, remedy = f'predictive="all" has no closed form with {what}', 'use predictive="mean"'
             raise DomainError(sentence("GaussianDensity", expected, remedy=remedy))
 
-    def _look_again(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
+    def _choose_shrinkage(self, model: Any, stats: Any, prior: Any, rows: Block | None) -> None:
         """Choose the shrinkage weight per class: from the rows if available, else from the sufficient statistics."""
-        if self.covariance not in BLENDS or (self.covariance == "interpolated" and model.members is None):
-            for name in ("shares_", "shares_by_"):
+        if self.covariance not in SHRUNK or (self.covariance == "shrunk-pooled" and model.members is None):
+            for name in ("shrinkage_", "shrinkage_method_"):
                 self.__dict__.pop(name, None)
             return
-        blend = self._ends(stats, prior)
-        if self.blend != "leave-one-out":
-            self.shares_, self.shares_by_ = np.where(blend.weight > 1, float(self.blend), 1.0), GIVEN
+        shrunk = self._ends(stats, prior)
+        if self.shrinkage != "leave-one-out":
+            self.shrinkage_, self.shrinkage_method_ = np.where(shrunk.weight > 1, float(self.shrinkage), 1.0), GIVEN
         elif rows is None or not stats.complete:
-            self.shares_, self.shares_by_ = blend.by_statistics(), APPROXIMATE
+            self.shrinkage_, self.shrinkage_method_ = shrunk.by_statistics(), APPROXIMATE
         else:
             complete = ~np.isnan(rows.x).any(axis=1)  # rows without any observed entry are left out
             parts = (rows.x, rows.weight, rows.labels)
@@ -118,30 +122,32 @@ class GaussianDensity(DensityEstimator):
             whole = Blocks.of(x, weight, labels=labels)
             distinct = Threads().total(lambda b: DistinctRows.of(b.x, b.weight, b.labels, model.members), whole.whole())
             edges = np.array([0, len(distinct)]) if distinct.edges is None else distinct.edges
-            self.shares_, self.shares_by_ = blend.by_rows(distinct.rows, distinct.weight, edges), EXACT
+            self.shrinkage_, self.shrinkage_method_ = shrunk.by_rows(distinct.rows, distinct.weight, edges), EXACT
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        shares: Any = self.__dict__.get("shares_")
-        by = self.__dict__.get("shares_by_")
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
+        shares: Any = self.__dict__.get("shrinkage_")
+        by = self.__dict__.get("shrinkage_method_")
         sound = by in (EXACT, APPROXIMATE, GIVEN) and np.shape(shares) == (members or 1,)
-        return super()._fits(model, width, members) and (sound or (shares is None and by is None))  # so in older files
+        return super().accepts_model(model, width, members) and (sound or (shares is None and by is None))
 
     @property
-    def _wants_rows(self) -> bool:  # type: ignore[override]
-        return self.covariance in BLENDS and self.blend == "leave-one-out"
+    def traits(self) -> Traits:  # type: ignore[override]
+        """A shrinkage weight that is chosen by leave-one-out needs a second pass over the rows."""
+        return Traits(second_pass=self.covariance in SHRUNK and self.shrinkage == "leave-one-out")
 
-    def _ends(self, stats: Any, prior: Any) -> Blend:
+    def _ends(self, stats: Any, prior: Any) -> ShrunkCovariances:
         """Class covariances and shrinkage targets."""
         stats = _as_stack(stats) if stats.shift.ndim == 1 else stats
-        return Blend.of(stats, prior, "none" if self.covariance == "emphasized" else self.pooling, self.prior == "weak")
+        pooling = "none" if self.covariance == "shrunk-diagonal" else self.pooling
+        return ShrunkCovariances.of(stats, prior, pooling, self.prior == "weak")
 
     def _blended(self, model: Gaussian, stats: Any, prior: Any) -> Gaussian:
         """The model with class covariances shrunk toward the pooled covariance or their own diagonal."""
         single = model.members is None
-        if single and self.covariance == "interpolated":
+        if single and self.covariance == "shrunk-pooled":
             return model  # there is no pooled covariance to shrink to
-        blend = self._ends(stats, prior)
-        covariance = blend.at(np.where(blend.weight > 0, self.shares_, 1.0))
+        shrunk = self._ends(stats, prior)
+        covariance = shrunk.at(np.where(shrunk.weight > 0, self.shrinkage_, 1.0))
         base = Gaussian.trusted(mean=np.atleast_2d(model.mean), covariance=covariance, kind="full")
         regular = base._regularized(covariance, _as_stack(stats) if single else stats)
         return Gaussian.trusted(mean=model.mean, covariance=np.array(regular[0] if single else regular), kind="full")
@@ -186,7 +192,7 @@ class GaussianDensity(DensityEstimator):
     @property
     def mean_(self) -> Any:
         """Estimated mean (d,)."""
-        return self._learned.mean
+        return self.learned_model_.mean
 
     @property
     def covariance_(self) -> Any:

@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 
 from likely.core.arrays import Array, Mask
 from likely.numerics import spd
-from likely.numerics.eigenvectors import TIED, settled, upright
+from likely.numerics.eigenvectors import TIED, canonical_basis, upright
 
 STEPS = 100  # Newton's method needs 5 to 10 from scratch, 2 from the last EM iteration, 20 for a Heywood case
 GRADIENT_TOLERANCE = 1e-12  # largest gradient entry at which the iteration stops
@@ -29,7 +29,7 @@ class Factors(NamedTuple):
 def leading(a: Array, q: int) -> tuple[Array, Array]:
     """The q largest eigenvalues of a symmetric matrix in decreasing order, and their eigenvectors as columns (d, q).
 
-    Bases of equal eigenvalues, and all signs, are chosen by a rule (`settled`), not by rounding.
+    Bases of equal eigenvalues, and all signs, are chosen by a rule (`canonical_basis`), not by rounding.
 
     >>> values, vectors = leading(np.array([[2.0, 1.0], [1.0, 2.0]]), 1)
     >>> values.round(6), vectors.round(4).ravel()
@@ -46,7 +46,7 @@ def leading(a: Array, q: int) -> tuple[Array, Array]:
     last = q  # an eigenspace that is cut at q is made unique as a whole
     while last < len(values) and values[last - 1] - values[last] <= TIED * values[0]:
         last += 1
-    return values[:q].copy(), settled(values[:last], vectors[:, :last])[:, :q]
+    return values[:q].copy(), canonical_basis(values[:last], vectors[:, :last])[:, :q]
 
 
 # --------------------------- probabilistic PCA: one noise variance for all columns

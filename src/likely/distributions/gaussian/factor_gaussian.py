@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
-from likely.core.errors import DataError, DomainError, ShapeError, about_columns, enumerated, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.warnings import Note, tell
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.gaussian.factor_fits import Factors, em_step, factor_analysis, principal_factors
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -43,10 +44,10 @@ class FactorGaussian(Distribution):
     array([-2.8718, -1.7774])
     """
 
-    mean: Array  # (d,) or (K, d)
-    loadings: Array  # (d, q) or (K, d, q)
-    noise_variance: Array = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
-    kind: str = None  # type: ignore[assignment]
+    mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
+    loadings: Annotated[Array, declared.numbers("?")]  # (d, q) or (K, d, q)
+    noise_variance: Annotated[Array, declared.numbers("* d | *", 0)] = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
+    kind: Annotated[str, declared.text("spherical", "diagonal")] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         me = "FactorGaussian"
@@ -412,16 +413,17 @@ class FactorGaussian(Distribution):
         at = [i for i, fit in enumerate(fits) if fit.at_floor.any()]
         if not at or prior is not None:
             return
-        where = f" ({enumerated('member', [busy[i] for i in at])})" if busy is not None else ""
+        members, low = () if busy is None else tuple(int(busy[i]) for i in at), np.empty(0, dtype=np.intp)
         if self.kind == "spherical":
             what = f"{self.factors} factors leave no noise (columns depend on each other, or rows are too few)"
             remedy = "fewer factors or a prior avoid this"
         else:
             low = np.flatnonzero(np.any([fits[i].at_floor for i in at], axis=0))
             own, why = "its own" if len(low) == 1 else "their own", "constant, or explained by a factor: a Heywood case"
-            what = f"{about_columns(low)} left without noise of {own} ({why})"
+            what = f"{{columns}} left without noise of {own} ({why})"
             remedy = "fewer columns or factors avoid this"
-        tell(f"FactorGaussian{where}: {what}: it was set to 1e-9 of a column's variance; {remedy}")
+        text = f"{what}: it was set to 1e-9 of a column's variance; {remedy}"
+        tell(Note("FactorGaussian", text, members, tuple(low.tolist())))
 
     def _suited(self, stats: Any) -> Moments:
         if not isinstance(stats, Moments):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from likely.core import declared
 from likely.core.arrays import (
     Array,
     Index,
@@ -25,11 +27,18 @@ from likely.core.arrays import (
 )
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
-from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.value import fill_cache
+from likely.core.warnings import Note, tell
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
-from likely.distributions.gaussian.covariance_types import KINDS, check_covariance, covariance_and_kind
+from likely.distributions.gaussian.covariance_types import (
+    KINDS,
+    check_covariance,
+    covariance_and_kind,
+    covariance_score,
+    whitened,
+)
 from likely.distributions.gaussian.gaussian_algebra import Algebra
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
@@ -62,9 +71,14 @@ class Gaussian(Algebra):
 
     one_distribution = True  # a prior applies to all parameters or to none
 
-    mean: Array  # (d,) or (K, d)
+    mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
-    kind: str = None  # type: ignore[assignment]
+    kind: Annotated[str, declared.text("full", "diagonal", "spherical")] = None  # type: ignore[assignment]
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that a covariance is stored in the shape of its kind."""
+        return declared.shape_as_kind(fields, "mean", "covariance")
 
     def __post_init__(self) -> None:
         mean = parameter(self.mean, "Gaussian", "mean")
@@ -106,8 +120,7 @@ class Gaussian(Algebra):
         """Members `index` as a stack that keeps its statistics about the same origin."""
         covariance = self.covariance if self.tied else self.covariance[index]
         part = Gaussian.trusted(mean=self.mean[index], covariance=np.array(covariance), kind=self.kind)
-        part.__dict__["origin"] = self.origin
-        return part
+        return fill_cache(part, origin=self.origin)
 
     @property
     def smallest_eigenvalue(self) -> float:
@@ -130,6 +143,12 @@ class Gaussian(Algebra):
         return Quadratic(np.atleast_2d(self.mean), covariance[None] if add_axis else covariance, "Gaussian")
 
     # ---------------------------------------------------------------- density
+
+    @staticmethod
+    def _parameter_score(x: Array, mean: Array, covariance: Array) -> tuple[Array, ...]:
+        """∂ log p by the mean and by the covariance, given as its Cholesky factor or as variances."""
+        z, v = whitened(x, mean, covariance)
+        return v, covariance_score(z, v, covariance, 1.0)
 
     def log_prob(self, x: Any) -> Array:
         """log N(x | μ, Σ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
@@ -409,9 +428,7 @@ class Gaussian(Algebra):
         if stats is not None:
             return stats
         refuse_infinite(x, "Gaussian", at + start)
-        one = self.member(k)
-        one.__dict__["origin"] = self.origin
-        return one._full_stats(x, w)
+        return fill_cache(self.member(k), origin=self.origin)._full_stats(x, w)
 
     def _full_stats(self, x: Array, w: Array | None) -> Moments:
         """Statistics with full scatter matrices: of complete rows directly, of incomplete rows by the E-step."""
@@ -545,14 +562,12 @@ class Gaussian(Algebra):
         floor = column_floor(stats.pooled())
         lead = covariance.shape[: covariance.ndim - KINDS[::-1].index(self.kind)]
         per_member = np.array(covariance.reshape(-1, *covariance.shape[len(lead) :]))
-        notes: dict[str, list[int]] = {}
+        notes: dict[Note, list[int]] = {}
         for k in range(len(per_member)):
-            note = raise_to_floor(per_member, k, floor, self.kind)
-            if note:
+            for note in raise_to_floor(per_member, k, floor, self.kind):
                 notes.setdefault(note, []).append(k)
         for note, members in notes.items():
-            where = f" ({enumerated('member', members)})" if self.members and not self.tied else ""
-            tell(f"Gaussian{where}: {note}")
+            tell(replace(note, members=tuple(members)) if self.members and not self.tied else note)
         return per_member.reshape(covariance.shape)
 
     def objective(self, stats: Any, prior: Any = None) -> float:

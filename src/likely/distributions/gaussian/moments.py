@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, aligned, refuse_infinite
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -28,13 +29,26 @@ S = TypeVar("S", "Moments", "ColumnMoments")
 class Moments(Addable, Value):
     """Weight, mean and scatter matrix of rows, or of rows under K columns of weights."""
 
-    weight: Array  # (...)
-    origin: Array  # (d,): means are kept relative to it
-    shift: Array  # (..., d): mean − origin; 0 where the weight is 0
-    scatter: Array  # (..., d, d): Σ w (x − mean)(x − mean)ᵀ
-    entropy: Array  # (...): Σ w H[missing entries | observed entries], in nats
+    weight: Annotated[Array, declared.numbers("*", 0)]  # (...)
+    origin: Annotated[Array, declared.numbers("d")]  # (d,): means are kept relative to it
+    shift: Annotated[Array, declared.numbers("* d")]  # (..., d): mean − origin; 0 where the weight is 0
+    scatter: Annotated[Array, declared.numbers("* d d")]  # (..., d, d): Σ w (x − mean)(x − mean)ᵀ
+    entropy: Annotated[Array, declared.numbers("*")]  # (...): Σ w H[missing entries | observed entries], in nats
     complete: bool = True
-    seen: Array | None = None  # (..., d): weight of the observed entries per column; None if all are observed
+    # (..., d): weight of the observed entries per column; None if all are observed
+    seen: Annotated[Array | None, declared.maybe(declared.numbers("* d", 0))] = None
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that a scatter matrix is symmetric up to rounding, with a non-negative diagonal."""
+        scatter, mean = fields["scatter"], fields["origin"] + fields["shift"]
+        variance = np.diagonal(scatter, axis1=-2, axis2=-1)
+        if (variance < 0).any():
+            return "the diagonal of scatter must not be negative"
+        # a constant column has scatter 0 and leaves only the rounding of its mean
+        unit = np.hypot(np.sqrt(variance), 1e-6 * np.sqrt(fields["weight"])[..., None] * np.abs(mean))
+        d = unit.shape[-1]
+        return "" if _symmetric(scatter.reshape(-1, d, d), unit.reshape(-1, d)) else "scatter must be symmetric"
 
     @property
     def filled(self) -> bool:
@@ -111,11 +125,11 @@ class Moments(Addable, Value):
 class ColumnMoments(Addable, Value):
     """Weight, mean and scatter per column: missing entries have weight 0."""
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    origin: Array  # (d,)
-    shift: Array  # (..., d)
-    scatter: Array  # (..., d): Σ w (x − mean)²
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    origin: Annotated[Array, declared.numbers("d")]  # (d,)
+    shift: Annotated[Array, declared.numbers("* d")]  # (..., d)
+    scatter: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w (x − mean)²
 
     complete = True
 
@@ -576,3 +590,15 @@ def _not_negative(scatter: Array) -> Array:
     i = np.arange(scatter.shape[-1])
     scatter[..., i, i] = np.maximum(scatter[..., i, i], 0.0)
     return scatter
+
+
+def _symmetric(a: Array, unit: Array) -> bool:
+    """Whether matrices (K, d, d) are symmetric up to 1e-8 of their units; in strips, to avoid copying large ones."""
+    K, d = unit.shape
+    members, rows = max(1, 10**5 // d**2), max(1, 10**5 // d)
+    for k in (slice(i, i + members) for i in range(0, K, members)):
+        for j in (slice(i, i + rows) for i in range(0, d, rows)):
+            apart = np.abs(a[k, j] - np.swapaxes(a[k, :, j], 1, 2))
+            if not (apart <= 1e-8 * unit[k, j, None] * unit[k, None] + 1e-300).all():
+                return False
+    return True

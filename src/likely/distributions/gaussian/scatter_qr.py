@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import ShapeError, sentence
 from likely.core.stats import Addable
@@ -25,10 +27,10 @@ class ScatterRoot(Addable, Value):
     (array([2.]), array([[8.]]))
     """
 
-    weight: Array  # ()
-    origin: Array  # (d,): the mean is kept relative to it
-    shift: Array  # (d,): mean − origin
-    root: Array  # (r, d), r ≤ d once two of them were added
+    weight: Annotated[Array, declared.numbers("", 0)]  # ()
+    origin: Annotated[Array, declared.numbers("d")]  # (d,): the mean is kept relative to it
+    shift: Annotated[Array, declared.numbers("d")]  # (d,): mean − origin
+    root: Annotated[Array, declared.numbers("r d")]  # (r, d), r ≤ d once two of them were added
 
     complete = True
 

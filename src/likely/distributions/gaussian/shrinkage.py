@@ -3,12 +3,12 @@
 Each class covariance S is shrunk toward a target T (the pooled covariance, or its own diagonal) by a weight λ
 (Ney 3.5; Friedman 1989): (1 − λ) S + λ T. λ maximizes the leave-one-out log-likelihood of the rows.
 
-From the rows this is exact for a given prior or none (`Blend.by_rows`): leaving a row out is a rank-one downdate of S
-and of T, so one simultaneous diagonalization of both serves all rows and all weights. Of a weak prior, only the
-covariance that it follows changes with the row; its mean and its shrinkage of correlations are held fixed.
-From sufficient statistics alone (`Blend.by_statistics`) it is an approximation: the squared distance of a row enters by
-its average over the class, which the statistics hold (Hoffbeck and Landgrebe, 1996), and by the distribution of the
-leverages of Gaussian rows about their mean.
+From the rows this is exact for a given prior or none (`ShrunkCovariances.by_rows`): leaving a row out is a rank-one
+downdate of S and of T, so one simultaneous diagonalization of both serves all rows and all weights. Of a weak prior,
+only the covariance that it follows changes with the row; its mean and its shrinkage of correlations are held fixed.
+From sufficient statistics alone (`ShrunkCovariances.by_statistics`) it is an approximation: the squared distance
+of a row enters by its average over the class, which the statistics hold (Hoffbeck and Landgrebe, 1996), and by the
+distribution of the leverages of Gaussian rows about their mean.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pooled_covariance(covariances: Array, weight: Array, pooling: str) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Blend:
+class ShrunkCovariances:
     """Class covariances S = scale/rows, their shrinkage targets T, and the change of both when a row is left out.
 
     Without a row x of weight m and deviation δ from the mean, the mean moves by m δ/(κ − m) away from x, and with
@@ -65,7 +65,7 @@ class Blend:
     following: float  # pseudo-counts of the prior, where it follows the pooled covariance; else 0
 
     @classmethod
-    def of(cls, stats: Moments, prior: Any, pooling: str, following: bool) -> Blend:
+    def of(cls, stats: Moments, prior: Any, pooling: str, following: bool) -> ShrunkCovariances:
         """Class covariances and targets for statistics of K classes under a prior (None: maximum likelihood).
 
         A prior with a scale matrix (`NormalInverseWishart`, `EarlierRows`) enters S and T, so they are what "full"
@@ -104,7 +104,7 @@ class Blend:
         s = share[:, None, None]
         return spd.symmetric((1 - s) * self.own + s * self.target)
 
-    def _with_target(self, prior: Any, floor: Array) -> Blend:
+    def _with_target(self, prior: Any, floor: Array) -> ShrunkCovariances:
         """The same with the shrinkage target: own diagonal, or pooled covariance (under a prior, its MAP estimate)."""
         own, total = self.own, self.total
         if self.pooling == "none":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.errors import DataError, about_columns, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DataError, sentence
+from likely.core.warnings import Note, tell
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.unobserved_columns import never_observed
 from likely.numerics import spd
@@ -90,7 +91,7 @@ def warn_of_unobserved(stats: Moments | ColumnMoments, prior: Any, whose: str = 
     if len(once):
         its, it = ("its", "it") if len(once) == 1 else ("their", "them")
         rest = f"{its} variance cannot be estimated; leave {it} out"
-        tell(f"{whose}: {about_columns(once)} observed once only: {rest}")
+        tell(Note(whose, f"{{columns}} observed once only: {rest}", columns=tuple(once.tolist())))
 
 
 def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> None:
@@ -100,21 +101,21 @@ def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> No
     if len(constant):
         note = constant_note(constant)
         if kind == "spherical" and len(constant) < has_values.sum():
-            which = about_columns(constant)
-            note = f"{which} constant over all data: this reduces the one variance of all columns"
-        tell(f"Gaussian: {note}")
+            text = "{columns} constant over all data: this reduces the one variance of all columns"
+            note = replace(note, text=text)
+        tell(note)
 
 
-def constant_note(at: Index) -> str:
-    """Warning text about columns that are constant over all data."""
+def constant_note(at: Index, whose: str = "Gaussian") -> Note:
+    """Warning about columns that are constant over all data."""
     done = "its standard deviation was set to 1e-8 of its size"
     if len(at) > 1:
         done = "their standard deviations were set to 1e-8 of their sizes"
-    return f"{about_columns(at)} constant over all data: {done}"
+    return Note(whose, f"{{columns}} constant over all data: {done}", columns=tuple(at.tolist()))
 
 
-def raise_to_floor(covariance: Array, k: int, floor: tuple[Array, Mask], kind: str) -> str:
-    """Regularize covariance[k] in place to a positive definite one; a note of what was done, "" if nothing."""
+def raise_to_floor(covariance: Array, k: int, floor: tuple[Array, Mask], kind: str) -> list[Note]:
+    """Regularize covariance[k] in place to a positive definite one; notes of what was done."""
     least, constant = floor
     d = len(least)
     variance = np.diagonal(covariance[k]) if kind == "full" else np.broadcast_to(covariance[k], (d,))
@@ -130,18 +131,17 @@ def raise_to_floor(covariance: Array, k: int, floor: tuple[Array, Mask], kind: s
             covariance[k] = least.min()
     if kind == "full" and spd.cholesky(covariance[k]) is None:
         covariance[k], rank = spd.repaired(covariance[k])
-        notes.append(
-            f"the covariance is singular (rank {rank} of {d}: columns depend on each other, or rows are too few): "
-            "its null space got 1e-9 of a column's variance; a prior avoids this"
-        )
-    return "; ".join(notes)
+        why = f"rank {rank} of {d}: columns depend on each other, or rows are too few"
+        done = "its null space got 1e-9 of a column's variance; a prior avoids this"
+        notes.append(Note("Gaussian", f"the covariance is singular ({why}): {done}"))
+    return notes
 
 
-def _low_notes(low: Mask, constant: Mask) -> list[str]:
+def _low_notes(low: Mask, constant: Mask) -> list[Note]:
     always, here = np.flatnonzero(low & constant), np.flatnonzero(low & ~constant)
     notes = [constant_note(always)] if len(always) else []
     if len(here):
         done = "its variance was" if len(here) == 1 else "their variances were"
         done += " set to 1e-9 of that of all data; a prior avoids this"
-        notes.append(f"{about_columns(here)} constant here: {done}")
+        notes.append(Note("Gaussian", f"{{columns}} constant here: {done}", columns=tuple(here.tolist())))
     return notes

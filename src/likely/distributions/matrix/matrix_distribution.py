@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import digamma
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
@@ -30,8 +31,8 @@ class MatrixDistribution(Distribution):
     or X⁻¹Ψ/ν.
     """
 
-    dof: Array  # () or (K,): ν > d − 1
-    scale: Array  # (d, d) or (K, d, d)
+    dof: Annotated[Array, declared.numbers("*", 0)]  # () or (K,): ν > d − 1
+    scale: Annotated[Array, declared.numbers("* d d")]  # (d, d) or (K, d, d)
 
     _inverse: ClassVar[bool]  # True for the inverse Wishart distribution
 

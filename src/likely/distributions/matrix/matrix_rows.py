@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, numbers, refuse_infinite
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -76,10 +77,10 @@ def _factors(a: Array) -> tuple[Array, Mask]:
 class MatrixSums(Addable, Value):
     """Sufficient statistics of Wishart distributions: Σ w, Σ w X, Σ w X⁻¹ and Σ w log det X."""
 
-    weight: Array  # (...)
-    total: Array  # (..., d, d)
-    inverse: Array  # (..., d, d)
-    logdet: Array  # (...)
+    weight: Annotated[Array, declared.numbers("*", 0)]  # (...)
+    total: Annotated[Array, declared.numbers("* d d")]  # (..., d, d)
+    inverse: Annotated[Array, declared.numbers("* d d")]  # (..., d, d)
+    logdet: Annotated[Array, declared.numbers("*")]  # (...)
 
     complete = True
 

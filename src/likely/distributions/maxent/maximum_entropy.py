@@ -165,7 +165,7 @@ def _probabilities(features: Array, constraints: list[Constraint]) -> Array:
     units = np.ptp(features, axis=0)
     none = np.empty(0, dtype=np.intp)
     found = solve_dual(features, np.zeros(len(features)), targets, units, np.zeros(len(constraints)), none)
-    if not found.settled:
+    if not found.converged:
         _refuse_together(features, targets, units, constraints)
     logs = features @ found.multipliers
     p = np.exp(logs - logs.max())
@@ -241,7 +241,7 @@ def _solved(low: float, high: float, constraints: list[Constraint]) -> MaximumEn
     _refuse_outside(features, base, constraints)
     start = _start(features, base, targets, units, ends)
     found = solve_dual(features, base, targets, units, start, ends)
-    if not found.settled:
+    if not found.converged:
         _refuse(constraints, low, high)
     distribution = MaximumEntropyDistribution(
         tuple(k.feature for k in constraints), found.multipliers, low, high, center, scale

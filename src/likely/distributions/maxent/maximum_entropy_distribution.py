@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import expit, log_expit, logit
 
+from likely.core import declared
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution, in_units
@@ -67,12 +68,12 @@ class MaximumEntropyDistribution(Distribution):
     (0.581977, array([0.377541]), array([0.620115]))
     """
 
-    features: tuple[Any, ...]
-    multipliers: Array  # λ: (k,)
-    low: float
-    high: float
+    features: Annotated[tuple[Any, ...], declared.texts]
+    multipliers: Annotated[Array, declared.numbers("k")]  # λ: (k,)
+    low: Annotated[float, declared.end]
+    high: Annotated[float, declared.end]
     center: float = 0.0
-    scale: float = 1.0
+    scale: Annotated[float, declared.number(0)] = 1.0
 
     def __post_init__(self) -> None:
         features = (self.features,) if isinstance(self.features, str) or callable(self.features) else self.features

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -36,9 +37,9 @@ class BilateralPareto(Value):
 
     serves = ("Uniform",)  # distributions of which it is a prior
 
-    low: Array  # l₀: (d,) or (K, d)
-    high: Array  # u₀
-    shape: Array  # a
+    low: Annotated[Array, declared.numbers("* d")]  # l₀: (d,) or (K, d)
+    high: Annotated[Array, declared.numbers("* d")]  # u₀
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a
 
     def __post_init__(self) -> None:
         me = "BilateralPareto"

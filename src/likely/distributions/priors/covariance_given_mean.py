@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import chdtri, multigammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -38,8 +39,8 @@ class CovarianceGivenMean(Value):
 
     serves = ("Gaussian",)  # distributions of which it is a prior
 
-    mean: Array  # (d,): known
-    distribution: Any  # InverseWishart of the covariance, or Wishart of the precision
+    mean: Annotated[Array, declared.numbers("d")]  # (d,): known
+    distribution: Annotated[Any, declared.distribution]  # InverseWishart of the covariance, or Wishart of the precision
 
     def __post_init__(self) -> None:
         mean = np.atleast_1d(parameter(self.mean, "CovarianceGivenMean", "mean"))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -33,8 +34,8 @@ class DirectionPrior(Value):
 
     serves = ("VonMises",)  # distributions of which it is a prior
 
-    belief: VonMises
-    concentration: Array
+    belief: Annotated[VonMises, declared.distribution]
+    concentration: Annotated[Array, declared.numbers("?", 0)]
 
     def __post_init__(self) -> None:
         kappa = parameter(self.concentration, "DirectionPrior", "concentration")

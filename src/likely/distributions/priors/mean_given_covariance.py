@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -36,8 +37,8 @@ class MeanGivenCovariance(Value):
 
     serves = ("Gaussian",)  # distributions of which it is a prior
 
-    belief: Gaussian  # distribution of the mean, (d,) or a stack (K, d)
-    covariance: Array  # known: a number, (d,) or (d, d)
+    belief: Annotated[Gaussian, declared.distribution]  # distribution of the mean, (d,) or a stack (K, d)
+    covariance: Annotated[Array, declared.numbers("d d | d | ")]  # known: a number, (d,) or (d, d)
 
     def __post_init__(self) -> None:
         if not isinstance(self.belief, Gaussian):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -31,8 +32,8 @@ class MultinomialPrior(Value):
 
     serves = ("Multinomial",)  # distributions of which it is a prior
 
-    belief: Dirichlet
-    length: Array = 1.0  # type: ignore[assignment]  # ()
+    belief: Annotated[Dirichlet, declared.distribution]
+    length: Annotated[Array, declared.numbers("", 0)] = 1.0  # type: ignore[assignment]  # ()
 
     def __post_init__(self) -> None:
         belief = self.belief if isinstance(self.belief, Dirichlet) else Dirichlet(self.belief)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import digamma, gammaincinv, gammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -41,10 +42,10 @@ class NormalGamma(Value):
 
     serves = ("Gaussian",)  # distributions of which it is a prior
 
-    mean: Array  # m: (d,) or (K, d)
-    kappa: Array  # κ: pseudo-counts of the mean
-    shape: Array  # a
-    rate: Array  # b
+    mean: Annotated[Array, declared.numbers("* d")]  # m: (d,) or (K, d)
+    kappa: Annotated[Array, declared.numbers("* d", 0)]  # κ: pseudo-counts of the mean
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # b
 
     def __post_init__(self) -> None:
         me = "NormalGamma"
@@ -79,7 +80,7 @@ class NormalGamma(Value):
         return "diagonal"
 
     @cached_property
-    def in_variances(self) -> NormalInverseGamma:
+    def normal_inverse_gamma(self) -> NormalInverseGamma:
         """The same distribution in the parameterization (μ, σ²)."""
         return NormalInverseGamma.trusted(
             mean=self.mean, kappa=self.kappa, scale=2 * self.rate, dof=2 * self.shape, kind="diagonal", tied=False
@@ -103,7 +104,7 @@ class NormalGamma(Value):
 
     def update(self, stats: Moments | ColumnMoments) -> NormalGamma:
         """Posterior given these statistics."""
-        return self._of(self.in_variances.update(stats))
+        return self._of(self.normal_inverse_gamma.update(stats))
 
     def point(self, rule: str = "mode") -> Gaussian:
         """A Gaussian with the "mode" (a − ½)/b, "mean" a/b or "median" of the precisions."""
@@ -121,19 +122,19 @@ class NormalGamma(Value):
 
     def draw(self, rng: Generator) -> Gaussian:
         """A Gaussian with parameters sampled from this distribution."""
-        return self.in_variances.draw(rng)
+        return self.normal_inverse_gamma.draw(rng)
 
     def predictive(self) -> StudentT:
         """Posterior predictive: independent t distributions, 2a degrees of freedom, squared scale b (κ + 1)/(a κ)."""
-        return self.in_variances.predictive()
+        return self.normal_inverse_gamma.predictive()
 
     def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
         """Log marginal likelihood of the observed entries, parameters integrated out; one per member for a stack."""
-        return self.in_variances.log_evidence(stats)
+        return self.normal_inverse_gamma.log_evidence(stats)
 
     def log_density(self, model: Gaussian) -> Any:
         """Log density of a Gaussian's mean and precision: that of (μ, σ²) with the Jacobian dσ² = σ⁴ dλ."""
-        return lone(self.in_variances.log_density(model) + 2 * np.log(model.variance).sum(axis=-1))
+        return lone(self.normal_inverse_gamma.log_density(model) + 2 * np.log(model.variance).sum(axis=-1))
 
     # ----------------------------------------------------------- as a density
 
@@ -174,11 +175,11 @@ class NormalGamma(Value):
     def entropy(self, bits: bool = False) -> Any:
         """Entropy −E log p(μ, λ), in closed form; one per member for a stack."""
         log_precision = digamma(self.shape) - np.log(self.rate)
-        return in_units(lone(self.in_variances.entropy() + 2 * log_precision.sum(axis=-1)), bits)
+        return in_units(lone(self.normal_inverse_gamma.entropy() + 2 * log_precision.sum(axis=-1)), bits)
 
     def kl(self, other: NormalGamma, bits: bool = False) -> Any:
         """KL(self ‖ other): invariant under the parameterization."""
-        return self.in_variances.kl(other.in_variances, bits)
+        return self.normal_inverse_gamma.kl(other.normal_inverse_gamma, bits)
 
 
 def _joined_gamma(lam: Array, a: Array, b: Array) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import chdtri, digamma, gammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -37,11 +38,11 @@ class NormalInverseGamma(Value):
 
     serves = ("Gaussian",)  # distributions of which it is a prior
 
-    mean: Array  # (..., d)
-    kappa: Array  # (..., d)
-    scale: Array  # ψ: (..., d), or (...) for spherical
-    dof: Array  # ν: as scale
-    kind: str = "diagonal"
+    mean: Annotated[Array, declared.numbers("* d")]  # (..., d)
+    kappa: Annotated[Array, declared.numbers("* d", 0)]  # (..., d)
+    scale: Annotated[Array, declared.numbers("* d | d | * | ", 0)]  # ψ: (..., d), or (...) for spherical
+    dof: Annotated[Array, declared.numbers("* d | d | * | ", 0)]  # ν: as scale
+    kind: Annotated[str, declared.text("diagonal", "spherical")] = "diagonal"
     tied: bool = False
 
     def __post_init__(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import chdtri, digamma, multigammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -42,10 +43,10 @@ class NormalInverseWishart(Value):
 
     serves = ("Gaussian",)  # distributions of which it is a prior
 
-    mean: Array  # (..., d)
-    kappa: Array  # (...): κ, pseudo-counts of the mean
-    scale: Array  # (..., d, d): Ψ
-    dof: Array  # (...): ν > d − 1
+    mean: Annotated[Array, declared.numbers("* d")]  # (..., d)
+    kappa: Annotated[Array, declared.numbers("*", 0)]  # (...): κ, pseudo-counts of the mean
+    scale: Annotated[Array, declared.numbers("* d d | d d")]  # (..., d, d): Ψ
+    dof: Annotated[Array, declared.numbers("* | ", 0)]  # (...): ν > d − 1
     tied: bool = False
 
     def __post_init__(self) -> None:

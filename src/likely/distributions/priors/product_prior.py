@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 from likely.distributions.product import Product, ProductStats
@@ -24,7 +25,7 @@ class ProductPrior(Value):
     array([3.3333])
     """
 
-    components: tuple[tuple[str, Any], ...]
+    components: Annotated[tuple[tuple[str, Any], ...], declared.pairs(declared.maybe(declared.prior))]
 
     def __post_init__(self) -> None:
         given = self.components

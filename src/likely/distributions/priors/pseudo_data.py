@@ -5,12 +5,14 @@ Where a family has no conjugate prior, its posterior mode needs none: statistics
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 
@@ -27,8 +29,18 @@ class EarlierData(Value):
     array([2.])
     """
 
-    distribution: Any  # the distribution, or stack, to which the statistics belong
-    stats: Any
+    distribution: Annotated[Any, declared.density]  # the distribution, or stack, to which the statistics belong
+    stats: Annotated[Any, declared.stats]
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that pseudo-observations are statistics of the distribution."""
+        try:
+            with np.errstate(all="ignore"):
+                sound = isinstance(fields["distribution"].objective(fields["stats"]), float)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            sound = False
+        return "" if sound else "stats must be statistics of the distribution"
 
     def __post_init__(self) -> None:
         if not (hasattr(self.distribution, "refit") and hasattr(self.stats, "total_weight")):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -36,10 +37,10 @@ class EarlierRows(Value):
     array([[2.5]])
     """
 
-    mean: Array  # (..., d)
-    kappa: Array  # (...): κ, pseudo-counts of the mean
-    scale: Array  # (..., d, d): scatter Ψ of the pseudo-observations
-    rows: Array  # (...): number r of pseudo-observations
+    mean: Annotated[Array, declared.numbers("* d")]  # (..., d)
+    kappa: Annotated[Array, declared.numbers("* | ", 0)]  # (...): κ, pseudo-counts of the mean
+    scale: Annotated[Array, declared.numbers("* d d | d d")]  # (..., d, d): scatter Ψ of the pseudo-observations
+    rows: Annotated[Array, declared.numbers("* | ", 0)]  # (...): number r of pseudo-observations
     tied: bool = False
 
     def __post_init__(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -29,9 +30,9 @@ class StudentTPrior(Value):
 
     serves = ("StudentT",)  # distributions of which it is a prior
 
-    shape: Any  # NormalInverseWishart, NormalInverseGamma or EarlierRows
-    tails: Array = 2.0  # type: ignore[assignment]  # a
-    rate: Array = 0.1  # type: ignore[assignment]  # b: the mode is (a − 1)/b
+    shape: Annotated[Any, declared.prior]  # NormalInverseWishart, NormalInverseGamma or EarlierRows
+    tails: Annotated[Array, declared.numbers("")] = 2.0  # type: ignore[assignment]  # a
+    rate: Annotated[Array, declared.numbers("")] = 0.1  # type: ignore[assignment]  # b: the mode is (a − 1)/b
 
     def __post_init__(self) -> None:
         tails, rate = (parameter(getattr(self, name), "StudentTPrior", name) for name in ("tails", "rate"))

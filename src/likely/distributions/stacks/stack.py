@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -28,7 +29,13 @@ class Stack(Distribution):
            [-41.42,  -7.66]])
     """
 
-    components: tuple[Any, ...]
+    components: Annotated[tuple[Any, ...], declared.items(declared.density)]
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that members that score the same rows have the same number of columns."""
+        widths = {part.dim for part in fields["components"]}
+        return "" if len(widths) == 1 else f"all members must have one number of columns, not {sorted(widths)}"
 
     def __post_init__(self) -> None:
         parts = tuple(self.components)
@@ -140,7 +147,7 @@ class Stack(Distribution):
 class StackStats(Addable, Value):
     """Statistics per member; addition is per member."""
 
-    components: tuple[Any, ...]
+    components: Annotated[tuple[Any, ...], declared.items(declared.stats)]
 
     @property
     def complete(self) -> bool:

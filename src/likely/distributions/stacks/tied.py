@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution
@@ -30,9 +31,9 @@ class Tied(Distribution):
     array([[-13.419,  -0.919,  -0.919]])
     """
 
-    components: Any  # a stack
-    index: NDArray[np.intp]  # (K,)
-    what: str = "all"
+    components: Annotated[Any, declared.distribution]  # a stack
+    index: Annotated[NDArray[np.intp], declared.numbers("K", dtype=np.int64)]  # (K,)
+    what: Annotated[str, declared.text("all", "covariance")] = "all"
 
     def __post_init__(self) -> None:
         index = np.array(self.index, dtype=np.intp)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, numbers, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -28,10 +29,10 @@ class Counts(Addable, Value):
     than the sum of `log_prob`.
     """
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    total: Array  # (..., d): Σ w x
-    log_factorial: Array  # (...): Σ w log x!
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    total: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w x
+    log_factorial: Annotated[Array, declared.numbers("*")]  # (...): Σ w log x!
 
     complete = True
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -26,10 +27,10 @@ class Extremes(Addable, Value):
     (array([0.2]), array([0.9]))
     """
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    low: Array  # (..., d)
-    high: Array  # (..., d)
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    low: Annotated[Array, declared.numbers("* d")]  # (..., d)
+    high: Annotated[Array, declared.numbers("* d")]  # (..., d)
 
     complete = True
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -19,9 +20,9 @@ from likely.distributions.statistics.counts import per_member
 class FeatureSums(Addable, Value):
     """Σ w of the observed entries, and Σ w t(x) for each of F features t."""
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    sums: Array  # (..., d, F)
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    sums: Annotated[Array, declared.numbers("* d f")]  # (..., d, F)
 
     complete = True
 

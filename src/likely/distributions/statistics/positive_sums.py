@@ -11,10 +11,11 @@ are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -29,10 +30,10 @@ POOR = 1e-4  # relative size below which a shifted sum is computed again about t
 class PositiveSums(Addable, Value):
     """Σ w of the observed entries, their mean, and Σ w (u − log(1 + u)) about it."""
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    mean: Array  # (..., d); 1 where the weight is 0
-    lack: Array  # (..., d): Σ w (u − log(1 + u)) ≥ 0
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    mean: Annotated[Array, declared.numbers("* d", 0)]  # (..., d); 1 where the weight is 0
+    lack: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w (u − log(1 + u)) ≥ 0
 
     complete = True
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -27,11 +28,11 @@ FEW = 16  # values per cell below which all cells are searched at once
 class WeightedValues(Addable, Value):
     """Distinct values (m,) with their weights, sorted by cell (column j of member k is cell k d + j) and value."""
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    cell: Index  # (m,)
-    value: Array  # (m,)
-    each: Array  # (m,): weight of each value, > 0
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    cell: Annotated[Index, declared.numbers("m", 0, np.intp)]  # (m,)
+    value: Annotated[Array, declared.numbers("m")]  # (m,)
+    each: Annotated[Array, declared.numbers("m", 0)]  # (m,): weight of each value, > 0
 
     complete = True
 

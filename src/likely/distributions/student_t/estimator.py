@@ -44,22 +44,22 @@ class StudentTDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (StudentT,)
+    model_types = (StudentT,)
 
-    def _blank(self, X: Any, members: int | None = None) -> StudentT:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> StudentT:
         return StudentT.blank(X[:4096], self.covariance, members, self.dof)
 
     @property
     def center_(self) -> Any:
         """Estimated center (d,)."""
-        return self._learned.center
+        return self.learned_model_.center
 
     @property
     def scale_(self) -> Any:
         """Estimated scale matrix: (d, d), (d,) or a number, by kind; the covariance is ν/(ν − 2) times it."""
-        return self._learned.scale
+        return self.learned_model_.scale
 
     @property
     def dof_(self) -> Any:
         """Estimated degrees of freedom: a number, or (d,) for independent columns."""
-        return self._learned.dof
+        return self.learned_model_.dof

@@ -6,11 +6,13 @@ about 1 for typical rows and small for outliers.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import ShapeError, sentence
 from likely.core.stats import Addable
@@ -29,15 +31,30 @@ class ScaleSums(Addable, Value):
     last four sums are (..., d).
     """
 
-    seen: Array  # (..., d + 1): weight of the rows by their number of observed entries
-    entries: Array  # (..., d): weight of the observed entries per column
-    near: Array  # (...) or (..., d): Σ w (r − 1) of rows with r > 1
-    far: Array  # as near: Σ w (1 − r) of rows with r < 1; separate, because the difference of both may be tiny
-    excess: Array  # as near: Σ w (r − 1 − log r)
-    level: Array  # as near: ½ Σ w (o log r + log det of the conditional scale of missing entries)
-    moments: Moments | ColumnMoments  # under weights w r; conditional covariances of missing entries under weights w
+    # (..., d + 1): weight of the rows by their number of observed entries
+    seen: Annotated[Array, declared.numbers("* e", 0)]
+    entries: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries per column
+    near: Annotated[Array, declared.numbers("* | * d", 0)]  # (...) or (..., d): Σ w (r − 1) of rows with r > 1
+    # as near: Σ w (1 − r) of rows with r < 1; separate, because the difference of both may be tiny
+    far: Annotated[Array, declared.numbers("* | * d", 0)]
+    excess: Annotated[Array, declared.numbers("* | * d", 0)]  # as near: Σ w (r − 1 − log r)
+    # as near: ½ Σ w (o log r + log det of the conditional scale of missing entries)
+    level: Annotated[Array, declared.numbers("* | * d")]
+    # under weights w r; conditional covariances of missing entries under weights w
+    moments: Annotated[Moments | ColumnMoments, declared.stats]
 
     complete = False
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check the sums of a Student t: moments of the same columns and members; counts from 0 to all columns."""
+        inside, entries = fields["moments"], fields["entries"]
+        if type(inside).__name__ not in ("Moments", "ColumnMoments") or inside.shift.shape != entries.shape:
+            return "moments must be of the same columns and members"
+        alike = {fields[name].shape for name in ("near", "far", "excess", "level")}
+        if fields["seen"].shape != (*entries.shape[:-1], entries.shape[-1] + 1) or len(alike) > 1:
+            return "seen must count 0 to d columns, and all other sums be of one shape"
+        return "" if alike <= {entries.shape, entries.shape[:-1]} else "sums must be of the same columns and members"
 
     @property
     def filled(self) -> bool:

@@ -6,22 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln
+from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, digamma
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.distribution import in_units, lone
-from likely.distributions.gaussian.covariance_types import KINDS, check_covariance, covariance_and_kind
+from likely.distributions.gaussian.covariance_types import (
+    KINDS,
+    check_covariance,
+    covariance_and_kind,
+    covariance_score,
+    whitened,
+)
 from likely.distributions.gaussian.gaussian import Gaussian, six_digits
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.statistics.counts import one_column
 from likely.distributions.student_t.student_t_em import StudentTEM
 from likely.numerics.special import LOG_2PI, digamma_gap, gamma_excess
+
+LARGE_DOF = 1e5  # from here on differences of digammas are a series
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -39,11 +48,16 @@ class StudentT(StudentTEM):
     array([-2.531 , -7.6653])
     """
 
-    center: Array  # (d,) or (K, d): the mean, where dof > 1
+    center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d): the mean, where dof > 1
     scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
-    dof: Array  # () or (K,); (d,) or (K, d) if independent
-    kind: str
+    dof: Annotated[Array, declared.numbers("* | * d", 0)]  # () or (K,); (d,) or (K, d) if independent
+    kind: Annotated[str, declared.text("full", "diagonal", "spherical", "independent")]
     fixed_dof: bool = False  # dof is not estimated
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that a scale is stored in the shape of its kind."""
+        return declared.shape_as_kind(fields, "center", "scale")
 
     def __init__(
         self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, center: Any = None,
@@ -106,6 +120,15 @@ class StudentT(StudentTEM):
         return self.replace(center=self.center[index], scale=np.array(scale), dof=self.dof[index])
 
     # ---------------------------------------------------------------- density
+
+    @staticmethod
+    def _parameter_score(x: Array, center: Array, scale: Array, dof: Array) -> tuple[Array, ...]:
+        """∂ log p by center, factor of the scale and log ν: one ν for all columns, or one per column."""
+        z, v = whitened(x, center, scale)
+        d, q = (1, z * z) if dof.ndim else (x.shape[1], (z * z).sum(axis=1, keepdims=True))
+        weight = (dof + d) / (dof + q)
+        log_dof = 0.5 * dof * (_digamma_difference(dof, d) - np.log1p(q / dof) + weight * q / dof)
+        return weight * v, covariance_score(z, v, scale, weight), log_dof
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
@@ -381,3 +404,12 @@ def _broadcast(a: Array, shape: tuple[int, ...], name: str) -> Array:
         return np.array(np.broadcast_to(a, shape))
     except ValueError:
         raise ShapeError(sentence("StudentT", f"{name} must be a number or have shape {shape}", a.shape)) from None
+
+
+def _digamma_difference(dof: Array, d: int) -> Array:
+    """ψ((ν + d)/2) − ψ(ν/2) − d/ν; a series for large ν, where the difference would lose all digits."""
+    if (dof < LARGE_DOF).all():
+        return np.asarray(digamma(0.5 * (dof + d)) - digamma(0.5 * dof) - d / dof)
+    e = d / dof
+    far = e * e * (e / 3 - 0.5) + d / (dof * (dof + d)) + (1 / dof**2 - 1 / (dof + d) ** 2) / 3
+    return np.where(dof < LARGE_DOF, digamma(0.5 * (dof + d)) - digamma(0.5 * dof) - d / dof, far)

@@ -9,6 +9,7 @@ log Γ((ν + o)/2), which plain EM replaces by a tangent: ν reaches infinity in
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,9 +18,10 @@ from likely.core.arrays import Array, Index, checked_labels, n_rows, numbers, re
 from likely.core.blocks import ROWS, Blocks
 from likely.core.em_loop import FitStep, Stop, fit, iterate
 from likely.core.engine import Engine, Threads
-from likely.core.errors import DataError, DomainError, ShapeError, enumerated, sentence
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import said_once, tell, unheard
+from likely.core.value import fill_cache
+from likely.core.warnings import Note, said_once, tell, unheard
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -189,7 +191,7 @@ class StudentTEM(Distribution):
         out = []
         for k, (zk, wk, _) in enumerate(rows_per_member(z, w, labels, self.members)):
             one = self.member(k)
-            one._shape.__dict__["origin"] = self._shape.origin
+            fill_cache(one._shape, origin=self._shape.origin)
             out.append(one._sums(zk.copy(), np.ones(len(zk)) if wk is None else wk))
         return scale_statistics.stacked(out)
 
@@ -410,10 +412,13 @@ class StudentTEM(Distribution):
         kind = "diagonal" if self.kind == "independent" else self.kind
         floor = column_floor(stats.moments.pooled())
         stack = np.array(scale if self.members else scale[None])
-        notes = {k: note for k in range(len(stack)) if (note := raise_to_floor(stack, k, floor, kind))}
-        for text in sorted(set(notes.values())):
-            at = enumerated("member", [k for k, note in notes.items() if note == text])
-            tell(f"StudentT{f' ({at})' if self.members else ''}: {text.replace('covariance', 'scale')}")
+        notes: dict[Note, list[int]] = {}
+        for k in range(len(stack)):
+            for note in raise_to_floor(stack, k, floor, kind):
+                notes.setdefault(note, []).append(k)
+        for note, members in notes.items():
+            text = note.text.replace("covariance", "scale")
+            tell(replace(note, whose="StudentT", text=text, members=tuple(members) if self.members else ()))
         return stack if self.members else stack[0]
 
     def joined_stats(self, parts: list[ScaleSums]) -> ScaleSums:

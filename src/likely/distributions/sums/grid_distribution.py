@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution, in_units
@@ -30,9 +31,9 @@ class GridDistribution(Distribution):
     """
 
     first: float
-    step: float
-    masses: Array  # (m,)
-    error: float = 0.0
+    step: Annotated[float, declared.number(0)]
+    masses: Annotated[Array, declared.numbers("m", 0)]  # (m,)
+    error: Annotated[float, declared.number(0)] = 0.0
 
     def __post_init__(self) -> None:
         me = "GridDistribution"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -24,7 +25,7 @@ class Kind(NamedTuple):
     log_det_jacobian: Callable[[Array, Array], Array]  # of x
     domain: Callable[[Array], tuple[Any, Any]]  # of x: open interval
     image: Callable[[Array], tuple[Any, Any]]  # of y
-    rises: Callable[[Array], Any]  # True if y increases with x
+    is_increasing: Callable[[Array], Any]  # True if y increases with x
 
 
 def _everywhere(c: Array) -> tuple[float, float]:
@@ -81,8 +82,8 @@ class Bijector(Value):
     """
 
     kind: str
-    scale: Array = 1.0  # type: ignore[assignment]  # c: (), (d,), or for "affine" a matrix (d, d)
-    shift: Array = 0.0  # type: ignore[assignment]  # (), (d,): added at the end
+    scale: Annotated[Array, declared.numbers(" | d | d d")] = 1.0  # type: ignore[assignment]  # c: (), (d,), or for "affine" a matrix (d, d)
+    shift: Annotated[Array, declared.numbers(" | d")] = 0.0  # type: ignore[assignment]  # (), (d,): added at the end
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -140,9 +141,9 @@ class Bijector(Value):
         return self.scale.ndim < 2
 
     @property
-    def rises(self) -> bool:
+    def is_increasing(self) -> bool:
         """True if y increases with x, in one column."""
-        return bool(np.all(KINDS[self.kind].rises(np.ravel(self.scale)[:1])))
+        return bool(np.all(KINDS[self.kind].is_increasing(np.ravel(self.scale)[:1])))
 
     def forward(self, x: Array) -> Array:
         """y = g(x) of rows (n, d)."""
@@ -181,7 +182,7 @@ class FunctionBijector(Value):
     slope: Callable[[Array], Any] | None = None
     low: float = -np.inf
     high: float = np.inf
-    rises: bool = True
+    is_increasing: bool = True
 
     elementwise = False
 
@@ -209,7 +210,7 @@ class FunctionBijector(Value):
         for _ in range(1100):  # about a thousand bisections from ±10³⁰⁸; most inputs need sixty
             middle = 0.5 * low + 0.5 * high
             below = self.forward(middle) < y
-            up = below if self.rises else ~below
+            up = below if self.is_increasing else ~below
             low, high = np.where(up, middle, low), np.where(up, high, middle)
             if (high - low <= 2e-16 * np.maximum(np.abs(low), np.abs(high))).all():
                 break

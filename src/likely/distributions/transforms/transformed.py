@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, refuse_infinite, rows, sliceable, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
@@ -49,8 +50,18 @@ class Transformed(Distribution):
     array([0.5])
     """
 
-    distribution: Any
-    bijector: Any
+    distribution: Annotated[Any, declared.distribution]
+    bijector: Annotated[Any, declared.of_class("Bijector")]
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that a bijector of d columns belongs to a distribution of d columns."""
+        widths = {
+            int(fields["distribution"].dim),
+            *(len(a) for a in (fields["bijector"].scale, fields["bijector"].shift) if a.ndim),
+        }
+        expected = f"distribution and bijector must have one number of columns, not {sorted(widths)}"
+        return "" if len(widths) == 1 else expected
 
     def __init__(
         self, distribution: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
@@ -148,7 +159,7 @@ class Transformed(Distribution):
         flat = np.atleast_1d(z).reshape(-1, 1)
         x = self.bijector.inverse(flat)[:, 0]
         found = np.asarray(self.distribution.cdf(np.where(np.isnan(x), 0.0, x)), dtype=np.float64)
-        if not self.bijector.rises:
+        if not self.bijector.is_increasing:
             found = 1.0 - found
             if self._discrete:
                 found = found + np.exp(self.distribution.log_prob(np.where(np.isnan(x), 0.0, x)[:, None]))
@@ -166,7 +177,7 @@ class Transformed(Distribution):
         """Quantile function (inverse CDF) in one column; (n, K) for a stack."""
         self._one_column("quantile")
         p = np.asarray(p, dtype=np.float64)
-        x = np.asarray(self.distribution.quantile(p if self.bijector.rises else 1.0 - p), dtype=np.float64)
+        x = np.asarray(self.distribution.quantile(p if self.bijector.is_increasing else 1.0 - p), dtype=np.float64)
         return self.bijector.forward(x.reshape(-1, 1)).reshape(x.shape)
 
     def _one_column(self, what: str) -> None:
@@ -312,8 +323,8 @@ class Transformed(Distribution):
 class TransformedStats(Addable, Value):
     """Statistics of the base distribution, and the sum of the log Jacobian determinants of the rows."""
 
-    components: Any
-    slope: Array  # () or (K,): Σ w log |det ∂g/∂x|
+    components: Annotated[Any, declared.stats]
+    slope: Annotated[Array, declared.numbers("*")]  # () or (K,): Σ w log |det ∂g/∂x|
 
     @property
     def complete(self) -> bool:
@@ -364,11 +375,11 @@ def _weighted_sum(log_det: Array, w: Array | None, labels: Index | None, members
 def _of_functions(distribution: Any, forward: Any, inverse: Any, log_det_jacobian: Any) -> FunctionBijector:
     low, high = _ends(distribution) if inverse is None else (-FAR, FAR)
     change = FunctionBijector.trusted(
-        function=forward, back=inverse, slope=log_det_jacobian, low=low, high=high, rises=True
+        function=forward, back=inverse, slope=log_det_jacobian, low=low, high=high, is_increasing=True
     )
     if int(getattr(distribution, "dim", 1)) == 1:
         refuse_nonmonotone(distribution, change)
-        change = change.replace(rises=_rises(distribution, change))
+        change = change.replace(is_increasing=_rises(distribution, change))
     refuse_wrong_inverse(distribution, change)
     return change
 

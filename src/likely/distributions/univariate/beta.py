@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import betainc, betaincinv, gammaln
+from scipy.special import betainc, betaincinv, digamma, gammaln
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -31,7 +32,9 @@ OF = ("bernoulli", "binomial", "negative binomial")
 
 @dataclass(frozen=True, eq=False)
 class Beta(BetaLearning):
-    """log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
+    """Beta distribution; also the conjugate prior of a probability.
+
+    log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
 
     The conjugate prior of `Bernoulli`, with a − 1 and b − 1 pseudo-counts of ones and zeros. Both are numbers, (d,) or
     (K, d) for a stack. One prior can be used for all members of a stack of Bernoulli distributions, and one of a single
@@ -47,10 +50,12 @@ class Beta(BetaLearning):
 
     serves = ("Bernoulli", "Binomial", "NegativeBinomial")  # distributions that it is the conjugate prior of
 
-    a: Array  # (d,) or (K, d)
-    b: Array
-    likelihood: str = "bernoulli"  # "binomial" or "negative binomial": the likelihood of the prior
-    known: Array | None = None  # the trials, or the size: a number, (d,) or (K, d)
+    a: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
+    b: Annotated[Array, declared.numbers("* d", 0)]
+    # "binomial" or "negative binomial": the likelihood of the prior
+    likelihood: Annotated[str, declared.text("bernoulli", "binomial", "negative binomial")] = "bernoulli"
+    # the trials, or the size: a number, (d,) or (K, d)
+    known: Annotated[Array | None, declared.maybe(declared.numbers("* d | d | ", 0))] = None
 
     def __post_init__(self) -> None:
         a, b = parameter(self.a, "Beta", "a"), parameter(self.b, "Beta", "b")
@@ -117,6 +122,12 @@ class Beta(BetaLearning):
         return np.reshape(each[..., 0], (*each.shape[:-2], *self.a.shape)).copy()
 
     # ---------------------------------------------------------------- the distribution
+
+    @staticmethod
+    def _parameter_score(x: Array, a: Array, b: Array) -> tuple[Array, ...]:
+        """∂ log p by log a and log b."""
+        both = digamma(a + b)
+        return a * (np.log(x) - digamma(a) + both), b * (np.log1p(-x) - digamma(b) + both)
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is missing."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import polygamma
+from scipy.special import digamma, polygamma
 
+from likely.core import declared
 from likely.core.arrays import Array, rows
-from likely.core.errors import DomainError, ShapeError, about_columns, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import Note, tell
 from likely.distributions.column_distribution import ValueDistribution, column_moments
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation
@@ -28,7 +29,9 @@ SMALLEST, LARGEST = 1e-6, 1e8  # bounds of the estimates of a and b: below, only
 
 @dataclass(frozen=True, eq=False)
 class BetaBinomial(KnownTrials, ValueDistribution):
-    """log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn).
+    """Beta-binomial distribution of overdispersed numbers of successes.
+
+    log p(x | N, a, b) = Σⱼ log N!/(x!(N − x)!) + log B(x + a, N − x + b) / B(a, b)   (Pólya's urn).
 
     The predictive distribution of N trials under a `Beta` prior of the success probability: mean N a / (a + b), and
     overdispersed relative to a `Binomial`.
@@ -37,14 +40,20 @@ class BetaBinomial(KnownTrials, ValueDistribution):
     array([-1.0986, -1.0986, -1.0986])
     """
 
-    trials: Array  # N: (d,) or (K, d)
-    a: Array
-    b: Array
+    trials: Annotated[Array, declared.numbers("* d", 1)]  # N: (d,) or (K, d)
+    a: Annotated[Array, declared.numbers("* d", 0)]
+    b: Annotated[Array, declared.numbers("* d", 0)]
 
     _domains: ClassVar[dict[str, str]] = {"trials": "count", "a": "positive", "b": "positive"}
     _support = "count"
     _counts_to = "trials"
     _harmless = 0.0
+
+    @staticmethod
+    def _parameter_score(x: Array, trials: Array, a: Array, b: Array) -> tuple[Array, ...]:
+        """∂ log p by log a and log b."""
+        both = digamma(a + b) - digamma(trials + a + b)
+        return a * (digamma(x + a) - digamma(a) + both), b * (digamma(trials - x + b) - digamma(b) + both)
 
     def _log_pdf(self, x: Array, trials: Array, a: Array, b: Array) -> Array:
         return log_pmf(x, trials, a, b)
@@ -132,8 +141,8 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         """Maximum-likelihood fit to weighted rows; `trials` are the largest counts of all rows, if not given."""
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
-            which = about_columns(np.flatnonzero(found.binomial_like).tolist())
-            tell(f"BetaBinomial: {which} not overdispersed: a + b is at its upper bound (binomial limit)")
+            text = "{columns} not overdispersed: a + b is at its upper bound (binomial limit)"
+            tell(Note("BetaBinomial", text, columns=tuple(np.flatnonzero(found.binomial_like).tolist())))
         return found
 
     @property

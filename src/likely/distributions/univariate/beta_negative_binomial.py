@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution
@@ -21,7 +22,9 @@ LONGEST = 1 << 22  # counts that are summed exactly
 
 @dataclass(frozen=True, eq=False)
 class BetaNegativeBinomial(ColumnDistribution):
-    """log p(x | r, a, b) = Σⱼ log Γ(r + x) / (Γ(r) x!) + log B(a + r, b + x) / B(a, b).
+    """Beta negative binomial distribution of overdispersed counts.
+
+    log p(x | r, a, b) = Σⱼ log Γ(r + x) / (Γ(r) x!) + log B(a + r, b + x) / B(a, b).
 
     The predictive distribution of a `NegativeBinomial` count of known size r under a `Beta` prior of p. Its tail falls
     as x^(−a − 1): the mean is infinite for a ≤ 1 and the variance for a ≤ 2. It has `log_prob` and `sample`, but no
@@ -31,9 +34,9 @@ class BetaNegativeBinomial(ColumnDistribution):
     array([-0.4055, -1.7918])
     """
 
-    size: Array  # r: (d,) or (K, d)
-    a: Array
-    b: Array
+    size: Annotated[Array, declared.numbers("* d", 0)]  # r: (d,) or (K, d)
+    a: Annotated[Array, declared.numbers("* d", 0)]
+    b: Annotated[Array, declared.numbers("* d", 0)]
 
     _domains: ClassVar[dict[str, str]] = {"size": "positive", "a": "positive", "b": "positive"}
     _support = "count"

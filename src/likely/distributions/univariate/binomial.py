@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import betaincc, xlog1py, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -27,7 +28,9 @@ TAIL = 1e-25  # tail probability that is neglected
 
 @dataclass(frozen=True, eq=False)
 class Binomial(KnownTrials, ColumnDistribution):
-    """log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
+    """Binomial distribution of numbers of successes.
+
+    log p(x | N, p) = Σⱼ log N!/(x!(N − x)!) + x log p + (N − x) log(1 − p)   (Ney 1.4, Herbst 2.1).
 
     Independent columns of successes among `trials` N, which are known. Anything but a count from 0 to N has probability
     0; NaN is missing. The conjugate prior of p is `Beta`, with predictive distribution `BetaBinomial`.
@@ -36,13 +39,18 @@ class Binomial(KnownTrials, ColumnDistribution):
     array([-2.0794, -0.9808,    -inf])
     """
 
-    trials: Array  # N: (d,) or (K, d)
-    probs: Array  # p
+    trials: Annotated[Array, declared.numbers("* d", 1)]  # N: (d,) or (K, d)
+    probs: Annotated[Array, declared.numbers("* d", 0)]  # p
 
     _domains: ClassVar[dict[str, str]] = {"trials": "count", "probs": "probability"}
     _support = "count"
     _counts_to = "trials"
     _harmless = 0.0
+
+    @staticmethod
+    def _parameter_score(x: Array, trials: Array, probs: Array) -> tuple[Array, ...]:
+        """∂ log p by the log-odds of p."""
+        return (x - trials * probs,)
 
     def _log_pdf(self, x: Array, trials: Array, probs: Array) -> Array:
         return log_pmf(x, trials, probs)
@@ -269,12 +277,12 @@ def _entropy(n: float, p: float) -> float:
 class Successes(Addable, Value):
     """Sufficient statistics of a binomial distribution: successes and failures per column, for fixed trials."""
 
-    rows: Array  # (...): weight of the rows
-    weight: Array  # (..., d): weight of the observed entries
-    ones: Array  # (..., d): Σ w x
-    zeros: Array  # (..., d): Σ w (N − x)
-    log_ways: Array  # (...): Σ w log N!/(x!(N − x)!)
-    trials: Array  # (..., d): N
+    rows: Annotated[Array, declared.numbers("*", 0)]  # (...): weight of the rows
+    weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
+    ones: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w x
+    zeros: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w (N − x)
+    log_ways: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/(x!(N − x)!)
+    trials: Annotated[Array, declared.numbers("* d", 1)]  # (..., d): N
 
     complete = True
 

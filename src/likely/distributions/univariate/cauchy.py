@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import Annotated, Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ValueDistribution
@@ -19,7 +20,9 @@ from likely.numerics.special import LOG_2, LOG_PI
 
 @dataclass(frozen=True, eq=False)
 class Cauchy(Centered, ValueDistribution):
-    """log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
+    """Cauchy distribution.
+
+    log p(x | μ, s) = −Σⱼ log π sⱼ (1 + zⱼ²) with z = (x − μ) / s, in d independent columns   (Ney 1.5).
 
     Student's t distribution with one degree of freedom. It has no mean and no variance: `center` is the median, and the
     scale is half the interquartile range. The joint likelihood has one maximum (Copas 1975), found by
@@ -29,11 +32,18 @@ class Cauchy(Centered, ValueDistribution):
     array([-1.1447, -1.8379])
     """
 
-    center: Array  # μ: (d,) or (K, d)
-    scale: Array  # s
+    center: Annotated[Array, declared.numbers("* d")]  # μ: (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d", 0)]  # s
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True
+
+    @staticmethod
+    def _parameter_score(x: Array, center: Array, scale: Array) -> tuple[Array, ...]:
+        """∂ log p by the center and the log scale."""
+        z = (x - center) / scale
+        weight = 1 / (1 + z * z)
+        return 2 * z * weight / scale, 1 - 2 * weight
 
     def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
         deviation = np.abs(x - center)

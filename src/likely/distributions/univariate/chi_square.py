@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import digamma
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
@@ -20,7 +22,9 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 @dataclass(frozen=True, eq=False)
 class ChiSquare(FeatureDistribution):
-    """log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
+    """Chi-square distribution.
+
+    log p(x | D) = Σⱼ (D/2 − 1) log xⱼ − xⱼ/2 − log Γ(D/2) − D/2 log 2, in d independent columns   (Ney 1.5, 3.2).
 
     The gamma distribution of shape D/2 and rate ½: mean D, variance 2D, mode D − 2. D need not be an integer. Fitting
     refuses 0, which has no logarithm; there the density is 0 for D > 2, ½ for D = 2 and infinite below.
@@ -30,11 +34,16 @@ class ChiSquare(FeatureDistribution):
     (array([ 6., 14.]), array([0.11202]))
     """
 
-    dof: Array  # D: (d,) or (K, d)
+    dof: Annotated[Array, declared.numbers("* d", 0)]  # D: (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"dof": "positive"}
     _support = "positive"
     _n_features = 2
+
+    @staticmethod
+    def _parameter_score(x: Array, dof: Array) -> tuple[Array, ...]:
+        """∂ log p/∂ log ν."""
+        return (0.5 * dof * (np.log(x) - LOG_2 - digamma(0.5 * dof)),)
 
     def _log_pdf(self, x: Array, dof: Array) -> Array:
         return np.where(x >= 0, log_gamma_density(np.maximum(x, 0.0), 0.5 * dof, 0.5), -np.inf)

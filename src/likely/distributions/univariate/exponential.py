@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import FeatureDistribution, refuse_few
 from likely.distributions.distribution import in_units, lone
@@ -16,7 +17,9 @@ from likely.numerics.special import deviance
 
 @dataclass(frozen=True, eq=False)
 class Exponential(FeatureDistribution):
-    """log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns   (Ney 1.5).
+    """Exponential distribution of waiting times.
+
+    log p(x | λ) = Σⱼ log λⱼ − λⱼ xⱼ for xⱼ ≥ 0, in d independent columns   (Ney 1.5).
 
     The conjugate prior of its rate is `Gamma`.
 
@@ -24,12 +27,17 @@ class Exponential(FeatureDistribution):
     array([ 0.6931, -1.3069,    -inf])
     """
 
-    rate: Array  # (d,) or (K, d)
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
 
     _domains: ClassVar[dict[str, str]] = {"rate": "positive"}
     _limits: ClassVar[dict[str, tuple[float, str]]] = {"rate": (1e280, "0 or next to 0 throughout: no finite estimate")}
     _support = "unsigned"
     _n_features = 1
+
+    @staticmethod
+    def _parameter_score(x: Array, rate: Array) -> tuple[Array, ...]:
+        """∂ log p/∂ log λ."""
+        return (1 - rate * x,)
 
     def _log_pdf(self, x: Array, rate: Array) -> Array:
         return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)

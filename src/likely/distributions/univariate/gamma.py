@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import gammaincinv
+from scipy.special import digamma, gammaincinv
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -39,7 +40,9 @@ SHORTEST = 1e-290  # a waiting time of 0 counts as this, so that rates stay fini
 
 @dataclass(frozen=True, eq=False)
 class Gamma(GammaLearning):
-    """log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
+    """Gamma distribution; also the conjugate prior of a rate.
+
+    log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
 
     The conjugate prior of `Poisson` (Ney 3.8's scheme for counts), with a − 1 pseudo-events in b pseudo-rows;
     and of `Exponential`, with a − 1 pseudo-waiting times of sum b. The statistics that it is updated with set which,
@@ -56,9 +59,10 @@ class Gamma(GammaLearning):
 
     serves = ("Poisson", "Exponential")  # distributions that it is the conjugate prior of
 
-    shape: Array  # a: (d,) or (K, d)
-    rate: Array  # b
-    likelihood: str = "poisson"  # or "exponential": the likelihood of the prior
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a: (d,) or (K, d)
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # b
+    # or "exponential": the likelihood of the prior
+    likelihood: Annotated[str, declared.text("poisson", "exponential")] = "poisson"
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
@@ -91,6 +95,11 @@ class Gamma(GammaLearning):
         return cls.trusted(shape=1.0 + strength * mean, rate=np.full(mean.shape, strength), likelihood="poisson")
 
     # ---------------------------------------------------------------- the distribution
+
+    @staticmethod
+    def _parameter_score(x: Array, shape: Array, rate: Array) -> tuple[Array, ...]:
+        """∂ log p by log shape and log rate."""
+        return shape * (np.log(x) + np.log(rate) - digamma(shape)), shape - rate * x
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is missing."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ValueDistribution, unsigned_variance
 from likely.distributions.distribution import in_units, lone
@@ -18,7 +19,9 @@ from likely.numerics.special import LOG_2, deviance, log_ratio
 
 @dataclass(frozen=True, eq=False)
 class Laplace(Centered, ValueDistribution):
-    """log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
+    """Laplace (double exponential) distribution.
+
+    log p(x | μ, v) = −Σⱼ log 2vⱼ + |xⱼ − μⱼ| / vⱼ, in d independent columns   (Ney 1.5, 3.4).
 
     v is the scale, the mean absolute deviation; the variance is 2v². Maximum likelihood takes the median, and where
     the median is an interval (an even number of rows), its midpoint.
@@ -28,11 +31,16 @@ class Laplace(Centered, ValueDistribution):
     (array([4.]), array([4.2]))
     """
 
-    center: Array  # μ: (d,) or (K, d)
-    scale: Array  # v
+    center: Annotated[Array, declared.numbers("* d")]  # μ: (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d", 0)]  # v
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "scale": "positive"}
     _spreads: ClassVar[bool] = True
+
+    @staticmethod
+    def _parameter_score(x: Array, center: Array, scale: Array) -> tuple[Array, ...]:
+        """∂ log p by the center and the log scale."""
+        return np.sign(x - center) / scale, np.abs(x - center) / scale - 1
 
     def _log_pdf(self, x: Array, center: Array, scale: Array) -> Array:
         return -(np.abs(x - center) / scale) - np.log(scale) - LOG_2

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import hyp2f1
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.distribution import in_units, lone
@@ -17,7 +18,9 @@ from likely.numerics.special import log_ratio
 
 @dataclass(frozen=True, eq=False)
 class Lomax(ColumnDistribution):
-    """log p(x | a, b) = Σⱼ log(a/b) − (a + 1) log(1 + xⱼ/b) for xⱼ ≥ 0, in d independent columns.
+    """Lomax (Pareto type II) distribution.
+
+    log p(x | a, b) = Σⱼ log(a/b) − (a + 1) log(1 + xⱼ/b) for xⱼ ≥ 0, in d independent columns.
 
     A Pareto distribution shifted to start at 0, and the predictive distribution of an exponential waiting time whose
     rate has a `Gamma` prior of shape a and rate b.
@@ -26,11 +29,17 @@ class Lomax(ColumnDistribution):
     array([-0.4055, -2.4849])
     """
 
-    shape: Array  # a: (d,) or (K, d)
-    scale: Array  # b
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a: (d,) or (K, d)
+    scale: Annotated[Array, declared.numbers("* d", 0)]  # b
 
     _domains: ClassVar[dict[str, str]] = {"shape": "positive", "scale": "positive"}
     _support = "unsigned"
+
+    @staticmethod
+    def _parameter_score(x: Array, shape: Array, scale: Array) -> tuple[Array, ...]:
+        """∂ log p by log shape and log scale."""
+        z = x / scale
+        return 1 - shape * np.log1p(z), (shape + 1) * z / (1 + z) - 1
 
     def _log_pdf(self, x: Array, shape: Array, scale: Array) -> Array:
         return np.where(

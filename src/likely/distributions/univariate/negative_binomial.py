@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import betainc
+from scipy.special import betainc, digamma
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
-from likely.core.errors import DomainError, ShapeError, about_columns, sentence
-from likely.core.warnings import tell
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.warnings import Note, tell
 from likely.distributions.categorical.sparse_counts import (
     SparseRows,
     is_sparse,
@@ -35,7 +36,9 @@ TAIL = 1e-25  # tail probability that is neglected
 
 @dataclass(frozen=True, eq=False)
 class NegativeBinomial(ValueDistribution):
-    """log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
+    """Negative binomial distribution of overdispersed counts.
+
+    log p(x | r, p) = Σⱼ log Γ(xⱼ + r) / (Γ(r) xⱼ!) + r log p + xⱼ log(1 − p): independent counts in d columns.
 
     Counts with more variance than a Poisson distribution: its predictive distribution under a `Gamma` prior of the
     rate, with r the shape and p = b / (b + 1) for the rate b. Sizes and probabilities are numbers, (d,) or (K, d) for a
@@ -46,9 +49,9 @@ class NegativeBinomial(ValueDistribution):
     array([-1.3863, -2.0794])
     """
 
-    size: Array  # r: (d,) or (K, d)
-    prob: Array  # p
-    rest: Array = None  # type: ignore[assignment]  # 1 − p
+    size: Annotated[Array, declared.numbers("* d", 0)]  # r: (d,) or (K, d)
+    prob: Annotated[Array, declared.numbers("* d", 0)]  # p
+    rest: Annotated[Array, declared.numbers("* d", 0)] = None  # type: ignore[assignment]  # 1 − p
 
     _domains: ClassVar[dict[str, str]] = {"size": "positive", "prob": "probability", "rest": "probability"}
     _support = "count"
@@ -72,6 +75,11 @@ class NegativeBinomial(ValueDistribution):
         self._set(size=size, prob=prob, rest=rest)
 
     # ---------------------------------------------------------------- density
+
+    @staticmethod
+    def _parameter_score(x: Array, size: Array, prob: Array) -> tuple[Array, ...]:
+        """∂ log p by log size and by the log-odds of p."""
+        return size * (digamma(x + size) - digamma(size) + np.log(prob)), size * (1 - prob) - x * prob
 
     def log_prob(self, x: Any) -> Array:
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
@@ -246,8 +254,9 @@ class NegativeBinomial(ValueDistribution):
         """Maximum-likelihood fit to weighted rows; warns of columns that are not overdispersed."""
         found = super().fit(x, weight, **options)
         if found.poisson_like.any():
-            which = about_columns(np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist())
-            tell(f"NegativeBinomial: {which} not overdispersed: size is at its upper bound (Poisson limit)")
+            at = np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist()
+            text = "{columns} not overdispersed: size is at its upper bound (Poisson limit)"
+            tell(Note("NegativeBinomial", text, columns=tuple(at)))
         return found
 
     def weak_prior(self, stats: WeightedValues) -> Any:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import gammaincc, xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
@@ -48,7 +49,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Poisson(Distribution):
-    """log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
+    """Poisson distribution of counts.
+
+    log p(x | λ) = Σⱼ xⱼ log λⱼ − λⱼ − log xⱼ!   (Ney 1.5): independent counts in d columns.
 
     One value with rates (d,), or a stack of K members with rates (K, d). A rate of 0 allows only the
     count 0. Anything but a count (negative, not an integer) has probability 0; NaN is missing. SciPy sparse
@@ -60,7 +63,7 @@ class Poisson(Distribution):
 
     one_distribution = True  # a prior belongs to the whole distribution
 
-    rate: Array  # (d,) or (K, d)
+    rate: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
 
     _mean_is_all: ClassVar[bool] = True
 
@@ -93,6 +96,13 @@ class Poisson(Distribution):
         return Poisson.trusted(rate=self.rate[index])
 
     # ---------------------------------------------------------------- density
+
+    _support = "count"
+
+    @staticmethod
+    def _parameter_score(x: Array, rate: Array) -> tuple[Array, ...]:
+        """∂ log p/∂ log λ."""
+        return (x - rate,)
 
     def log_prob(self, x: Any) -> Array:
         """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
-from likely.core.errors import DomainError, sentence
-from likely.distributions.column_distribution import ValueDistribution, refuse_options, unsigned_variance
+from likely.core.errors import DataError, DomainError, about_columns, sentence
+from likely.core.warnings import tell
+from likely.distributions.column_distribution import (
+    ValueDistribution,
+    column_moments,
+    refuse_options,
+    unsigned_variance,
+)
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.scale_floor import grain
 from likely.distributions.statistics.weighted_values import WeightedValues
 from likely.distributions.univariate.triangular_fit import best_triangle
-from likely.distributions.univariate.triangular_integrals import mean_log_of_lines
-from likely.distributions.univariate.triangular_moments import (
-    STEEPEST,
-    corners,
-    corners_beyond,
-    standard_moments,
-    tell_steep,
-)
 from likely.distributions.univariate.uniform import log_width
 from likely.numerics.special import LOG_2, log_ratio
 
 KNOWN = ("", "low", "high", "both")
+STEEPEST = 0.4 * np.sqrt(2.0)  # the skewness of a triangle with its mode at an end
+NODES, SHARES = np.polynomial.legendre.leggauss(24)
+LIKE = 1 / 3  # ratio of heights above which Gauss–Legendre quadrature is exact to rounding; below, the closed form is
 NEAREST = 1e-290  # of the range, from the lowest value: nearer values are merged with it, so that slopes stay finite
 
 
 @dataclass(frozen=True, eq=False)
 class Triangular(ValueDistribution):
-    """p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
+    """Triangular distribution.
+
+    p(x | a, c, b) = Πⱼ 2/(b − a) · (x − a)/(c − a) up to c, and (b − x)/(b − c) beyond, in d columns   (Ney 1.5).
 
     `known` names the ends that are fixed, not estimated: "", "low", "high" or "both". With both ends fixed the
     likelihood has its maximum at one of the values; otherwise the ends are estimated too, and lie beyond the data
@@ -41,10 +46,10 @@ class Triangular(ValueDistribution):
     array([-1.3863, -0.6931,    -inf])
     """
 
-    low: Array  # a: (d,) or (K, d)
-    mode: Array  # c
-    high: Array  # b
-    known: str = ""
+    low: Annotated[Array, declared.numbers("* d")]  # a: (d,) or (K, d)
+    mode: Annotated[Array, declared.numbers("* d")]  # c
+    high: Annotated[Array, declared.numbers("* d")]  # b
+    known: Annotated[str, declared.text("", "low", "high", "both")] = ""
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "mode": "real", "high": "real"}
     _spreads: ClassVar[bool] = True
@@ -269,3 +274,77 @@ def _heights(cuts: Array, distribution: Triangular) -> tuple[Array, Array]:
             for at in (cuts[:-1], cuts[1:])
         ]
     return ends[0], ends[1]
+
+
+def mean_log_of_lines(cuts: Array, p: tuple[Array, Array], q: tuple[Array, Array]) -> Array:
+    """Σ over pieces of ∫ p(x) log q(x) dx, both linear: cuts (m + 1, ...), heights (m, ...) at the pieces' ends."""
+    width = np.diff(cuts, axis=0)
+    p0, p1 = p
+    q0, q1 = (np.maximum(end, 0.0) for end in q)
+    small, large = np.minimum(q0, q1), np.maximum(q0, q1)
+    like = small > LIKE * large
+    each = np.where(like, _smooth(p0, p1, np.where(like, q0, 1.0), np.where(like, q1, 1.0)), 0.0)
+    steep = ~like & (large > 0)
+    each = np.where(steep, _steep(p0, p1, np.where(steep, q0, 0.0), np.where(steep, q1, 1.0)), each)
+    return np.asarray(np.where(width > 0, width * each, 0.0).sum(axis=0))
+
+
+def _smooth(p0: Array, p1: Array, q0: Array, q1: Array) -> Array:
+    u = 0.5 * (NODES + 1)
+    line, log = p0[..., None] * (1 - u) + p1[..., None] * u, np.log(q0[..., None] * (1 - u) + q1[..., None] * u)
+    return np.asarray((line * log) @ (0.5 * SHARES))
+
+
+def _steep(p0: Array, p1: Array, q0: Array, q1: Array) -> Array:
+    """In q: ∫ (α + β q) log q dq / (q₁ − q₀), with p = α + β q."""
+    rise = q1 - q0
+    beta = (p1 - p0) / rise
+    alpha = p0 - beta * q0
+    first = xlogy(q1, q1) - xlogy(q0, q0) - rise
+    second = 0.5 * (xlogy(q1 * q1, q1) - xlogy(q0 * q0, q0)) - 0.25 * (q1 + q0) * rise
+    return np.asarray((alpha * first + beta * second) / rise)
+
+
+def corners(mean: Array, variance: Array, skewness: Array) -> tuple[Array, Array, Array]:
+    """Lower end, mode and upper end from mean, variance and skewness, which must lie within ±0.5657.
+
+    The three sum to 0 about the mean; their products in pairs sum to −6σ², and their product is 10μ₃ (Viète).
+
+    >>> [round(float(part), 3) for part in corners(np.array(2.0), np.array(2 / 3), np.array(0.0))]
+    [0.0, 2.0, 4.0]
+    """
+    angle = np.arccos(np.clip(skewness / STEEPEST, -1.0, 1.0))
+    size = 2 * np.sqrt(2 * variance)
+    low, mode, high = (mean + size * np.cos((angle + 2 * np.pi * k) / 3) for k in (1, 2, 0))
+    return low, np.clip(mode, low, high), high
+
+
+def corners_beyond(low: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Mode and upper end from mean and variance, for a known lower end: a quadratic equation.
+
+    Moments that no triangle has are replaced by the nearest possible ones: a mode at one of the ends.
+    """
+    whole = 3 * (mean - low)  # (c − a) + (b − a)
+    width = np.clip(0.5 * (whole + np.sqrt(np.maximum(24 * variance - whole**2 / 3, 0.0))), 0.5 * whole, whole)
+    return low + (whole - width), low + width
+
+
+def standard_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array, Array]:
+    """Weighted mean, variance and skewness (over n) of each column; missing entries are skipped."""
+    mean, variance = column_moments(x, weight, whose)
+    if not (variance > 0).all():
+        got = f"{about_columns(np.flatnonzero(variance <= 0).tolist())} constant"
+        raise DataError(sentence(whose, "the method of moments needs a variance above 0 per column", got, "use fit"))
+    z = rows(x, None, whose)
+    w = weights(weight, len(z), whose)
+    w_observed = np.where(np.isnan(z), 0.0, 1.0 if w is None else w[:, None])
+    cubes = np.where(w_observed > 0, (np.where(w_observed > 0, z, mean) - mean) / np.sqrt(variance), 0.0) ** 3
+    return mean, variance, (w_observed * cubes).sum(axis=0) / w_observed.sum(axis=0)
+
+
+def tell_steep(skewness: Array, whose: str) -> None:
+    """Warn of columns that are more skewed than any triangular distribution."""
+    steep = np.flatnonzero(np.abs(skewness) > STEEPEST)
+    if len(steep):
+        how = f"{about_columns(steep.tolist())} more skewed than any triangular distribution ({STEEPEST:.4f})"
+        tell(f"{whose}: {how}: the mode is put at an end")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution, refuse_few, unsigned_variance
@@ -19,7 +20,9 @@ from likely.numerics.special import LOG_2
 
 @dataclass(frozen=True, eq=False)
 class Uniform(ColumnDistribution):
-    """log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns   (Ney 1.5).
+    """Uniform distribution.
+
+    log p(x | l, u) = −Σⱼ log(uⱼ − lⱼ) for lⱼ ≤ xⱼ ≤ uⱼ, in d independent columns   (Ney 1.5).
 
     Maximum likelihood puts the ends on the extremes of the data, so that a new row just outside has density 0:
     `weak_prior` widens them by the mean spacing of the data, which is also the unbiased estimate, and
@@ -31,8 +34,8 @@ class Uniform(ColumnDistribution):
     (array([4.]), array([5.5]))
     """
 
-    low: Array  # l: (d,) or (K, d)
-    high: Array  # u
+    low: Annotated[Array, declared.numbers("* d")]  # l: (d,) or (K, d)
+    high: Annotated[Array, declared.numbers("* d")]  # u
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "high": "real"}
     _spreads: ClassVar[bool] = True

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution
@@ -14,7 +15,9 @@ from likely.distributions.column_distribution import ColumnDistribution
 
 @dataclass(frozen=True, eq=False)
 class UniformPredictive(ColumnDistribution):
-    """log p(x | l, u, a) = Σⱼ log a/(a + 2) − log R − (a + 1) log(1 + t/R), with R = u − l and t the distance beyond.
+    """Posterior predictive distribution of uniform columns.
+
+    log p(x | l, u, a) = Σⱼ log a/(a + 2) − log R − (a + 1) log(1 + t/R), with R = u − l and t the distance beyond.
 
     Constant from l to u, with probability a/(a + 2), and a Pareto tail of exponent a on each side: the predictive
     distribution of a `Uniform` variable under a `BilateralPareto` prior of its ends.
@@ -23,9 +26,9 @@ class UniformPredictive(ColumnDistribution):
     array([-0.2231, -6.4615])
     """
 
-    low: Array  # l: (d,) or (K, d)
-    high: Array  # u
-    shape: Array  # a
+    low: Annotated[Array, declared.numbers("* d")]  # l: (d,) or (K, d)
+    high: Annotated[Array, declared.numbers("* d")]  # u
+    shape: Annotated[Array, declared.numbers("* d", 0)]  # a
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "high": "real", "shape": "positive"}
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import ndtri
+from scipy.special import i0e, i1e, ndtri
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import FeatureDistribution
@@ -25,7 +26,9 @@ PIECE = 1 << 14  # angles that are integrated at once
 
 @dataclass(frozen=True, eq=False)
 class VonMises(Centered, FeatureDistribution):
-    """log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
+    """Von Mises distribution of angles.
+
+    log p(x | μ, κ) = Σⱼ κⱼ cos(xⱼ − μⱼ) − log 2π I₀(κⱼ): angles in radians, in d independent columns.
 
     Angles are any real numbers, and multiples of 2π make no difference to `log_prob`. As a distribution on the line it
     is one period, cut opposite the center: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform
@@ -38,8 +41,8 @@ class VonMises(Centered, FeatureDistribution):
     array([-0.6619, -4.6619, -0.6619])
     """
 
-    center: Array  # μ: (d,) or (K, d)
-    concentration: Array  # κ ≥ 0
+    center: Annotated[Array, declared.numbers("* d")]  # μ: (d,) or (K, d)
+    concentration: Annotated[Array, declared.numbers("* d", 0)]  # κ ≥ 0
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "concentration": "unsigned"}
     _spreads: ClassVar[bool] = True
@@ -49,6 +52,12 @@ class VonMises(Centered, FeatureDistribution):
         "concentration": (0.5 / GRAIN, "too narrow for the concentration to be estimated")
     }
     _harmless = 0.0
+
+    @staticmethod
+    def _parameter_score(x: Array, center: Array, concentration: Array) -> tuple[Array, ...]:
+        """∂ log p by the center and log κ."""
+        delta, k = x - center, concentration
+        return k * np.sin(delta), k * (np.cos(delta) - i1e(k) / i0e(k))
 
     def _log_pdf(self, x: Array, center: Array, concentration: Array) -> Array:
         return -LOG_2PI - log_i0_scaled(concentration) - 2 * concentration * np.sin(0.5 * (x - center)) ** 2

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.symmetric_distribution import Centered
@@ -22,7 +23,9 @@ POINTS = 1 << 12  # of the periodic trapezoidal rule, which converges exponentia
 
 @dataclass(frozen=True, eq=False)
 class VonMisesSum(Centered, ColumnDistribution):
-    """p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
+    """Distribution of the sum of two independent von Mises angles.
+
+    p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
 
     The predictive distribution of `DirectionPrior`: κ is the known concentration of the angles, c that of the posterior
     of their center. It has `log_prob` and `sample`, but no estimator of its own.
@@ -31,9 +34,9 @@ class VonMisesSum(Centered, ColumnDistribution):
     array([-1.8379, -1.8379])
     """
 
-    center: Array  # m: (d,) or (K, d)
-    concentration: Array  # κ
-    belief: Array  # c
+    center: Annotated[Array, declared.numbers("* d")]  # m: (d,) or (K, d)
+    concentration: Annotated[Array, declared.numbers("* d", 0)]  # κ
+    belief: Annotated[Array, declared.numbers("* d", 0)]  # c
 
     _domains: ClassVar[dict[str, str]] = {"center": "real", "concentration": "unsigned", "belief": "unsigned"}
     _harmless = 0.0

@@ -194,11 +194,11 @@ def _judges(density: Any, folds: list[_Fold], most: int, learn: Any) -> Iterator
 def _learned_on(density: Any, fold: _Fold) -> HMM:
     """Some EM steps from the model of all data, on all but a fold."""
     data = Blocks.of(_joined(fold.rest), fold.rest_w)
-    model: HMM = density._learned
+    model: HMM = density.learned_model_
     for _ in range(1 + min(density.n_iter_ // PASSES, AGAIN)):
         stats = Threads().total(partial(gather, model, hard=density.hard), data.whole())
         model = model.refit(stats, density.prior_)
-    found: HMM = density._finish(model, stats, density.prior_)
+    found: HMM = density.scoring_model(model, stats, density.prior_)
     return found
 
 
@@ -209,7 +209,7 @@ def _fitted_from_scratch(density: Any, fold: _Fold) -> HMM:
     twin.set_params(random_state=0, n_init=1, max_iter=ANEW)
     rest = [x[-MANY // len(fold.rest) :] for x in fold.rest]
     report = twin._learn(_joined(rest), fold.rest_w)
-    found: HMM = twin._finish(report.model, report.stats, report.prior)
+    found: HMM = twin.scoring_model(report.model, report.stats, report.prior)
     return found
 
 

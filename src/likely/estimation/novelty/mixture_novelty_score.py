@@ -25,7 +25,7 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
     a single one is negligible: a share of them is scored by the density itself. Rows whose fold leaves too few others
     are dropped, with a warning: in-sample scores would make the threshold too strict.
     """
-    rows = density._known(density._rows(X, reset=False), density._learned)[0]
+    rows = density.mask_unknown(density.validate_rows(X, reset=False), density.learned_model_)[0]
     n = n_rows(rows)
     w = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     counted = np.flatnonzero(w > 0)
@@ -53,10 +53,10 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
     fewer = {name: value for name, value in (("max_iter", STEPS), ("n_init", 1)) if name in settings}
     try:
         other = clone(density).set_params(**fewer).fit(take_rows(X, rest), sample_weight=w[rest])
-        rows = other._rows(take_rows(X, mine), reset=False)
+        rows = other.validate_rows(take_rows(X, mine), reset=False)
     except LikelyError:
         return
-    scores[mine] = scores_of(other, other.model_, other._learned, rows)
+    scores[mine] = scores_of(other, other.model_, other.learned_model_, rows)
 
 
 def _warn_unscored(lost: int, n: int) -> None:

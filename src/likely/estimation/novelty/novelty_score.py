@@ -16,6 +16,7 @@ from likely.core.columns import Columns
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
+from likely.core.value import derived
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
 
@@ -69,10 +70,7 @@ class Ordinary:
     @classmethod
     def of(cls, model: Any) -> Ordinary:
         """Cached with the model: values are immutable."""
-        found: Ordinary | None = model.__dict__.get("_ordinary")
-        if found is None:
-            found = model.__dict__["_ordinary"] = cls(model)
-        return found
+        return derived(model, cls)
 
     def scores(self, gaps: Any) -> tuple[float, float]:
         """Median and interquartile range of log p over samples in which these columns are missing."""

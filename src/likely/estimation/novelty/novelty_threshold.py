@@ -6,14 +6,13 @@ They are stored as (3, m): surprise, weight, and the training weight of the mode
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows
-from likely.core.em_loop import gather, resolve_prior
+from likely.core.em_loop import gather
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import DataError, LikelyError, sentence
 from likely.core.fit_report import FitReport
@@ -70,8 +69,8 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
         with unheard(), one_blas_thread():
             for f in np.unique(fold):
                 here = fold == f
-                rest = without(clf.stats_, clf._learned.collect(X[here], w[here], labels[here]))
-                scores[here] = clf._elsewhere(clf._stepped(clf._learned, rest)).log_prob(X[here])
+                rest = without(clf.stats_, clf.learned_model_.collect(X[here], w[here], labels[here]))
+                scores[here] = clf._scoring_model_of(clf._after_one_refit(clf.learned_model_, rest)).log_prob(X[here])
     except (Canceled, LikelyError, TypeError):
         return None
     return scores
@@ -79,7 +78,7 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
 
 def scores_of(density: Any, model: Any, learned: Any, X: Any) -> Array:
     """log p(x) of rows (n,); −inf where a row has a level that did not occur in training."""
-    known, strange = density._known(X, learned)
+    known, strange = density.mask_unknown(X, learned)
     out = np.array(model.log_prob(known), dtype=np.float64)
     for mask in strange.values():
         out[mask] = -np.inf
@@ -116,25 +115,23 @@ def folds(X: Any, among: int = FOLDS) -> Index:
 def _without_each_fold(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Iterator[tuple[int, Mixture, Any]]:
     """Each fold, with the scoring and the fitted model without it; with it, if the others are too few."""
     way = _leave_out_method(clf, X)
-    learn, as_learned = way(clf, X, labels, weight, fold), way is _refitted or clf.density_._looks_once
+    learn, as_learned = way(clf, X, labels, weight, fold), way is _refitted or clf.density_.traits.sketchable
     for f in np.unique(fold):
         try:
             report = learn(f)
             seen = (
                 report.model if as_learned else clf._blank(X[fold != f])
             )  # only the levels of the other folds are known
-            yield f, clf._elsewhere(report), seen.components
+            yield f, clf._scoring_model_of(report), seen.components
         except LikelyError:
-            yield f, clf.model_, clf._learned.components
+            yield f, clf.model_, clf.learned_model_.components
 
 
 def _leave_out_method(clf: Any, X: Any) -> Callable[[Any, Any, Index, Any, Index], Callable[[int], FitReport]]:
     """How to fit without a fold: as exactly as is cheap."""
-    if clf.density_._climbs():
-        return _one_step_from_optimum
     if isinstance(X, Ragged) and not clf.stats_.complete:
         return _learned_on
-    return _added if clf.stats_.complete and clf.density_._looks_once else _refitted
+    return _added if clf.stats_.complete and clf.density_.traits.sketchable else _refitted
 
 
 def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
@@ -142,7 +139,7 @@ def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callabl
 
     def collected(f: int) -> Any:
         here = fold == f
-        return clf._learned.collect(X[here], None if weight is None else weight[here], labels[here])
+        return clf.learned_model_.collect(X[here], None if weight is None else weight[here], labels[here])
 
     each = {f: collected(f) for f in np.unique(fold)}
 
@@ -150,28 +147,7 @@ def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callabl
         rest = [stats for g, stats in each.items() if g != f]
         if not rest:
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
-        return clf._stepped(clf._learned, sum(rest))
-
-    return without
-
-
-def _one_step_from_optimum(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
-    """Without a fold, for iterative fits: one step from the optimum of all rows, by additive statistics."""
-    model = clf._learned
-    each = {f: _collected(clf, model, X, labels, weight, fold == f) for f in np.unique(fold)}
-    everything: Any = sum(each.values())
-
-    def without(f: int) -> FitReport:
-        rest = [stats for g, stats in each.items() if g != f]
-        if not rest:
-            raise DataError(sentence("folds", "at least one other fold is needed", "none"))
-        stats: Any = sum(rest)
-        prior = resolve_prior(model, stats, clf._prior_rule)
-        parts = clf.density_._near(
-            model.components, (stats.components, prior.components), (everything.components, clf.prior_.components)
-        )
-        found = Mixture.trusted(weights=model._frequencies(stats.counts), components=parts)
-        return FitReport(found, stats, prior, False, "a step without a fold", [])
+        return clf._after_one_refit(clf.learned_model_, sum(rest))
 
     return without
 
@@ -187,12 +163,10 @@ def _refitted(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Call
 
     Edges and levels of all rows would include the held-out row, unlike a new one. A few EM steps are sufficient.
     """
-    other = copy(clf)
-    other.density_ = clf.density_._as_chosen(clf._learned.components)
 
     def without(f: int) -> FitReport:
         rest = fold != f
-        return other._learn(X[rest], labels[rest], None if weight is None else weight[rest], STEPS)
+        return clf._learn(X[rest], labels[rest], None if weight is None else weight[rest], STEPS)
 
     return without
 
@@ -205,14 +179,14 @@ def _learned_on(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Ca
     of the fit.
     """
     collected = partial(_collected, clf, X=X, labels=labels, weight=weight)
-    each = {f: collected(clf._learned, some=fold == f) for f in np.unique(fold)}
+    each = {f: collected(clf.learned_model_, some=fold == f) for f in np.unique(fold)}
 
     def without(f: int) -> FitReport:
         rest = [stats for g, stats in each.items() if g != f]
         if not rest:
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
         stats: Any = sum(rest)
-        model = clf._learned.refit(stats, clf.prior_)
+        model = clf.learned_model_.refit(stats, clf.prior_)
         for _ in range(min(clf.n_iter_ // PASSES, AGAIN)):
             stats = collected(model, some=fold != f)
             model = model.refit(stats, clf.prior_)
@@ -226,7 +200,7 @@ def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
 
     An unknown level has infinite surprise.
     """
-    known, strange = clf.density_._known(rows, clf._learned.components)
+    known, strange = clf.density_.mask_unknown(rows, clf.learned_model_.components)
     out = surprise(clf.model_, known)
     for mask in strange.values():
         out[mask] = np.inf

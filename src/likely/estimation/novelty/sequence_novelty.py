@@ -15,6 +15,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.core.ragged import Ragged
+from likely.core.value import derived
 from likely.distributions.stacks.tied import untied
 from likely.estimation.novelty.novelty_score import missing_entries, quartiles
 from likely.hmm.forward_backward import log_likelihoods
@@ -54,10 +55,7 @@ class OrdinarySequences:
     @classmethod
     def of(cls, model: Any) -> OrdinarySequences:
         """Cached with the model: values are immutable."""
-        found: OrdinarySequences | None = model.__dict__.get("_ordinary_sequences")
-        if found is None:
-            found = model.__dict__["_ordinary_sequences"] = cls(model)
-        return found
+        return derived(model, cls)
 
     def at(self, lengths: Array, missing: Array) -> tuple[Array, Array]:
         """Median and spread for sequences of these lengths and shares of missing entries, each (n,)."""

@@ -9,13 +9,13 @@ import numpy as np
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index
+from likely.hmm.baum_welch import in_double
 from likely.hmm.driven import driven_forward_backward as recursions
 from likely.hmm.driven.driven_decoding import long_path
 from likely.hmm.driven.driven_forward_backward import Smoothed
 from likely.hmm.driven.driven_pieces import DrivenData, Part
 from likely.hmm.driven.driven_stats import DrivenStats
 from likely.hmm.driven.logistic_transitions import gradient_and_curvature, path_gradient_and_curvature
-from likely.hmm.hmm import _in_double
 
 
 def e_step(data: DrivenData, a: int, b: int, w: Array, hard: bool) -> DrivenStats:
@@ -103,7 +103,7 @@ def _stats(data: DrivenData, part: Part, result: Smoothed, w: Array, lost: bool)
     entropy = -np.inf if lost else total - fitted - float(xlogy(initial, model.initial).sum())
     return DrivenStats.trusted(
         initial=initial, counts=states.sum(axis=0), entropy=np.asarray(entropy), fitted=np.asarray(fitted),
-        emission=model.emission.collect(_in_double(part.seqs.values), states), gradient=gradient, curvature=curvature,
+        emission=model.emission.collect(in_double(part.seqs.values), states), gradient=gradient, curvature=curvature,
         coefficients=model.coefficients,
     )  # fmt: skip
 
@@ -116,7 +116,7 @@ def _path_stats(data: DrivenData, part: Part, path: Index, before: Index, w: Arr
     hard_option = {"hard": True} if getattr(model.emission, "hides_labels", False) else {}
     return DrivenStats.trusted(
         initial=_initial_counts(part, states), counts=states.sum(axis=0), entropy=np.asarray(-np.inf if lost else 0.0),
-        emission=model.emission.collect(_in_double(part.seqs.values), frame_weight, labels=path, **hard_option),
+        emission=model.emission.collect(in_double(part.seqs.values), frame_weight, labels=path, **hard_option),
         gradient=gradient, curvature=curvature, fitted=np.asarray(fitted), coefficients=model.coefficients,
     )  # fmt: skip
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, parameter, weights
 from likely.core.blocks import Blocks
 from likely.core.covariates import apart, features, table, with_covariates
@@ -38,7 +39,9 @@ FURTHER = 1.5  # over-relaxation of the bound's maximizing step: up to 2 the bou
 
 @dataclass(frozen=True, eq=False)
 class DrivenHMM(Distribution):
-    """p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
+    """Hidden Markov model whose transition probabilities depend on covariates (input–output HMM).
+
+    p(s_t = j | s_{t−1} = i, u_t) = exp(β_ij · (1, u_t)) / Σ_k exp(β_ik · (1, u_t)), over possible k.
 
     A sample is a sequence of frames with covariates: `with_covariates(x, u)`, or the two as separate arguments. The
     model is conditional on the covariates: `log_prob` is log p(x | u). Covariates of a sequence's first frame have no
@@ -53,11 +56,14 @@ class DrivenHMM(Distribution):
     array([[0.02, 0.98]])
     """
 
-    initial: Array  # (K,)
-    coefficients: Array  # (K, K, p + 1): of 1 and the covariates; arbitrary where a transition is impossible
-    emission: Any  # a stack of K
-    possible: NDArray[np.bool_] | None = None  # (K, K); None: all transitions
-    units: Array | None = None  # (2, p): center and scale of the covariates; None: as they are
+    initial: Annotated[Array, declared.numbers("K", 0)]  # (K,)
+    # (K, K, p + 1): of 1 and the covariates; arbitrary where a transition is impossible
+    coefficients: Annotated[Array, declared.numbers("K K q")]
+    emission: Annotated[Any, declared.distribution]  # a stack of K
+    # (K, K); None: all transitions
+    possible: Annotated[NDArray[np.bool_] | None, declared.numbers("K K", dtype=np.bool_)] = None
+    # (2, p): center and scale of the covariates; None: as they are
+    units: Annotated[Array | None, declared.maybe(declared.numbers("t p"))] = None
 
     def __post_init__(self) -> None:
         initial, beta = (parameter(getattr(self, n), "DrivenHMM", n) for n in ("initial", "coefficients"))
@@ -311,7 +317,7 @@ class DrivenHMM(Distribution):
         if prior is not None:
             own = prior.evidence(beta, self._possible)
             gradient, curvature, ridge = gradient + own[0], curvature + own[1], prior.penalty
-            pseudo_counts = prior.start_counts(self.initial)
+            pseudo_counts = prior.initial_counts(self.initial)
         initial = np.where(self.initial > 0, stats.initial + pseudo_counts, 0.0)
         return self.replace(
             initial=initial / initial.sum() if initial.sum() > 0 else self.initial,
@@ -328,7 +334,7 @@ class DrivenHMM(Distribution):
         value += float(self.emission.objective(stats.emission, None if prior is None else prior.emission))
         if prior is None:
             return value
-        return value + float(prior.log_density_of_moves(self.initial, self.coefficients, self._possible))
+        return value + float(prior.log_density_of_transitions(self.initial, self.coefficients, self._possible))
 
     @property
     def log_smoothing(self) -> float:

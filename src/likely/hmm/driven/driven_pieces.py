@@ -15,9 +15,10 @@ from likely.core.arrays import Array, BadEntry, Index, Mask
 from likely.core.blocks import runs
 from likely.core.covariates import Driven
 from likely.core.ragged import Ragged
+from likely.hmm.baum_welch import in_double
 from likely.hmm.driven.driven_forward_backward import Pass, PieceStart, Smoothed, check_range
 from likely.hmm.driven.logistic_transitions import Transitions
-from likely.hmm.hmm import BadFrame, _in_double, masks
+from likely.hmm.hmm import BadFrame, masks
 
 LONG = 2  # pieces of frames from which a sequence is cut
 
@@ -96,7 +97,7 @@ class DrivenData(NamedTuple):
         distribution = self.model.emission
         score = getattr(distribution, "best_log_prob", distribution.log_prob) if self.best else distribution.log_prob
         try:
-            return np.array(score(_in_double(frames)), dtype=np.float64, order="C")
+            return np.array(score(in_double(frames)), dtype=np.float64, order="C")
         except BadEntry as error:
             result = BadFrame.of(error, offsets)
             raise BadFrame(result.details, before + result.row, frame + result.frame) from None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from scipy.special import xlogy
 
+from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -18,7 +19,9 @@ EFFECT = 2.5  # standard deviation of the log-odds that one standard deviation o
 
 @dataclass(frozen=True, eq=False)
 class DrivenPrior(Value):
-    """β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions.
+    """Prior of a `DrivenHMM`.
+
+    β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions.
 
     The pseudo-counts are at covariates `center`; with constant covariates they are those of `HMMPrior`. Up to a
     constant: log p(β) = −½ Σ ridge β² + strength Σ_i mean_j log p(j | i, center).
@@ -27,10 +30,10 @@ class DrivenPrior(Value):
     array([0.16])
     """
 
-    strength: float
-    center: Array  # (p,): in the model's units
-    ridge: Array  # (p,)
-    emission: Any  # the emissions' prior, or None
+    strength: Annotated[float, declared.number(0)]
+    center: Annotated[Array, declared.numbers("p")]  # (p,): in the model's units
+    ridge: Annotated[Array, declared.numbers("p", 0)]  # (p,)
+    emission: Annotated[Any, declared.maybe(declared.prior)]  # the emissions' prior, or None
 
     def __post_init__(self) -> None:
         center, ridge = (parameter(getattr(self, name), "DrivenPrior", name) for name in ("center", "ridge"))
@@ -57,7 +60,7 @@ class DrivenPrior(Value):
         """Ridge penalty of every coefficient, 0 for the intercept (p + 1,)."""
         return np.concatenate([[0.0], self.ridge])
 
-    def start_counts(self, initial: Array) -> Array:
+    def initial_counts(self, initial: Array) -> Array:
         """Pseudo-counts of initial states, uniform over the possible ones."""
         return np.where(initial > 0, self.strength / max(int((initial > 0).sum()), 1), 0.0)
 
@@ -69,19 +72,19 @@ class DrivenPrior(Value):
         gradient = self.strength * (uniform - probs)[:, :, None] * features
         return gradient, np.repeat((self.strength * np.outer(features, features))[None], len(possible), axis=0)
 
-    def log_density_of_moves(self, initial: Array, coefficients: Array, possible: Mask) -> float:
+    def log_density_of_transitions(self, initial: Array, coefficients: Array, possible: Mask) -> float:
         """Log prior density of initial probabilities and coefficients, up to a constant."""
         features = np.concatenate([[1.0], self.center])[None]
         uniform = possible / possible.sum(axis=1, keepdims=True)
         logs = np.where(possible, log_transition(coefficients, possible, features)[0], 0.0)
         squares = np.where(possible[:, :, None], coefficients**2, 0.0) @ self.penalty
-        of_initial = float(xlogy(self.start_counts(initial), initial).sum())
+        of_initial = float(xlogy(self.initial_counts(initial), initial).sum())
         return of_initial + self.strength * float((uniform * logs).sum()) - 0.5 * float(squares.sum())
 
     def log_density(self, model: Any) -> float:
         """Log prior density of all parameters of a model, up to a constant."""
         of_emission = 0.0 if self.emission is None else float(np.sum(self.emission.log_density(model.emission)))
-        return of_emission + self.log_density_of_moves(model.initial, model.coefficients, model.possible)
+        return of_emission + self.log_density_of_transitions(model.initial, model.coefficients, model.possible)
 
     # ------------------------------------------------- only for conjugate priors
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.core.stats import Addable
@@ -26,14 +27,14 @@ class DrivenStats(Addable, Value):
     array([1., 2.])
     """
 
-    initial: Array  # (K,)
-    counts: Array  # (K,): frames in each state
-    emission: Any  # the statistics of the emissions
-    entropy: Array  # (): of the hidden states, in nats
-    fitted: Array  # (): expected log-probability of the transitions, at `coefficients`
-    gradient: Array  # (K, K, p + 1): of that
-    curvature: Array  # (K, p + 1, p + 1): Σ_t γ_{t−1}(i) z zᵀ
-    coefficients: Array  # (K, K, p + 1): of the model that collected
+    initial: Annotated[Array, declared.numbers("K", 0)]  # (K,)
+    counts: Annotated[Array, declared.numbers("K", 0)]  # (K,): frames in each state
+    emission: Annotated[Any, declared.stats]  # the statistics of the emissions
+    entropy: Annotated[Array, declared.numbers("")]  # (): of the hidden states, in nats
+    fitted: Annotated[Array, declared.numbers("")]  # (): expected log-probability of the transitions, at `coefficients`
+    gradient: Annotated[Array, declared.numbers("K K q")]  # (K, K, p + 1): of that
+    curvature: Annotated[Array, declared.numbers("K q q")]  # (K, p + 1, p + 1): Σ_t γ_{t−1}(i) z zᵀ
+    coefficients: Annotated[Array, declared.numbers("K K q")]  # (K, K, p + 1): of the model that collected
 
     @property
     def complete(self) -> bool:

@@ -17,6 +17,7 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
 from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, ADensity, DensityEstimator
 from likely.estimation.fit_blocks import evenly, keeper
 from likely.estimation.imputed_sequences import filled_sequences
@@ -91,9 +92,9 @@ class DrivenHMMDensity(DensityEstimator):
         self.hard = hard
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "plain_", "n_covariates_in_")
-    _model_types = (DrivenHMM,)
-    _of_sequences = True
+    saved_attributes = (*DensityEstimator.saved_attributes, "plain_", "n_covariates_in_")
+    model_types = (DrivenHMM,)
+    traits = Traits(sequences=True)
 
     # ----------------------------------------------------------------- learning
 
@@ -116,11 +117,11 @@ class DrivenHMMDensity(DensityEstimator):
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(self.plain_, "feature_names_in_"):
             self.feature_names_in_ = self.plain_.feature_names_in_
-        rows = self.plain_._rows(driven.frames, reset=False)
+        rows = self.plain_.validate_rows(driven.frames, reset=False)
         data = evenly(with_covariates(rows, _like(driven)), weight, log_mask=known)
         with self._named_columns():
             report = fit(
-                self._first_model(units), data, prior=self._prior_rule(), stop=Stop(self.max_iter, self.tol),
+                self._first_model(units), data, prior=self.prior_rule(), stop=Stop(self.max_iter, self.tol),
                 hard=self.hard, checkpoint=keeper(checkpoint, 0, 1),
             )  # fmt: skip
         self._tell_of(report)
@@ -176,7 +177,7 @@ class DrivenHMMDensity(DensityEstimator):
 
     def _first_model(self, units: Array) -> DrivenHMM:
         """The plain HMM as a DrivenHMM with zero covariate effects."""
-        plain = self.plain_._learned
+        plain = self.plain_.learned_model_
         if isinstance(self.init, DrivenHMM):
             wanted = (plain.states, plain.dim, units.shape[1])
             given = (self.init.states, self.init.dim, self.init.n_covariates)
@@ -190,7 +191,7 @@ class DrivenHMMDensity(DensityEstimator):
         coefficients[:, :, 0] = intercepts
         return DrivenHMM(plain.initial, coefficients, plain.emission, possible, units)
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         """A `DrivenPrior` once there are statistics; emissions have the prior of the plain HMM."""
         if isinstance(self.prior, DrivenPrior):
             return self.prior
@@ -203,13 +204,13 @@ class DrivenHMMDensity(DensityEstimator):
 
     # ----------------------------------------------------------------- internal
 
-    def _rows(self, X: Any, reset: bool, covariates: Any = None, lengths: Any = None) -> Ragged:
+    def validate_rows(self, X: Any, reset: bool = False, covariates: Any = None, lengths: Any = None) -> Ragged:
         if reset:
-            self._blank(X)
+            self.blank_model(X)
         driven = apart(X, covariates, lengths)
-        return with_covariates(self.plain_._rows(driven.frames, reset=False), _like(driven))
+        return with_covariates(self.plain_.validate_rows(driven.frames, reset=False), _like(driven))
 
-    def _blank(self, X: Any, members: int | None = None) -> Any:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Any:
         remedy = "fit one on the sequences of each class, and compare their score_samples"
         raise DomainError(
             sentence(
@@ -217,20 +218,17 @@ class DrivenHMMDensity(DensityEstimator):
             )
         )
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
-        return self.plain_._finish(model, stats, prior)
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+        return self.plain_.scoring_model(model, stats, prior)
 
-    def _outward(self, rows: Any, like: Any = None) -> Any:
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
         driven = apart(rows)
-        return with_covariates(self.plain_._outward(driven.frames), _like(driven))
+        return with_covariates(self.plain_.decode_rows(driven.frames), _like(driven))
 
-    def _column_names(self) -> list[str]:
-        return self.plain_._column_names()
+    def column_names(self) -> list[str]:
+        return self.plain_.column_names()
 
-    def _in_names(self, text: str) -> str:
-        return self.plain_._in_names(text)
-
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         plain: Any = getattr(self, "plain_", None)
         sound = isinstance(model, DrivenHMM) and isinstance(plain, HMMDensity) and members is None
         sound = sound and model.n_covariates == getattr(self, "n_covariates_in_", None) and model.dim == width
@@ -253,37 +251,37 @@ class DrivenHMMDensity(DensityEstimator):
     def score_samples(self, X: Any, covariates: Any = None, lengths: Any = None) -> Array:
         """Conditional log-likelihood log p(frames | covariates) of each sequence (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self._rows(X, False, covariates, lengths))
+        return self.model_.log_prob(self.validate_rows(X, False, covariates, lengths))
 
     def score(self, X: Any, y: Any = None, covariates: Any = None, lengths: Any = None) -> float:
         """Mean conditional log-likelihood per sequence; `y` is ignored."""
         check_is_fitted(self)
-        rows = self._rows(X, False, covariates, lengths)
+        rows = self.validate_rows(X, False, covariates, lengths)
         self._check_y(y, rows)
         return float(np.mean(self.model_.log_prob(rows)))
 
     def predict(self, X: Any, covariates: Any = None, lengths: Any = None) -> Any:
         """Viterbi path: (T,) for one sequence, a Ragged for several."""
         check_is_fitted(self)
-        path = self.model_.viterbi(self._rows(X, False, covariates, lengths)).states
+        path = self.model_.viterbi(self.validate_rows(X, False, covariates, lengths)).states
         return path[0] if is_one(X) and lengths is None else path
 
     def predict_proba(self, X: Any, covariates: Any = None, lengths: Any = None, lag: int | None = None) -> Any:
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
         check_is_fitted(self)
-        probs = self.model_.posterior(self._rows(X, False, covariates, lengths), lag)
+        probs = self.model_.posterior(self.validate_rows(X, False, covariates, lengths), lag)
         return probs[0] if is_one(X) and lengths is None else probs
 
     def forecast(self, X: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
         """Forecast after one sequence (T, d), given covariates (steps, p) to come; `past` (T, p) are those of X."""
         check_is_fitted(self)
-        return self.model_.forecast(self._rows(X, False, past), steps, covariates)
+        return self.model_.forecast(self.validate_rows(X, False, past), steps, covariates)
 
     def impute(self, X: Any, random_state: Any = None, covariates: Any = None) -> Any:
         """Sequences with missing values imputed: by expectation, or with `random_state` by sampling."""
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
-        filled = apart(impute(self.model_, self._rows(X, False, covariates), rng))
+        filled = apart(impute(self.model_, self.validate_rows(X, False, covariates), rng))
         given = X if covariates is not None else apart(X).frames
         frames = filled_sequences(self.plain_.component_, given, filled.frames)
         return frames if covariates is not None else with_covariates(frames, _like(filled))
@@ -291,7 +289,7 @@ class DrivenHMMDensity(DensityEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None, covariates: Any = None) -> Any:
         """Sample sequences given covariates, n_samples of (T_i, p) or one (T, p) for all; returned together."""
         check_is_fitted(self)
-        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), covariates))
+        return self.decode_rows(self.model_.sample(n_samples, np.random.default_rng(random_state), covariates))
 
 
 def _like(driven: Driven) -> Ragged:

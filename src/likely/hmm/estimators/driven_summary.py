@@ -15,7 +15,7 @@ from likely.estimation.parameter_intervals import Row, rows_of
 def driven_summary(estimator: Any, level: float) -> Summary:
     """Coefficients against the first target that is possible, the emissions, log-likelihood, AIC and BIC."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
-    n, k, fit = float(stats.total_weight), model.n_parameters, float(estimator._learned.objective(stats))
+    n, k, fit = float(stats.total_weight), model.n_parameters, float(estimator.learned_model_.objective(stats))
     of_emission = None if estimator.prior_ is None else estimator.prior_.emission
     facts: dict[str, Any] = {
         "frames": n, "columns": estimator.n_features_in_, "covariates": estimator.n_covariates_in_, "parameters": k,
@@ -29,7 +29,7 @@ def driven_summary(estimator: Any, level: float) -> Summary:
         "The states are hidden: estimates have no exact confidence intervals.",
         "Log-odds are those of a transition against staying (or the first possible one), per unit of the covariate.",
     ]
-    rows = [*_transitions(model), *_emissions(model, stats, estimator._column_names(), level)]
+    rows = [*_transitions(model), *_emissions(model, stats, estimator.column_names(), level)]
     return Summary(f"{type(estimator).__name__}: DrivenHMM", facts, rows, level, notes)
 
 

@@ -33,4 +33,4 @@ class PriorOfHMM:
         component = copy(self.component)
         if isinstance(component.prior, str):
             component.prior = outer
-        return component._prior_rule()
+        return component.prior_rule()

@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, in_memory
 from likely.core.em_loop import Stop, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -20,6 +20,7 @@ from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.tied import Tied, untied
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimation.fit_blocks import evenly, keeper, seed_of
 from likely.estimation.imputed_sequences import filled_sequences
@@ -125,8 +126,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self.hard = hard
         self.random_state = random_state
 
-    _saved = (
-        *DensityEstimator._saved,
+    saved_attributes = (
+        *DensityEstimator.saved_attributes,
         "component_",
         "topology_",
         "is_online_",
@@ -134,9 +135,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "held_out_surprise_",
         "later_half_rate_",
     )
-    _model_types = (HMM,)
-    _hides_labels = True
-    _of_sequences = True
+    model_types = (HMM,)
+    member_noun = "state"
 
     # ----------------------------------------------------------------- learning
 
@@ -213,8 +213,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def _learn(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
         data = evenly(X, weight, log_mask=given)
-        prior, stop = self._prior_rule(), Stop(self.max_iter, self.tol)
-        blank = self._blank_for(X, None, weight)
+        prior, stop = self.prior_rule(), Stop(self.max_iter, self.tol)
+        blank = self.blank_model(X, None, weight)
         self._refuse_contradiction(blank, X, given)
 
         def learn(i: int, start: HMM) -> FitReport:
@@ -241,9 +241,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     # --------------------------------------------------------------- validation
 
-    def _rows(self, X: Any, reset: bool) -> Ragged:
+    def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
         """Validate sequences: all frames are validated by the component at once."""
-        name = type(self).__name__
+        name, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, name)
         seqs = Ragged.of(X)
         if reset:
@@ -279,7 +279,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         ):
             return frames
         try:
-            return self.component_._rows(frames, reset)
+            return self.component_.validate_rows(frames, reset)
         except ValueError as error:
             inner = type(self.component_).__name__
             if f"but {inner} is expecting" not in str(error):
@@ -321,7 +321,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             )
         if self.topology_.final is None:
             return  # a chain without final probabilities may stop anywhere, before the first frame too
-        least = self.topology_.shortest
+        least = self.topology_.min_length
         short = np.flatnonzero(seqs.lengths < least)
         if len(short):
             expected = f"sequences must have at least {least} frames to pass through this topology"
@@ -329,14 +329,11 @@ class HMMDensity(ChainStarts, DensityEstimator):
             remedy = "use fewer states, steps that skip such as (0, 1, 2), or final=False"
             raise DataError(sentence(type(self).__name__, expected, got, remedy))
 
-    def _blank(self, X: Ragged, members: int | None = None) -> HMM:
-        return self._blank_for(X, members, None)
-
-    def _blank_for(self, X: Ragged, members: int | None, weight: Any) -> HMM:
+    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> HMM:
         topology, C = self.topology_, members or 1
         K, D = topology.states, topology.densities
         frames = None if weight is None else np.repeat(weight, X.lengths)
-        emission = self.component_._blank_for(X.values, C * D, frames)
+        emission = self.component_.blank_model(X.values, C * D, frames)
         if D < K or (topology.density != np.arange(K)).any():
             index = (np.arange(C)[:, None] * D + topology.density).ravel()
             emission = Tied(emission, index)
@@ -348,8 +345,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         tiled = [None if a is None else np.repeat(a[None], C, axis=0) for a in (initial, transition, final)]
         return HMM.trusted(initial=tiled[0], transition=tiled[1], final=tiled[2], emission=emission)
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         held_out_surprise = vars(self).get("held_out_surprise_", np.empty((3, 0)))
         sound = (
             isinstance(held_out_surprise, np.ndarray)
@@ -369,32 +366,33 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ---------------------------------------------------- delegated to the component
 
     @property
-    def _looks_once(self) -> bool:  # type: ignore[override]
-        return bool(self.component_._looks_once)
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Sequences with latent states; sketchable if the component is."""
+        component: Any = getattr(self, "component_", None)
+        return Traits(sequences=True, latent=True, sketchable=component is None or component.traits.sketchable)
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         return PriorOfHMM(self.component_, self.prior)
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         inner = untied(model.emission)
         emission_prior = None if prior is None else prior.emission
-        self.component_._look_again(inner, stats.emission, emission_prior, None)
-        emission = self.component_._finish(inner, stats.emission, emission_prior)
+        emission = self.component_.scoring_model(inner, stats.emission, emission_prior)
         if emission is inner:
             return model
         return model.replace(
             emission=emission if inner is model.emission else model.emission.replace(components=emission)
         )
 
-    def _grown(self, model: Any, stats: Any, X: Ragged) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: Ragged) -> tuple[Any, Any]:
         inner = untied(model.emission)
-        emission, emission_prior = self.component_._grown(inner, stats.emission, X.values)
+        emission, emission_prior = self.component_.extend_model(inner, stats.emission, X.values)
         emission = emission if inner is model.emission else model.emission.replace(components=emission)
         return model.replace(emission=emission), stats.replace(emission=emission_prior)
 
-    def _known(self, X: Ragged, model: Any) -> tuple[Any, dict[str, Any]]:
+    def mask_unknown(self, X: Ragged, model: Any) -> tuple[Any, dict[str, Any]]:
         """Frames with unseen categories set to missing, and which sequences had one."""
-        frames, strange = self.component_._known(X.values, untied(model.emission))
+        frames, strange = self.component_.mask_unknown(X.values, untied(model.emission))
         if not strange:
             return X, {}
         nonempty = np.flatnonzero(X.lengths > 0)
@@ -404,20 +402,17 @@ class HMMDensity(ChainStarts, DensityEstimator):
             found[name][nonempty] = np.logical_or.reduceat(mask, X.offsets[:-1][nonempty])
         return Ragged.trusted(values=frames, offsets=X.offsets), found
 
-    def _column_names(self) -> list[str]:
-        return self.component_._column_names()
+    def column_names(self) -> list[str]:
+        return self.component_.column_names()
 
-    def _in_names(self, text: str) -> str:
-        return self.component_._in_names(text).replace("(member", "(state").replace("(component", "(state")
-
-    def _outward(self, rows: Any, like: Any = None) -> Any:
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
         if not isinstance(rows, Ragged):
-            return self.component_._outward(rows, like)
+            return self.component_.decode_rows(rows, like)
         if like is None:
-            return rows.map(lambda frames: self.component_._outward(frames))
+            return rows.map(lambda frames: self.component_.decode_rows(frames))
         return filled_sequences(self.component_, like, rows)
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         component: Any = getattr(self, "component_", None)
         topology: Any = getattr(self, "topology_", None)
         sound = isinstance(model, HMM) and isinstance(component, DensityEstimator) and isinstance(topology, Topology)
@@ -430,7 +425,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if not same_size or type(length) is not float or not 0 <= length < MOST_FRAMES:
             return False
         inner = untied(model.emission)
-        return component._fits(inner, width, inner.members)
+        return component.accepts_model(inner, width, inner.members)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -444,7 +439,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
         """Log-likelihood of each sequence (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self._rows(cut(X, lengths), reset=False))
+        return self.model_.log_prob(self.validate_rows(cut(X, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
         """Mean log-likelihood per sequence; `y` is ignored."""
@@ -454,7 +449,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged."""
         check_is_fitted(self)
         X = cut(X, lengths)
-        path = self.model_.viterbi(self._rows(X, reset=False)).states
+        path = self.model_.viterbi(self.validate_rows(X, reset=False)).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
         return path[0] if is_one(X) else path
 
@@ -462,7 +457,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
         check_is_fitted(self)
         X = cut(X, lengths)
-        probs = self.model_.posterior(self._rows(X, reset=False), lag)
+        probs = self.model_.posterior(self.validate_rows(X, reset=False), lag)
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
         probs = probs if self.topology_.origin is None else probs.map(lambda p: p @ sums)
         return probs[0] if is_one(X) else probs
@@ -472,7 +467,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         check_is_fitted(self)
         if length is None and self.model_.final is None:
             length = max(round(self.mean_length_), 1)
-        return self._outward(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
+        return self.decode_rows(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
 
 
 def _known_states(given: Any, lengths: Any) -> Ragged:

@@ -13,7 +13,7 @@ from likely.core.ragged import Ragged
 from likely.core.ragged_input import joined
 from likely.core.row_hashes import row_hashes
 from likely.distributions.stacks.tied import Tied, untied
-from likely.estimation.fit_blocks import own_streams, seed_of
+from likely.estimation.fit_blocks import own_streams
 from likely.hmm.estimators.state_assignment import (
     arcs_by_path,
     by_clusters,
@@ -82,13 +82,12 @@ class ChainStarts:
             expected = f"init must have emissions as the component fits them: {_kind(kinds[1])}"
             raise DomainError(sentence(type(self).__name__, expected, _kind(kinds[0])))
 
-    def _started(self, blank: HMM, X: Ragged, labels: Index, weight: Any) -> list[HMM]:
-        """Initial models of a stack, one chain per class."""
-        rng = np.random.default_rng(seed_of(self.random_state))
-        return [self._started_run(blank, X, labels, weight, rng, run) for run in range(self.n_init)]
-
-    def _started_once(self, blank: HMM, X: Ragged, labels: Index, weight: Any, rng: Generator) -> HMM:
-        return self._started_run(blank, X, labels, weight, rng, 0)
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> HMM:
+        """Initial models of a stack, one chain per label; without labels, of one chain."""
+        if labels is None:
+            alone = np.zeros(len(X), dtype=np.intp)
+            return self._started_run(_as_stack(blank), X, alone, weight, rng, run).member(0)
+        return self._started_run(blank, X, labels, weight, rng, run)
 
     def _started_run(
         self, blank: HMM, X: Ragged, labels: Index, weight: Any, rng: Generator, run: int, given: Ragged | None = None
@@ -159,7 +158,7 @@ class ChainStarts:
         labels = np.concatenate([c * D + p.density for c, p in enumerate(pieces)])
         weights = [np.ones(len(p.density)) if p.weight is None else p.weight for p in pieces]
         distribution = untied(blank.emission)
-        started = self.component_._started_once(distribution, frames, labels, np.concatenate(weights), rng)
+        started = self.component_.initialize(distribution, frames, labels, np.concatenate(weights), rng)
         return started if distribution is blank.emission else blank.emission.replace(components=started)
 
 

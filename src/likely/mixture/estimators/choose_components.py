@@ -89,7 +89,7 @@ def _formatted(value: float, digits: int) -> str:
 
 def choose_components(
     estimator: Any, X: Any, numbers: Iterable[int] = range(1, 11), *, sample_weight: Any = None,
-    by: Iterable[str] = CRITERIA,
+    criteria: Iterable[str] = CRITERIA,
 ) -> ComponentChoice:  # fmt: skip
     """Compare numbers of components of a `MixtureDensity` on rows X, up to the number of distinct rows.
 
@@ -106,7 +106,7 @@ def choose_components(
     >>> choose_components(lk.MixtureDensity(random_state=0), X, range(1, 6)).best
     {'bic': 3, 'held-out': 3, 'prior': 3}
     """
-    requested, criteria = _checked(numbers, by)
+    requested, criteria = _checked(numbers, criteria)
     X, weight = _rows(estimator, X, sample_weight)
     folds, distinct = _assign_folds(estimator, X)
     available = [k for k in requested if k <= distinct] or [distinct]
@@ -135,14 +135,14 @@ class _Curves:
         )  # fmt: skip
 
 
-def _checked(numbers: Iterable[int], by: Iterable[str]) -> tuple[list[int], tuple[str, ...]]:
-    numbers, criteria = sorted({int(k) for k in numbers}), tuple(by)
+def _checked(numbers: Iterable[int], criteria: Iterable[str]) -> tuple[list[int], tuple[str, ...]]:
+    numbers, criteria = sorted({int(k) for k in numbers}), tuple(criteria)
     if not numbers or numbers[0] < 1:
         raise DomainError(sentence("choose_components", "numbers must be whole and at least 1", numbers))
     unknown = [criterion for criterion in criteria if criterion not in CRITERIA]
     if unknown or not criteria:
         raise DomainError(
-            sentence("choose_components", f"by must be among {', '.join(CRITERIA)}", unknown or "nothing")
+            sentence("choose_components", f"criteria must be among {', '.join(CRITERIA)}", unknown or "nothing")
         )
     return numbers, criteria
 
@@ -158,7 +158,7 @@ def _rows(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, Any]:
 
 def _assign_folds(estimator: Any, X: Any) -> tuple[Index, int]:
     """The fold of each row (n,), and the number of distinct rows."""
-    distinct, which = np.unique(row_hashes(clone(estimator)._rows(X, reset=True)), return_inverse=True)
+    distinct, which = np.unique(row_hashes(clone(estimator).validate_rows(X, reset=True)), return_inverse=True)
     return which % FOLDS, len(distinct)  # hashes do not depend on row order, and copies stay together
 
 
@@ -187,7 +187,7 @@ def _by_bic(found: _Curves, estimator: Any, X: Any, weight: Any) -> None:
 
 def _bic(fitted: Any, X: Any, weight: Any) -> float:
     n = float(fitted.stats_.total_weight)
-    total = _log_likelihood(fitted.model_, fitted._rows(X, reset=False), weight)
+    total = _log_likelihood(fitted.model_, fitted.validate_rows(X, reset=False), weight)
     return -2 * total + float(fitted.model_.pruned().n_parameters * np.log(max(n, 1.0)))
 
 
@@ -214,7 +214,8 @@ def _by_held_out(found: _Curves, estimator: Any, X: Any, weight: Any, folds: Ind
 def _score(estimator: Any, X: Any, at: Any, w: Any, k: int) -> tuple[float, bool]:
     try:
         fitted = _fitted(estimator, _taken(X, at[1]), w[1], k)
-        rows = fitted._known(fitted._rows(_taken(X, at[0]), reset=False), fitted._learned)[0]  # unseen levels
+        rows = fitted.validate_rows(_taken(X, at[0]))
+        rows = fitted.mask_unknown(rows, fitted.learned_model_)[0]  # unseen levels
         return mean_log_prob(fitted.model_, Blocks.of(rows, w[0])), _has_converged(fitted)
     except LikelyError:
         return -np.inf, True
@@ -265,7 +266,7 @@ def _message_lengths(estimator: Any, X: Any, weight: Any, least: int, largest: i
     while True:
         prior = _over_parts(estimator.prior, price.prior(size, total))
         fitted = _fitted(patient, X, weight, size, init=start, prior=prior)
-        left = fitted._learned.pruned()
+        left = fitted.learned_model_.pruned()
         lengths[left.size] = price.message_length(left.weights, total, _log_likelihood(left, rows, weight))
         converged &= _has_converged(fitted)
         if left.size <= least:
@@ -280,9 +281,9 @@ def _patience(estimator: Any) -> dict[str, Any]:
 def _price(estimator: Any, X: Any, weight: Any, size: int) -> tuple[Price, Any, float]:
     """Parameter counts of the components, the rows as components take them, and their weight."""
     probe = clone(estimator).set_params(n_components=size)
-    rows = probe._rows(X, reset=True)
+    rows = probe.validate_rows(X, reset=True)
     total = float(n_rows(rows) if weight is None else np.sum(weight))
-    return Price.of(probe._blank_for(rows, None, weight).components), rows, total
+    return Price.of(probe.blank_model(rows, None, weight).components), rows, total
 
 
 def _over_parts(given: Any, sparse: Any) -> Any:

@@ -14,6 +14,7 @@ from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.warnings import unheard
 from likely.distributions.gaussian.gaussian import Gaussian
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
@@ -54,32 +55,34 @@ class ContaminatedDensity(DensityEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    _model_types = (Mixture,)
-    _tells_of_gaps = False
+    model_types = (Mixture,)
+    traits = Traits(reports_unobserved=False)
 
-    def _blank(self, X: Any, members: int | None = None) -> Mixture:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Mixture:
         share = np.array([1 - FIRST_SHARE, FIRST_SHARE])
         weights = share if members is None else np.tile(share, (members, 1))
         base = Gaussian.blank(X[:4096], kind=self.covariance, members=members)
         return Mixture.trusted(weights=weights, components=ScaledCopies(base, np.array([1.0, float(self.scale)])))
 
-    def _first(self, X: Any, weight: Any) -> Mixture:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
         """The maximum-likelihood model: a weak prior scaled by it is robust to outliers too."""
-        blank = self._blank(X)
+        if labels is not None:
+            return super().initialize(blank, X, labels, weight, rng, run)
         if self.prior is None:
             return blank
         with unheard():
             return fit(blank, Blocks.of(X, weight), stop=Stop(min(self.max_iter, 50), 1e-4)).model
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         def rule(model: Mixture, stats: Any) -> Any:
             parts = resolve_prior(model.components, stats.components, self.prior)
             return None if parts is None else MixturePrior.trusted(weights=None, components=parts)
 
         return rule
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
-        return super()._fits(model, width, members) and isinstance(model.components, ScaledCopies) and model.size == 2
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
+        sound = super().accepts_model(model, width, members) and model.size == 2
+        return sound and isinstance(model.components, ScaledCopies)
 
     @property
     def mean_(self) -> Array:
@@ -92,11 +95,11 @@ class ContaminatedDensity(DensityEstimator):
         return self.model_.components.base.covariance
 
     @property
-    def outlier_share_(self) -> float:
+    def outlier_fraction_(self) -> float:
         """The proportion ε of outliers."""
         return float(self.model_.weights[1])
 
     def outlier_probability(self, X: Any) -> Array:
         """Posterior probability that each row is an outlier (n,)."""
         check_is_fitted(self)
-        return self.model_.posterior(self._rows(X, reset=False))[:, 1]
+        return self.model_.posterior(self.validate_rows(X, reset=False))[:, 1]

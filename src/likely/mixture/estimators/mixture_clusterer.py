@@ -54,13 +54,17 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         self.labels_ = self.predict(X)
         return self
 
+    def fit_predict(self, X: Any, y: Any = None, **settings: Any) -> Index:
+        """Fit to rows X (n, d) and return their `labels_`; `y` and `settings` are those of `fit`."""
+        return self.fit(X, y, **settings).labels_
+
     def _choose(self, X: Any, sample_weight: Any) -> int:
         """The number of components of least BIC."""
         from likely.mixture.estimators.choose_components import choose_components
 
         self._validate_params()
         settings = {**self.get_params(deep=False), "n_components": 1}
-        self.choice_ = choose_components(MixtureDensity(**settings), X, sample_weight=sample_weight, by=("bic",))
+        self.choice_ = choose_components(MixtureDensity(**settings), X, sample_weight=sample_weight, criteria=("bic",))
         return self.choice_.best["bic"]
 
     @property
@@ -76,10 +80,11 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
     def predict(self, X: Any, lengths: Any = None) -> Index:
         """The most probable component of each row (n,)."""
         check_is_fitted(self)
-        rows = self._known(self._rows(self._cut(X, lengths), reset=False), self._learned)[0]
+        rows = self.mask_unknown(self.validate_rows(self._cut(X, lengths), reset=False), self.learned_model_)[0]
         return map_rows(self.model_.most_probable, rows, None, np.intp)
 
     def predict_proba(self, X: Any, lengths: Any = None) -> Array:
         """p(k | x) of each row (n, K)."""
         check_is_fitted(self)
-        return self.model_.posterior(self._known(self._rows(self._cut(X, lengths), reset=False), self._learned)[0])
+        rows = self.validate_rows(self._cut(X, lengths))
+        return self.model_.posterior(self.mask_unknown(rows, self.learned_model_)[0])

@@ -39,7 +39,7 @@ class MixturePriorRule:
         component = copy(self.component)
         if isinstance(component.prior, str):
             component.prior = outer
-        return component._prior_rule()
+        return component.prior_rule()
 
 
 def _weights_distribution(a: float, size: int) -> Any:

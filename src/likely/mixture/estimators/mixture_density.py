@@ -25,9 +25,10 @@ from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch, joined_rows
 from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import tallied
-from likely.distributions.gaussian.estimator import BLENDS, GaussianDensity
+from likely.distributions.gaussian.estimator import SHRUNK, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.tied import Tied, untied
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
 from likely.estimation.fit_blocks import evenly, keeper, own_streams, seed_of
 from likely.estimation.partial_fit import one_step
@@ -111,8 +112,9 @@ class MixtureDensity(DensityEstimator):
         self.random_state = random_state
         self.early_stopping = early_stopping
 
-    _saved = (*DensityEstimator._saved, "component_", "is_online_")
-    _model_types = (Mixture,)
+    saved_attributes = (*DensityEstimator.saved_attributes, "component_", "is_online_")
+    model_types = (Mixture,)
+    member_noun = "component"
 
     @property
     def _size(self) -> int:
@@ -142,12 +144,12 @@ class MixtureDensity(DensityEstimator):
     def _warn_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
-        if report.dead and not self._empties:
-            empty = f"{len(report.dead)} of {report.model.weights.size} components have no weight"
+        if report.empty_components and not self._prior_removes_components:
+            empty = f"{len(report.empty_components)} of {report.model.weights.size} components have no weight"
             tell(f"{type(self).__name__}: {empty}: use fewer components")
 
     @property
-    def _empties(self) -> bool:
+    def _prior_removes_components(self) -> bool:
         """True if the prior removes components on purpose."""
         weights = getattr(self.prior, "weights", self.prior)
         alpha = weights if isinstance(weights, Real) else getattr(weights, "alpha", 1.0)
@@ -164,10 +166,12 @@ class MixtureDensity(DensityEstimator):
         sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
         blank = self._blank_of_sketch(X, weight, sketch)
 
-        prior = self._prior_rule()
+        prior = self.prior_rule()
 
         def learn(i: int, start: Mixture) -> FitReport:
-            return self._climb(start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.n_init))
+            return self._em_from_initialization(
+                start, X, weight, aside, sketch, prior, keeper(checkpoint, i, self.n_init)
+            )
 
         def agree(models: list[Mixture], best: int) -> float:
             some = sketch().rows[: min(COMPARED, len(sketch()))]
@@ -177,7 +181,7 @@ class MixtureDensity(DensityEstimator):
 
         return best_of(self._starts(blank, X, weight, sketch, rng), learn, agree)
 
-    def _climb(
+    def _em_from_initialization(
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
         """EM from one initialization; empty components are reseeded as long as that improves the objective."""
@@ -185,13 +189,13 @@ class MixtureDensity(DensityEstimator):
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):
-            if not report.dead or self._empties or len(sketch()) <= self._size:
+            if not report.empty_components or self._prior_removes_components or len(sketch()) <= self._size:
                 break
             model = reseeded(report.model, sketch(), report.prior)
             better = fit(model, data, **how)
             if not better.objective > report.objective:
                 break
-            report = replace(better, reseeded=report.reseeded + len(report.dead))
+            report = replace(better, reseeded=report.reseeded + len(report.empty_components))
         return report
 
     def _set_aside(self, X: Any, weight: Any) -> tuple[Any, Any, Any]:
@@ -211,38 +215,33 @@ class MixtureDensity(DensityEstimator):
         """The initial model of each run; an initialization given by the user is used once."""
         if not isinstance(self.init, str):
             yield self._given_start(blank, X, weight, self._start_prior())
-        elif self.init == "split" and not self.component_._hides_labels:  # deterministic: one run is enough
+        elif self.init == "split" and not self.component_.traits.latent:  # deterministic: one run is enough
             yield grown(blank, sketch(), self._start_prior())
         else:
             for _ in range(self.n_init):
                 group = grouped(blank.components, sketch(), self._size, rng, self.init)
                 yield self._from_groups(blank, sketch().rows, sketch().weight, group, rng)
 
-    _hides_labels = True
-
     @property
-    def _of_sequences(self) -> bool:  # type: ignore[override]
+    def traits(self) -> Traits:  # type: ignore[override]
+        """Latent, and otherwise as the components."""
         component: Any = getattr(self, "component_", self.component)
-        return component is not None and bool(component._of_sequences)
+        return Traits(latent=True) if component is None else replace(component.traits, latent=True, second_pass=False)
 
-    def _first(self, X: Any, weight: Any) -> Mixture:
+    def _initial_model(self, X: Any, weight: Any) -> Mixture:
         rng = np.random.default_rng(seed_of(self.random_state))
         sketch = cache(lambda: Sketch.of(X, weight, whose=type(self.component_).__name__))
         return next(iter(self._starts(self._blank_of_sketch(X, weight, sketch), X, weight, sketch, rng)))
 
     def _blank_of_sketch(self, X: Any, weight: Any, sketch: Sketcher) -> Mixture:
         """A blank model of the sketch, so that neither order nor copies matter; of all rows where that is required."""
-        if self._looks_once and not isinstance(self.init, Mixture):
-            return self._blank_for(sketch().rows, None, sketch().weight)
-        return self._blank_for(X, None, weight)
-
-    @property
-    def _looks_once(self) -> bool:  # type: ignore[override]
-        return bool(self.component_._looks_once)
+        if self.traits.sketchable and not isinstance(self.init, Mixture):
+            return self.blank_model(sketch().rows, None, sketch().weight)
+        return self.blank_model(X, None, weight)
 
     def _from_groups(self, blank: Mixture, rows: Any, weight: Any, group: Index, rng: Generator) -> Mixture:
         """A mixture whose components are fitted to one cluster each; components that are mixtures cluster again."""
-        components = self.component_._started_once(blank.components, rows, group, weight, rng)
+        components = self.component_.initialize(blank.components, rows, group, weight, rng)
         return Mixture.trusted(
             weights=weights_from_counts(blank, np.bincount(group, weight, blank.weights.size).astype(np.float64)),
             components=components,
@@ -315,7 +314,7 @@ class MixtureDensity(DensityEstimator):
         return super().score(self._cut(X, lengths), y)
 
     def _cut(self, X: Any, lengths: Any) -> Any:
-        return X if lengths is None else cut(X, lengths, type(self).__name__, self._of_sequences)
+        return X if lengths is None else cut(X, lengths, type(self).__name__, self.traits.sequences)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
         """Rows drawn from the fitted density; of sequences without a final state, `length` gives their length."""
@@ -324,19 +323,19 @@ class MixtureDensity(DensityEstimator):
         rows = (
             self.model_.sample(n_samples, rng) if length is None else self.model_.sample(n_samples, rng, length=length)
         )
-        return self._outward(rows)
+        return self.decode_rows(rows)
 
     # --------------------------------------------------------- component estimators
 
-    def _outward(self, rows: Any, like: Any = None) -> Any:
-        return self.component_._outward(rows, like)
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
+        return self.component_.decode_rows(rows, like)
 
-    def _rows(self, X: Any, reset: bool) -> Any:
+    def validate_rows(self, X: Any, reset: bool = False) -> Any:
         if reset:
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
             self.component_._validate_params()
-        self.component_._titles, self.component_._chosen = self._titles, self._chosen
-        X = self.component_._rows(X, reset)
+        self.component_.column_titles, self.component_.strict_support = self.column_titles, self.strict_support
+        X = self.component_.validate_rows(X, reset)
         if reset:
             self.n_features_in_ = self.component_.n_features_in_
             self.__dict__.pop("feature_names_in_", None)
@@ -344,10 +343,7 @@ class MixtureDensity(DensityEstimator):
                 self.feature_names_in_ = self.component_.feature_names_in_
         return X
 
-    def _blank(self, X: Any, members: int | None = None) -> Mixture:
-        return self._blank_for(X, members, None)
-
-    def _blank_for(self, X: Any, members: int | None, weight: Any) -> Mixture:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Mixture:
         K, C = self._size, members
         if C is None:
             return Mixture.trusted(weights=np.full(K, 1.0 / K), components=self._untied_components(X, K, weight))
@@ -355,13 +351,13 @@ class MixtureDensity(DensityEstimator):
 
     def _untied_components(self, X: Any, size: int, weight: Any) -> Any:
         """Components of one mixture, or of several that share none; with one tied covariance if `tie` says so."""
-        components = self.component_._blank_for(X, size, weight)
+        components = self.component_.blank_model(X, size, weight)
         if self.tie in ONE_COVARIANCE and not isinstance(components, Gaussian):
             got = type(self.component_).__name__
             raise DomainError(sentence(type(self).__name__, f'tie="{self.tie}" needs Gaussian components', got))
         if self.tie not in ONE_COVARIANCE:
             return components
-        if getattr(self.component_, "covariance", None) in BLENDS:
+        if getattr(self.component_, "covariance", None) in SHRUNK:
             got = f"GaussianDensity({self.component_.covariance!r})"
             expected = f'tie="{self.tie}" is redundant for these: components must be "full", "diagonal" or "spherical"'
             raise DomainError(sentence(type(self).__name__, expected, got))
@@ -370,31 +366,29 @@ class MixtureDensity(DensityEstimator):
     def _tied(self, X: Any, C: int, K: int, weight: Any) -> Any:
         """The components of C mixtures, tied as `tie` says."""
         if self.tie == "all":
-            return Tied(self.component_._blank_for(X, K, weight), np.tile(np.arange(K), C))
+            return Tied(self.component_.blank_model(X, K, weight), np.tile(np.arange(K), C))
         components = self._untied_components(X, C * K, weight)
         if self.tie == "covariance" or not (isinstance(components, Gaussian) and components.tied):
             return components
         untied = Gaussian.blank(X[:4096], kind=components.kind, members=C * K)
         return Tied(untied, np.repeat(np.arange(C), K), "covariance")
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         return MixturePriorRule(self.component_, self.prior)
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         of_parts = None if prior is None else prior.components
         if isinstance(model.components, Tied):
             components = self._finish_shared(model.components, stats.components, of_parts)
         else:
-            self.component_._look_again(model.components, stats.components, of_parts, None)
-            components = self.component_._finish(model.components, stats.components, of_parts)
+            components = self.component_.scoring_model(model.components, stats.components, of_parts)
         if components is model.components:
             return model
         return Mixture.trusted(weights=model.weights, components=components)
 
     def _finish_shared(self, shared: Tied, stats: Any, prior: Any) -> Tied:
         if shared.what == "all":
-            self.component_._look_again(shared.components, stats, prior, None)
-            inner = self.component_._finish(shared.components, stats, prior)
+            inner = self.component_.scoring_model(shared.components, stats, prior)
             return shared if inner is shared.components else shared.replace(components=inner)
         if (
             getattr(self.component_, "predictive", None) is not None
@@ -404,27 +398,22 @@ class MixtureDensity(DensityEstimator):
             raise DomainError(sentence(type(self).__name__, expected, remedy='use tie="covariance" or "full"'))
         return shared
 
-    def _grown(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         inner = untied(model.components)
-        components, of_parts = self.component_._grown(inner, stats.components, X)
+        components, of_parts = self.component_.extend_model(inner, stats.components, X)
         components = components if inner is model.components else model.components.replace(components=components)
         return model.replace(components=components), stats.replace(components=of_parts)
 
-    def _known(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
-        return self.component_._known(X, untied(model.components))
+    def mask_unknown(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:
+        return self.component_.mask_unknown(X, untied(model.components))
 
-    def _column_names(self) -> list[str]:
-        return self.component_._column_names()
+    def column_names(self) -> list[str]:
+        return self.component_.column_names()
 
-    def _in_names(self, text: str) -> str:
-        return self.component_._in_names(text).replace("(member", "(component")
-
-    def _started(self, blank: Mixture, X: Any, labels: Index, weight: Any) -> list[Mixture]:
-        """Initial models for classes that have one mixture each: rows are clustered class by class."""
-        rng = np.random.default_rng(seed_of(self.random_state))
-        return [self._started_once(blank, X, labels, weight, rng) for _ in range(self.n_init)]
-
-    def _started_once(self, blank: Mixture, X: Any, labels: Index, weight: Any, rng: Generator) -> Mixture:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Mixture:
+        """Initial mixtures of a stack, one per label: the rows of each label are clustered."""
+        if labels is None:
+            return self._initial_model(X, weight)
         if self.early_stopping is not None:
             expected = "early_stopping is available for a single mixture, not in a classifier or inside another mixture"
             raise DomainError(sentence(type(self).__name__, expected, self.early_stopping))
@@ -461,14 +450,14 @@ class MixtureDensity(DensityEstimator):
             components=blank.components.replace(components=started.components),
         )
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         component = getattr(self, "component_", None)
         if not (isinstance(model, Mixture) and isinstance(component, DensityEstimator) and model.members == members):
             return False
         components = model.components
         if members is not None and isinstance(components, Tied):
-            return component._fits(components.components, width, components.components.members)
-        return component._fits(components, width, model.weights.size)
+            return component.accepts_model(components.components, width, components.components.members)
+        return component.accepts_model(components, width, model.weights.size)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

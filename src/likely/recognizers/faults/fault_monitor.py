@@ -83,7 +83,7 @@ class FaultMonitor(Recognizer):
     (41, 1)
     """
 
-    _saved = (
+    saved_attributes = (
         "model_", "classes_", "false_alarm_rate_", "supported_rate_", "later_half_rate_",
         "n_features_in_", "feature_names_in_", "ridge_", "shrunk_",
     )  # fmt: skip
@@ -228,7 +228,7 @@ class FaultMonitor(Recognizer):
         total = both.sum(axis=1, keepdims=True)
         return np.divide(both, total, out=np.full_like(both, 1.0 / both.shape[1]), where=total > 0)
 
-    def speaking(self, belief: FaultBelief, top: int = 5) -> list[tuple[str, float]]:
+    def top_contributions(self, belief: FaultBelief, top: int = 5) -> list[tuple[str, float]]:
         """The sensors with the largest contributions to a fault, by name, in bits."""
         self._check_fitted()
         bits = self.model_.contributions(belief)
@@ -284,7 +284,7 @@ class FaultMonitor(Recognizer):
             remedy = "give both, in the same unit, or none"
             raise DomainError(sentence(ME, "cost_false and cost_missed must be positive numbers", costs, remedy))
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Validate the fitted state after a file was read."""
         self._check_settings()
         m = vars(self).get("model_")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -34,17 +35,21 @@ class FaultBelief(Value):
     the threshold.
     """
 
-    log_weights: Array  # (1 + J + K,), normalized
-    log_kinds: Array  # (1 + K,): of an unknown fault and each known one, given that there is a fault
-    frame: Array | None  # (p,): the last frame in units of training, missing entries imputed; None before the first
-    spread: Array | None  # (p, p): covariance of the imputed entries
-    offsets: Array  # (J, p): predicted offset of the next frame under each unknown fault, whitened
-    error: Array  # (p,): the last frame − its prediction, in units of training
-    moved: Array  # (P,): 1 where a sensor that was constant in training changed
+    log_weights: Annotated[Array, declared.numbers("L")]  # (1 + J + K,), normalized
+    # (1 + K,): of an unknown fault and each known one, given that there is a fault
+    log_kinds: Annotated[Array, declared.numbers("M")]
+    # (p,): the last frame in units of training, missing entries imputed; None before the first
+    frame: Annotated[Array | None, declared.maybe(declared.numbers("p"))]
+    # (p, p): covariance of the imputed entries
+    spread: Annotated[Array | None, declared.maybe(declared.numbers("p p"))]
+    # (J, p): predicted offset of the next frame under each unknown fault, whitened
+    offsets: Annotated[Array, declared.numbers("J p")]
+    error: Annotated[Array, declared.numbers("p")]  # (p,): the last frame − its prediction, in units of training
+    moved: Annotated[Array, declared.numbers("P", 0)]  # (P,): 1 where a sensor that was constant in training changed
     surprise: float
     alarm: bool
     due: bool  # True if a frame is predicted and not yet observed
-    time: int  # number of frames so far
+    time: Annotated[int, declared.count]  # number of frames so far
 
     @property
     def log_odds(self) -> float:
@@ -90,13 +95,14 @@ class FaultWatch(Value):
     all.
     """
 
-    mean: Array  # (P,)
-    scale: Array  # (P,), 0 for a constant sensor
-    normal: SensorDynamics  # of the p varying sensors
-    faults: tuple[SensorDynamics, ...]  # the K known ones
-    memory: Array  # (J,): ρ
-    size: Array  # (J,): c
-    shares: Array  # (J + K,): of the evidence that there is a fault
+    mean: Annotated[Array, declared.numbers("P")]  # (P,)
+    scale: Annotated[Array, declared.numbers("P", 0)]  # (P,), 0 for a constant sensor
+    normal: Annotated[SensorDynamics, declared.of_class("SensorDynamics")]  # of the p varying sensors
+    # the K known ones
+    faults: Annotated[tuple[SensorDynamics, ...], declared.perhaps(declared.of_class("SensorDynamics"))]
+    memory: Annotated[Array, declared.numbers("J", 0)]  # (J,): ρ
+    size: Annotated[Array, declared.numbers("J", 0)]  # (J,): c
+    shares: Annotated[Array, declared.numbers("S", 0)]  # (J + K,): of the evidence that there is a fault
     kind_share: float  # of the evidence which one it is
     hazard: float
     repair: float

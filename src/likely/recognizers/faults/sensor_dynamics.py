@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -55,10 +56,10 @@ class SensorDynamics(Value):
     array([0.])
     """
 
-    mean: Array  # (p,)
-    moves: Array  # (p, p)
-    noise: Array  # (p, p)
-    start: Array  # (p, p)
+    mean: Annotated[Array, declared.numbers("p")]  # (p,)
+    moves: Annotated[Array, declared.numbers("p p")]  # (p, p)
+    noise: Annotated[Array, declared.numbers("p p")]  # (p, p)
+    start: Annotated[Array, declared.numbers("p p")]  # (p, p)
 
     def __post_init__(self) -> None:
         parts = {name: parameter(getattr(self, name), ME, name) for name in ("mean", "moves", "noise", "start")}

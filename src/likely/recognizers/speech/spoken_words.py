@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from likely.classify.bayes import BayesClassifier
-from likely.classify.preprocessing import Fronted
+from likely.classify.feature_classifier import FeatureClassifier
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
@@ -35,7 +35,7 @@ FAINTEST = 40.0  # decibels below the faintest word of training at which a sound
 PENALTY = 80.0  # nats per word, chosen likewise: correlated frames would favor many short words
 
 
-class SpokenWords(Fronted):
+class SpokenWords(FeatureClassifier):
     """Recognize isolated or connected words: one hidden Markov model per word, and a Bayes classifier   (Ney 1.2.3, 7).
 
     A sound is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a
@@ -63,7 +63,7 @@ class SpokenWords(Fronted):
     ['up', 'down']
     """
 
-    _saved = ("classifier_", "silence_", "faintest_")
+    saved_attributes = ("classifier_", "silence_", "faintest_")
 
     def __init__(
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
@@ -214,8 +214,8 @@ class SpokenWords(Fronted):
         if not (isinstance(self.scale, Real) and not isinstance(self.scale, bool) and 0 < self.scale <= 1):
             raise DomainError(sentence(type(self).__name__, "scale must lie above 0, at most 1", self.scale))
 
-    def _check_state(self) -> None:
-        super()._check_state()
+    def check_state(self) -> None:
+        super().check_state()
         self._check_scale()
         silence, faintest = (vars(self).get(name) for name in ("silence_", "faintest_"))
         if "classifier_" in vars(self) and not (isinstance(silence, HMM) and silence.members is None):

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import gammaincinv
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -45,14 +46,17 @@ class TrackBelief(Value):
     (0.741, array([0.004, 0.996]))
     """
 
-    states: tuple[Any, ...]  # one StateBelief per hypothesis
-    weights: Array  # (H,): P(the target exists and is there)
-    parents: Index  # (H,): the hypothesis before that each one continues; −1 − i where measurement i began it
-    association: Array  # (n + 1,): last scan, best hypothesis: P(none is from the target), P(measurement i is)
+    # one StateBelief per hypothesis
+    states: Annotated[tuple[Any, ...], declared.perhaps(declared.value("a belief", "covariance", "log_prob"))]
+    weights: Annotated[Array, declared.numbers("?", 0)]  # (H,): P(the target exists and is there)
+    # (H,): the hypothesis before that each one continues; −1 − i where measurement i began it
+    parents: Annotated[Index, declared.numbers(dtype=np.int64)]
+    # (n + 1,): last scan, best hypothesis: P(none is from the target), P(measurement i is)
+    association: Annotated[Array, declared.numbers("n", 0)]
     confirmed: bool  # True for a confirmed track that is not yet lost
     time: int  # number of the frame
-    moment: float | None  # its time; None if unknown
-    size: int  # entries of a state
+    moment: Annotated[float | None, declared.maybe(declared.number())]  # its time; None if unknown
+    size: Annotated[int, declared.count]  # entries of a state
 
     @property
     def exists(self) -> float:
@@ -122,14 +126,14 @@ class DataAssociation(Value):
     the constant −λ·volume of the Poisson distribution.
     """
 
-    model: Any
+    model: Annotated[Any, declared.value("a filter", "initial_belief", "predict", "update")]
     clutter: float = 0.0
     detection: float = 1.0
     gate: float = 0.99
     survival: float = None  # type: ignore[assignment]
     exists: float = None  # type: ignore[assignment]
     birth_odds: float = 0.01
-    speed: Any = None
+    speed: Annotated[Any, declared.maybe(declared.one_or_each)] = None
     confirm: float = 0.95
     lose: float = 0.1
 

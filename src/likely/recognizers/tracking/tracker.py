@@ -99,7 +99,7 @@ class Tracker(Recognizer):
     (array([19., 10.,  1.,  1.]), array([3]), array([], dtype=int64))
     """
 
-    _saved = ("spectral_density_", "observation_variance_")
+    saved_attributes = ("spectral_density_", "observation_variance_")
 
     def __init__(
         self,
@@ -256,9 +256,9 @@ class Tracker(Recognizer):
         q, r = first * np.exp(np.clip(best.x, -WIDEST, WIDEST))
         return float(q), float(r)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """Validate the fitted state after a file was read."""
-        for name in self._saved:
+        for name in self.saved_attributes:
             a = vars(self).get(name)
             if a is not None and not (isinstance(a, np.ndarray) and a.shape == (self.dim,) and (a >= 0).all()):
                 raise DataError(sentence(ME, f"{name} must be one variance per axis", repr(a)))

@@ -195,7 +195,7 @@ def learning(c: ClusterStudy) -> Markup:
         best = max(s.objective for s in c.starts)
         lines = (
             [str(i + 1), number(s.objective, 7), number(round(best - s.objective, 9), 2), count(s.iterations),
-             "settled" if s.converged else "not converged"]
+             "converged" if s.converged else "not converged"]
             for i, s in enumerate(c.starts)
         )  # fmt: skip
         head = ["Start", "#Objective, nats per row", "#Below the best", "#Steps", "Status"]

@@ -20,8 +20,8 @@ def leaderboard(study: Study) -> Markup:
     """Contenders, the best first, with their paired differences to the best on one scale."""
     if not study.leaderboard:
         return section("leaderboard", "Leaderboard", "", absent("No models were compared."))
-    order = sorted(study.leaderboard, key=lambda c: _measure(c, study.choose_by))
-    scale, best = _scale(order), BEST[study.choose_by]
+    order = sorted(study.leaderboard, key=lambda c: _measure(c, study.criterion))
+    scale, best = _scale(order), BEST[study.criterion]
     head = ["Model", "#Cost per row", f"Difference to {best}", "#Error", "#Log-loss", "#Seconds"]
     foot = ["", "", whisker_axis(scale), "", "", ""]
     lines, chosen = _lines(order, scale, study), [c.chosen for c in order]
@@ -32,10 +32,10 @@ def leaderboard(study: Study) -> Markup:
 
 def _legend(study: Study, best: str) -> Markup:
     """What the signs mean, by the rule that was used."""
-    words = [f"± is one standard error. Lines: one standard error of the paired difference to {best}."]
+    words = [f"± is one standard error over rows. Lines: one standard error of the paired difference to {best}."]
     if any(c.ties for c in study.leaderboard):
         words.append("Shaded: the difference is within it, so the model is tied with the best.")
-    if study.choose_by != "log-loss" and any("log-loss" in c.ties for c in study.leaderboard):
+    if study.criterion != "log-loss" and any("log-loss" in c.ties for c in study.leaderboard):
         words.append("“Tied” at a log-loss: within one standard error of the lowest among the shaded models.")
     words.append("In brackets below an error: its 95\u202f% interval.")
     return tag("p", join(words, " "), class_="note")
@@ -59,8 +59,8 @@ def _lines(order: Sequence[Contender], scale: Scale, study: Study) -> Iterator[l
     costs, losses = column([c.cost for c in order], 3), column([c.log_loss for c in order], 3)
     times = column([c.seconds for c in order], 1)
     for c, cost, loss, time in zip(order, costs, losses, times, strict=True):
-        tied = "tied" if "log-loss" in c.ties and study.choose_by != "log-loss" else ""
-        drawn = _drawn(c, scale, study.choose_by)
+        tied = "tied" if "log-loss" in c.ties and study.criterion != "log-loss" else ""
+        drawn = _drawn(c, scale, study.criterion)
         yield [_who(c), with_note(cost, _give_or_take(c)), drawn, _error(c), with_note(loss, tied), time]
 
 

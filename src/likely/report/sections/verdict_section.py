@@ -45,7 +45,7 @@ def sentences(study: Study, e: Evaluation) -> Markup:
         first = join([tag("strong", name), f" classifies {_right_words(e)}{how}."])
         return join([first, *_cost_words(e), *_refusal_words(e)], " ")
     first = join([tag("strong", name), f" costs {number(e.decision_cost.value)} per row; {_saved_words(e)}."])
-    error = f"The cost has a standard error of {number(spread(e), 2)}{how}."
+    error = f"The cost has a standard error of {spread(e)}{how}."
     right = [f"It classifies {_right_words(e)}."] if e.costs.decides_classes else []
     return join([first, error, *right, *_refusal_words(e)], " ")
 
@@ -86,7 +86,7 @@ def _interval(low: float, high: float) -> str:
 def _cost_words(e: Evaluation) -> Iterator[str]:
     if may_refuse(e):
         told = f"Its decisions cost {number(e.decision_cost.value)} per row on average"
-        yield f"{told} (standard error {number(spread(e), 2)})."
+        yield f"{told} (standard error {spread(e)})."
 
 
 def _refusal_words(e: Evaluation) -> Iterator[str]:
@@ -168,13 +168,14 @@ def figures(e: Evaluation) -> Iterator[Markup]:
 
 
 def _cost_figure(e: Evaluation, beside: str = "") -> Markup:
-    error = f"standard error {number(spread(e), 2)}"
+    error = f"standard error {spread(e)}"
     return _figure("cost per row", number(e.decision_cost.value), f"{error}; {beside}" if beside else error)
 
 
-def spread(e: Evaluation) -> float:
-    """The standard error of the cost: the larger of that over rows and that over folds."""
-    return max(e.decision_cost.se, e.decision_cost.se_folds or 0.0)
+def spread(e: Evaluation) -> str:
+    """The standard error of the cost: the larger of that over rows and that over folds, and which it is."""
+    rows, folds = e.decision_cost.se, e.decision_cost.se_folds or 0.0
+    return f"{number(max(rows, folds), 2)} over {'folds' if folds > rows else 'rows'}"
 
 
 def _figure(name: str, value: str, note: str) -> Markup:

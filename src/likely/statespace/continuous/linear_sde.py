@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.core.value import Value
+from likely.core.value import Value, fill_cache
 from likely.core.warnings import unheard
 from likely.hmm.decoding import is_one
 from likely.numerics import covariance_roots
@@ -49,13 +50,13 @@ class LinearSDE(SDEModels, Value):
     1.148
     """
 
-    drift: Array  # (d, d)
-    diffusion: Array  # (d, d), positive semi-definite
-    observation: Array  # (p, d)
-    observation_covariance: Array  # (p, p)
-    initial_mean: Array = None  # type: ignore[assignment]  # (d,)
-    initial_covariance: Array = None  # type: ignore[assignment]  # (d, d)
-    diffuse: Array | None = None  # (d, q)
+    drift: Annotated[Array, declared.numbers("d d")]  # (d, d)
+    diffusion: Annotated[Array, declared.numbers("d d")]  # (d, d), positive semi-definite
+    observation: Annotated[Array, declared.numbers("p d")]  # (p, d)
+    observation_covariance: Annotated[Array, declared.numbers("p p")]  # (p, p)
+    initial_mean: Annotated[Array, declared.numbers("d")] = None  # type: ignore[assignment]  # (d,)
+    initial_covariance: Annotated[Array, declared.numbers("d d")] = None  # type: ignore[assignment]  # (d, d)
+    diffuse: Annotated[Array | None, declared.maybe(declared.numbers("d q"))] = None  # (d, q)
 
     def __post_init__(self) -> None:
         F, Qc = parameter(self.drift, WHOSE, "drift"), parameter(self.diffusion, WHOSE, "diffusion")
@@ -140,8 +141,7 @@ class LinearSDE(SDEModels, Value):
     def _discrete(self, A: Array, Q: Array, U: Array) -> LinearGaussian:
         """The model with these transition matrices and process covariances (T, d, d), and their roots."""
         out = self._zero_step.replace(transition=A, process_covariance=Q)
-        out.__dict__["matrices"] = self._zero_step.matrices._replace(A=read_only(A), N=read_only(U))
-        return out
+        return fill_cache(out, matrices=self._zero_step.matrices._replace(A=read_only(A), N=read_only(U)))
 
     @cached_property
     def _zero_step(self) -> LinearGaussian:
@@ -167,7 +167,7 @@ class LinearSDE(SDEModels, Value):
         if known is None:
             A, Q, U = self._discretized(np.array([step]))
             known = self._zero_step.replace(transition=A[0], process_covariance=Q[0])
-            known.__dict__["matrices"] = self._zero_step.matrices._replace(A=read_only(A), N=read_only(U))
+            fill_cache(known, matrices=self._zero_step.matrices._replace(A=read_only(A), N=read_only(U)))
             if len(self._lengths) >= KEPT:
                 self._lengths.clear()
             self._lengths[step] = known

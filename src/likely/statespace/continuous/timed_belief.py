@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -22,8 +23,8 @@ class TimedBelief(Value):
     array([2.])
     """
 
-    state: Any  # a StateBelief
-    time: float | None
+    state: Annotated[Any, declared.of_class("StateBelief")]  # a StateBelief
+    time: Annotated[float | None, declared.maybe(declared.number())]
 
     def __post_init__(self) -> None:
         if self.time is not None and not np.isfinite(self.time):

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, in_memory
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
@@ -21,6 +21,7 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell, unheard
 from likely.distributions.stacks.stack import Stack
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.fit_blocks import evenly, keeper
 from likely.estimation.imputed_rows import filled_in
@@ -112,11 +113,9 @@ class LinearGaussianDensity(DensityEstimator):
         self.tol = tol
         self.accelerate = accelerate
 
-    _saved = (*DensityEstimator._saved, "structure_", "is_online_", "mean_length_")
-    _model_types = (LinearGaussian,)
-    _hides_labels = True
-    _of_sequences = True
-    _looks_once = False  # the initialization uses all frames
+    saved_attributes = (*DensityEstimator.saved_attributes, "structure_", "is_online_", "mean_length_")
+    model_types = (LinearGaussian,)
+    traits = Traits(sequences=True, latent=True, sketchable=False)  # the initialization uses all frames
     hard = False
 
     # ----------------------------------------------------------------- learning
@@ -132,10 +131,10 @@ class LinearGaussianDensity(DensityEstimator):
         self._validate_params()
         X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=True, y=y)
         self._refuse_nothing(X)
-        learner = self._first(X, weight)
+        learner = self._initial_model(X, weight)
         self.structure_ = learner.structure
         with self._named_columns(), np.errstate(all="ignore"):  # overflow is reported by messages
-            report = self._learn(learner, X, weight, self._prior_rule(), keeper(checkpoint, 0, 1))
+            report = self._learn(learner, X, weight, self.prior_rule(), keeper(checkpoint, 0, 1))
         if self.prior == "auto" and self._collapsed(learner, report, X, weight) and not _never_changing(X):
             report = self._held(learner, X, weight)
         if not report.converged:
@@ -204,10 +203,10 @@ class LinearGaussianDensity(DensityEstimator):
         return super()._adopt(replace(report, model=report.model.model), rows)
 
     @property
-    def _learned(self) -> LinearLearner:
+    def learned_model_(self) -> LinearLearner:
         return LinearLearner.trusted(model=self.model_, structure=self.structure_)
 
-    def _first(self, X: Ragged, weight: Any) -> LinearLearner:
+    def _initial_model(self, X: Ragged, weight: Any) -> LinearLearner:
         if self.model is None:
             k = _width_of_inputs(X)
             states = self.n_states or 1
@@ -222,7 +221,7 @@ class LinearGaussianDensity(DensityEstimator):
         asked = Structure.of(model, self.learn)
         return Structure.of(model, self.learn, {n: f for n, f in forms.items() if n in asked.learn} | (self.form or {}))
 
-    def _prior_rule(self) -> Any:
+    def prior_rule(self) -> Any:
         """A `LinearPrior`, None, or a rule that gives one prior shared by all members."""
         if self.prior == "weak" or (self.prior == "auto" and self.model is None):
             return self._weak
@@ -261,16 +260,18 @@ class LinearGaussianDensity(DensityEstimator):
 
     # -------------------------------------------------------- inside a classifier
 
-    def _blank(self, X: Ragged, members: int | None = None) -> Any:
-        one = self._first(X, None)
+    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> Any:
+        one = self._initial_model(X, None)
         return one if members is None else Stack.trusted(components=(one,) * members)
 
-    def _started(self, blank: Stack, X: Ragged, labels: Any, weight: Any) -> list[Stack]:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
         """Each member fitted to its own sequences, with one prior for all: with known labels this is the maximum."""
+        if labels is None:
+            return blank
         with unheard():
-            prior = resolve_prior(blank, blank.collect(X, weight, labels=labels), self._prior_rule())
+            prior = resolve_prior(blank, blank.collect(X, weight, labels=labels), self.prior_rule())
             self._shared_prior = prior
-            return [Stack.trusted(components=tuple(self._members(blank, X, labels, weight, prior)))]
+            return Stack.trusted(components=tuple(self._members(blank, X, labels, weight, prior)))
 
     _shared_prior: Any = None
 
@@ -282,12 +283,12 @@ class LinearGaussianDensity(DensityEstimator):
             w = None if weight is None else weight[mine]
             yield self._learn(part, own, w, prior).model if seen else part
 
-    def _finish(self, model: Any, stats: Any, prior: Any) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         if isinstance(model, Stack):
             return Stack.trusted(components=tuple(part.model for part in model.components))
         return model
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         if members is not None:
             several = isinstance(model, Stack) and model.members == members
             return several and all(isinstance(p, LinearLearner) and p.dim == width for p in model.components)
@@ -302,9 +303,9 @@ class LinearGaussianDensity(DensityEstimator):
 
     # ------------------------------------------------------------------- input validation
 
-    def _rows(self, X: Any, reset: bool) -> Ragged:
+    def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes, with their inputs if any."""
-        me = type(self).__name__
+        me, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
         if not len(seqs) or not len(seqs.values):
@@ -317,7 +318,8 @@ class LinearGaussianDensity(DensityEstimator):
             self._shared_prior = None
         both = isinstance(seqs.values, Columns) and {FRAMES, COVARIATES} <= set(seqs.values)
         frames = seqs.values[FRAMES] if both else seqs.values
-        rows = super()._rows(table_of_frames(X, seqs, frames, None if reset else self.n_features_in_, me), reset)
+        table = table_of_frames(X, seqs, frames, None if reset else self.n_features_in_, me)
+        rows = super().validate_rows(table, reset)
         refuse_infinite_frames(rows, seqs.offsets, me)
         out = Ragged.trusted(values=rows, offsets=seqs.offsets)
         if not both:
@@ -329,13 +331,13 @@ class LinearGaussianDensity(DensityEstimator):
             expected = "at least one entry of one frame must have been observed"
             raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(X) else "no sequence"))
 
-    def _outward(self, rows: Any, like: Any = None) -> Any:
+    def decode_rows(self, rows: Any, like: Any = None) -> Any:
         return rows if like is None else filled_sequences(_Plain, like, rows)
 
     def _answer(self, verb: str, X: Any, inputs: Any, lengths: Any, **how: Any) -> Any:
         """Result of the model for the sequences; for one sequence, that of one."""
         check_is_fitted(self)
-        rows = self._rows(_together(X, inputs, lengths), reset=False)
+        rows = self.validate_rows(_together(X, inputs, lengths), reset=False)
         one = lengths is None and is_one(X)
         return getattr(self.model_, verb)(rows[0] if one and len(rows) else rows, **how)
 
@@ -344,7 +346,7 @@ class LinearGaussianDensity(DensityEstimator):
     def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
         """Log-likelihood per sequence (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self._rows(_together(X, inputs, lengths), reset=False))
+        return self.model_.log_prob(self.validate_rows(_together(X, inputs, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
         """Mean log-likelihood per sequence; `y` is ignored."""
@@ -353,7 +355,7 @@ class LinearGaussianDensity(DensityEstimator):
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None) -> Any:
         """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged."""
         check_is_fitted(self)
-        rows = self._rows(_together(X, inputs, lengths), reset=False)
+        rows = self.validate_rows(_together(X, inputs, lengths), reset=False)
         signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
         return signal[0] if lengths is None and is_one(X) else signal
 
@@ -382,8 +384,8 @@ class LinearGaussianDensity(DensityEstimator):
         """Sequences with missing values imputed: by their conditional expectation, or with `random_state` by a draw."""
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
-        rows = self._rows(_together(X, inputs, None), reset=False)
-        return self._outward(imputed(self.model_, rows, None, rng), X)
+        rows = self.validate_rows(_together(X, inputs, None), reset=False)
+        return self.decode_rows(imputed(self.model_, rows, None, rng), X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, inputs: Any = None) -> Ragged:
         """Draw sequences from the learned density; by default of the mean length of the training sequences."""
@@ -413,7 +415,7 @@ class _Plain:
     """Convert frames back to the form of the input."""
 
     @staticmethod
-    def _outward(rows: Any, like: Any) -> Any:
+    def decode_rows(rows: Any, like: Any) -> Any:
         return filled_in(like, rows)
 
 

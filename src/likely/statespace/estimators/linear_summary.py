@@ -15,7 +15,7 @@ from likely.statespace.linear.linear_structure import COVARIANCES, NAMES
 def linear_summary(estimator: Any, level: float) -> Summary:
     """Summary of learned parameters, log-likelihood, AIC and BIC."""
     model, stats, report = estimator.model_, estimator.stats_, getattr(estimator, "report_", None)
-    n, k, fit = float(stats.total_weight), estimator._learned.n_parameters, float(model.objective(stats))
+    n, k, fit = float(stats.total_weight), estimator.learned_model_.n_parameters, float(model.objective(stats))
     facts: dict[str, Any] = {
         "frames": int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "states": model.states,
         "learned": ", ".join(estimator.structure_.learn) or "nothing", "parameters": k, "log-likelihood": fit,

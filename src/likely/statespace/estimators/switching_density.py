@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, in_memory
 from likely.core.blocks import Blocks
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, table, with_covariates
@@ -19,6 +19,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
+from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.input_validation import row_weights
@@ -106,11 +107,11 @@ class SwitchingDensity(DensityEstimator):
         self.tol = tol
         self.random_state = random_state
 
-    _saved = (*DensityEstimator._saved, "mean_length_", "is_online_")
-    _model_types = (SwitchingLinearGaussian,)
+    saved_attributes = (*DensityEstimator.saved_attributes, "mean_length_", "is_online_")
+    model_types = (SwitchingLinearGaussian,)
     is_online_ = False  # files of earlier versions do not say so
     hard = False
-    _of_sequences = True
+    traits = Traits(sequences=True)
 
     # ----------------------------------------------------------------- learning
 
@@ -151,7 +152,7 @@ class SwitchingDensity(DensityEstimator):
         return self._adopt(replace(report, model=report.model.model))
 
     @property
-    def _learned(self) -> SwitchingLearner:
+    def learned_model_(self) -> SwitchingLearner:
         return self._learner(self.model_)
 
     def _learner(self, model: SwitchingLinearGaussian) -> SwitchingLearner:
@@ -200,16 +201,16 @@ class SwitchingDensity(DensityEstimator):
         asked = structures(first, self.learn)[0].learn
         return {n: f for n, f in free_form(1, first.n_inputs).items() if n in asked} | (self.form or {})
 
-    def _fits(self, model: Any, width: Any, members: int | None = None) -> bool:
+    def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         length = getattr(self, "mean_length_", 1.0)
         sound = type(length) is float and 0 < length < MOST_FRAMES and type(self.is_online_) is bool
-        return sound and super()._fits(model, width, members)
+        return sound and super().accepts_model(model, width, members)
 
     # ------------------------------------------------------------------- border
 
     def _seen(self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Ragged, Any]:
         """Training sequences, the same with their inputs, and weights."""
-        frames = self._rows(cut(X, lengths), reset=reset)
+        frames = self.validate_rows(cut(X, lengths), reset=reset)
         self._check_y(y, frames)
         if weight is not None:
             weight = row_weights(weight, frames)
@@ -220,9 +221,9 @@ class SwitchingDensity(DensityEstimator):
         known = None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
         return frames, frames if known is None else with_covariates(frames, known), weight
 
-    def _rows(self, X: Any, reset: bool) -> Ragged:
+    def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes."""
-        me = type(self).__name__
+        me, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, me)
         seqs = Ragged.of(X)
         if not len(seqs) or not len(seqs.values):
@@ -233,17 +234,17 @@ class SwitchingDensity(DensityEstimator):
         if reset:
             tell_of_empty(seqs, me)
         width = None if reset else self.n_features_in_
-        rows = super()._rows(table_of_frames(X, seqs, seqs.values, width, me), reset)
+        rows = super().validate_rows(table_of_frames(X, seqs, seqs.values, width, me), reset)
         refuse_infinite_frames(rows, seqs.offsets, me)
         return Ragged.trusted(values=rows, offsets=seqs.offsets)
 
     def _ready(self, X: Any, inputs: Any, lengths: Any) -> tuple[Ragged, Any]:
         """Sequences and their inputs for prediction."""
         check_is_fitted(self)
-        rows = self._rows(cut(X, lengths), reset=False)
+        rows = self.validate_rows(cut(X, lengths), reset=False)
         return rows, None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
 
-    def _blank(self, X: Any, members: int | None = None) -> Any:
+    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Any:
         remedy = "fit one on the sequences of each class, and compare their score_samples"
         expected = "this density cannot be a component of another model"
         raise DomainError(sentence(type(self).__name__, expected, "inside another model", remedy))

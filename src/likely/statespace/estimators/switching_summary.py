@@ -19,7 +19,7 @@ NOTES = (
 
 def switching_summary(estimator: Any, level: float) -> Summary:
     """Summary of learned parameters per regime and of the transition matrix, and of convergence."""
-    model, stats, learner = estimator.model_, estimator.stats_, estimator._learned
+    model, stats, learner = estimator.model_, estimator.stats_, estimator.learned_model_
     report, n = getattr(estimator, "report_", None), float(stats.total_weight)
     facts: dict[str, Any] = {
         "frames": int(n) if n == int(n) else n, "sequences": f"{float(stats.initial.sum()):g}",

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 from likely.statespace.linear.kalman_filter import FilterOutput, Series, filter_part, read_only
 from likely.statespace.linear.kalman_smoother import smooth_part
-from likely.statespace.linear.state_belief import DiffusePart, diffuse_moments
 
 
 def fixed_lag_part(model: Any, series: Series, before: int, lag: int) -> tuple[FilterOutput, Array, Array]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from likely.core import declared
 from likely.core.arrays import Array, numbers
 from likely.core.errors import DataError, DomainError, NotConverged, ShapeError, sentence
 from likely.core.value import Value
@@ -38,10 +39,17 @@ class StateForecast(Value):
     [[[-0.29], [-0.48]], [[1.89], [2.08]]]
     """
 
-    mean: Array  # (steps, p)
-    covariance: Array  # (steps, p, p)
-    states: Array  # (steps, d)
-    state_covariance: Array  # (steps, d, d)
+    mean: Annotated[Array, declared.numbers("s p")]  # (steps, p)
+    covariance: Annotated[Array, declared.numbers("s p p")]  # (steps, p, p)
+    states: Annotated[Array, declared.numbers("s d")]  # (steps, d)
+    state_covariance: Annotated[Array, declared.numbers("s d d")]  # (steps, d, d)
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Check that predictive variances are not negative."""
+        spread = (fields["covariance"], fields["state_covariance"])
+        least = min(float(np.diagonal(a, axis1=1, axis2=2).min()) for a in spread)
+        return "" if least >= 0 else "variances must not be negative"
 
     def __len__(self) -> int:
         return len(self.mean)

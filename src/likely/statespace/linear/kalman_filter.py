@@ -16,8 +16,8 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.hmm.decoding import PassedOver
 from likely.hmm.hmm import BadFrame
+from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 from likely.statespace.linear.result_repr import states_words
-from likely.statespace.linear.state_belief import DiffusePart, diffuse_moments
 
 PART = 65_536  # frames per task of a thread
 HUGE = 1e150  # a number whose square may overflow once a few are added

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import add
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -266,7 +267,7 @@ class LinearPrior(Value):
     array([[1.97]])
     """
 
-    stats: LinearStats
+    stats: Annotated[LinearStats, declared.of_class("LinearStats")]
 
     def log_density(self, model: Any) -> float:
         """Log of the prior at a model, up to a constant."""
@@ -323,8 +324,8 @@ class LinearLearner(Value):
     (True, 1000.0)
     """
 
-    model: Any
-    structure: Structure
+    model: Annotated[Any, declared.of_class("LinearGaussian")]
+    structure: Annotated[Structure, declared.of_class("Structure")]
 
     of_sequences = True
     takes_parts = True

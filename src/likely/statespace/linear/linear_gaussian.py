@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import isinf
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.cluster.kmeans.kmeans_plus_plus import standardized
+from likely.core import declared
 from likely.core.arrays import Array, numbers, parameter
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
@@ -22,6 +23,7 @@ from likely.mixture.embedding import by_thirds, dense, embedded
 from likely.numerics import covariance_roots
 from likely.statespace.linear import kalman_filter as passes
 from likely.statespace.linear import linear_em, linear_simulation, predicted_observations
+from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 from likely.statespace.linear.fixed_lag_smoother import fixed_lag_part
 from likely.statespace.linear.forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.statespace.linear.kalman_filter import Series, Smoothed, States, read_only, series_of
@@ -29,7 +31,7 @@ from likely.statespace.linear.kalman_smoother import smooth_part
 from likely.statespace.linear.linear_em import LinearLearner
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.result_repr import linear_words
-from likely.statespace.linear.state_belief import DiffusePart, StateBelief, diffuse_moments
+from likely.statespace.linear.state_belief import StateBelief
 from likely.statespace.linear.structural_models import StructuralModels
 from likely.statespace.nonlinear.state_space import StateSpace, as_distributions
 
@@ -68,15 +70,15 @@ class LinearGaussian(StructuralModels, Distribution):
     [0.429, 1.286, 2.143]
     """
 
-    transition: Array  # (d, d), or (T, d, d)
-    process_covariance: Array  # (d, d), or (T, d, d)
-    observation: Array  # (p, d), or (T, p, d)
-    observation_covariance: Array  # (p, p), or (T, p, p)
-    initial_mean: Array = None  # type: ignore[assignment]  # (d,)
-    initial_covariance: Array = None  # type: ignore[assignment]  # (d, d)
-    control: Array | None = None  # (d, k), or (T, d, k)
-    feedthrough: Array | None = None  # (p, k), or (T, p, k)
-    diffuse: Array | None = None  # (d, q)
+    transition: Annotated[Array, declared.numbers("d d | T d d")]  # (d, d), or (T, d, d)
+    process_covariance: Annotated[Array, declared.numbers("d d | T d d")]  # (d, d), or (T, d, d)
+    observation: Annotated[Array, declared.numbers("p d | T p d")]  # (p, d), or (T, p, d)
+    observation_covariance: Annotated[Array, declared.numbers("p p | T p p")]  # (p, p), or (T, p, p)
+    initial_mean: Annotated[Array, declared.numbers("d")] = None  # type: ignore[assignment]  # (d,)
+    initial_covariance: Annotated[Array, declared.numbers("d d")] = None  # type: ignore[assignment]  # (d, d)
+    control: Annotated[Array | None, declared.maybe(declared.numbers("d k | T d k"))] = None  # (d, k), or (T, d, k)
+    feedthrough: Annotated[Array | None, declared.maybe(declared.numbers("p k | T p k"))] = None  # (p, k), or (T, p, k)
+    diffuse: Annotated[Array | None, declared.maybe(declared.numbers("d q"))] = None  # (d, q)
 
     def __post_init__(self) -> None:
         A = _as_matrix(self.transition, "transition")

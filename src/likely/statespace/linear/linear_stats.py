@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.stats import Addable
 from likely.core.value import Value
@@ -28,26 +30,35 @@ class LinearStats(Addable, Value):
     array(1.)
     """
 
-    n_initial: Array  # (): number (weight) of initial states
-    initial_sum: Array  # (d,): Σ E[x_0 − initial_mean]
-    initial_scatter: Array  # (d, d): Σ E[(x_0 − initial_mean)(·)ᵀ]
-    n_transitions: Array  # ()
-    process_scatter: Array  # (d, d): Σ E[w wᵀ]
-    transition_cross: Array  # (d, d + k): Σ E[w hᵀ]
-    transition_gram: Array  # (d + k, d + k): Σ E[h hᵀ]
-    n_observed: Array  # (): frames with at least one observed entry
-    observation_scatter: Array  # (p, p): Σ E[v vᵀ]
-    observation_cross: Array  # (p, d + k): Σ E[v gᵀ]
-    observation_gram: Array  # (d + k, d + k): Σ E[g gᵀ]
-    initial_mean: Array  # (d,): reference of the residuals
-    transition: Array  # (d, d + k): [A F], reference of w
-    observation: Array  # (p, d + k): [C G], reference of v
-    whitened_scatter: Array  # (2, 2), of time-varying covariances S_t of w and of v: Σ tr S_t⁻¹ E[r rᵀ] × size, Σ rank
-    entropy: Array  # (): of the posterior of the states
-    n_frames: Array  # ()
+    n_initial: Annotated[Array, declared.numbers("", 0)]  # (): number (weight) of initial states
+    initial_sum: Annotated[Array, declared.numbers("d")]  # (d,): Σ E[x_0 − initial_mean]
+    initial_scatter: Annotated[Array, declared.numbers("d d")]  # (d, d): Σ E[(x_0 − initial_mean)(·)ᵀ]
+    n_transitions: Annotated[Array, declared.numbers("", 0)]  # ()
+    process_scatter: Annotated[Array, declared.numbers("d d")]  # (d, d): Σ E[w wᵀ]
+    transition_cross: Annotated[Array, declared.numbers("d h")]  # (d, d + k): Σ E[w hᵀ]
+    transition_gram: Annotated[Array, declared.numbers("h h")]  # (d + k, d + k): Σ E[h hᵀ]
+    n_observed: Annotated[Array, declared.numbers("", 0)]  # (): frames with at least one observed entry
+    observation_scatter: Annotated[Array, declared.numbers("p p")]  # (p, p): Σ E[v vᵀ]
+    observation_cross: Annotated[Array, declared.numbers("p h")]  # (p, d + k): Σ E[v gᵀ]
+    observation_gram: Annotated[Array, declared.numbers("h h")]  # (d + k, d + k): Σ E[g gᵀ]
+    initial_mean: Annotated[Array, declared.numbers("d")]  # (d,): reference of the residuals
+    transition: Annotated[Array, declared.numbers("d h")]  # (d, d + k): [A F], reference of w
+    observation: Annotated[Array, declared.numbers("p h")]  # (p, d + k): [C G], reference of v
+    # (2, 2), of time-varying covariances S_t of w and of v: Σ tr S_t⁻¹ E[r rᵀ] × size, Σ rank
+    whitened_scatter: Annotated[Array, declared.numbers("w w")]
+    entropy: Annotated[Array, declared.numbers("")]  # (): of the posterior of the states
+    n_frames: Annotated[Array, declared.numbers("", 0)]  # ()
 
     complete = False
     unit = "frame"
+
+    @staticmethod
+    def inconsistency(fields: Mapping[str, Any]) -> str:
+        """Shapes of the moments of states and inputs agree."""
+        if fields["whitened_scatter"].shape != (2, 2):
+            return "whitened_scatter must have shape (2, 2)"
+        enough = len(fields["transition_gram"]) >= len(fields["initial_mean"])
+        return "" if enough else "transition_gram must have a row for every state"
 
     @property
     def total_weight(self) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -35,8 +36,8 @@ class Structure(Value):
     integers: the block of each entry, and the index of its form in `OF_BLOCKS`.
     """
 
-    learn: tuple[str, ...]
-    forms: tuple[tuple[str, Any], ...] = ()
+    learn: Annotated[tuple[str, ...], declared.texts]
+    forms: Annotated[tuple[tuple[str, Any], ...], declared.forms_of("full", "diagonal", "spherical", "scale")] = ()
 
     @property
     def form(self) -> dict[str, Any]:

@@ -4,35 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import covariance_roots
-
-
-@dataclass(frozen=True, eq=False)
-class DiffusePart(Value):
-    """Augmented filter of the diffuse phase (de Jong 1991): the state given η, where δ = offset + basis η is diffuse.
-
-    The state is N(mean + loadings η, rootᵀ root). `information_root` [G | g] is the square-root information array of η
-    with misfit |G η − g|², `n_free` the number of coordinates of η that are not fixed exactly, and `log_prob` the part
-    of the log-likelihood that depends on the information about δ.
-    """
-
-    mean: Array  # (d,)
-    root: Array  # (d, d)
-    loadings: Array  # (d, q)
-    basis: Array  # (q, q)
-    offset: Array  # (q,)
-    information_root: Array  # (q + 1, q + 1)
-    n_free: int
-    log_prob: float
+from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +31,10 @@ class StateBelief(Value):
     (np.float64(4.0), array([-2.531]))
     """
 
-    mean: Array  # (d,)
-    root: Array  # (d, d), upper triangular
+    mean: Annotated[Array, declared.numbers("d")]  # (d,)
+    root: Annotated[Array, declared.numbers("d d")]  # (d, d), upper triangular
     time: int = 0
-    diffuse_part: DiffusePart | None = None
+    diffuse_part: Annotated[DiffusePart | None, declared.maybe(declared.of_class("DiffusePart"))] = None
 
     def __post_init__(self) -> None:
         mean, root = parameter(self.mean, "StateBelief", "mean"), parameter(self.root, "StateBelief", "root")
@@ -116,24 +99,3 @@ class StateBelief(Value):
     def sample(self, n: int, rng: Generator) -> Array:
         """Draw n states (n, d)."""
         return self.gaussian.sample(n, rng)
-
-
-def diffuse_moments(part: DiffusePart) -> tuple[Array, Array]:
-    """Mean and covariance of the state in the diffuse phase; infinite variances in undetermined directions."""
-    n_free, q = part.n_free, len(part.offset)
-    G, g = part.information_root[:, :n_free], part.information_root[:, q]
-    unit = np.sqrt((G * G).sum(axis=0))
-    unit[unit == 0] = 1.0  # columns may have any units: small ones must not appear undetermined
-    G = G / unit
-    u, s, vt = np.linalg.svd(G, full_matrices=True)
-    determined = s > 1e-11 * max(float(s.max(initial=0.0)), 1e-300)
-    v = vt[: len(s)][determined]
-    M = part.loadings[:, :n_free] / unit
-    mean = part.mean + M @ (v.T @ ((u[:, : len(s)][:, determined].T @ g) / s[determined]))
-    factor = (M @ v.T) / s[determined]
-    covariance = covariance_roots.square(part.root) + factor @ factor.T
-    null_part = M - (M @ v.T) @ v
-    diffuse = np.abs(null_part).max(axis=1, initial=0.0) > 1e-9 * np.maximum(np.abs(M).max(axis=1, initial=0.0), 1e-300)
-    covariance[diffuse], covariance[:, diffuse] = 0.0, 0.0
-    covariance[diffuse, diffuse] = np.inf
-    return mean, covariance

@@ -57,7 +57,10 @@ class GaussianFilter:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", getattr(self.model, "distributions", self.model))  # of a linear model
-        if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
+        if not all(
+            hasattr(self.model, verb)
+            for verb in ("initial_distribution", "transition_distribution", "observation_distribution")
+        ):
             raise DomainError(sentence(self._name, "a StateSpace is needed", type(self.model).__name__))
         for name in ("wrap", "wrap_state"):
             columns = np.asarray(getattr(self, name))
@@ -79,7 +82,7 @@ class GaussianFilter:
 
     @cached_property
     def _start(self) -> tuple[Array, Array]:
-        found = distribution_moments(self.model.start(), 1, self._name, "initial", 0)
+        found = distribution_moments(self.model.initial_distribution(), 1, self._name, "initial", 0)
         _check_columns(self.wrap_state, len(found.first), self._name, "wrap_state")
         return frozen(turned(found.mean[0], self.wrap_state)), frozen(covariance_roots.root(found.first))
 
@@ -142,11 +145,11 @@ class GaussianFilter:
 
     @cached_property
     def _transition(self) -> Curve:
-        return Curve(self.model.moved, self.wrap_state, "transition", self._name)
+        return Curve(self.model.transition_distribution, self.wrap_state, "transition", self._name)
 
     @cached_property
     def _observation(self) -> Curve:
-        return Curve(self.model.observed, self.wrap, "observation", self._name)
+        return Curve(self.model.observation_distribution, self.wrap, "observation", self._name)
 
     def _one_frame(self, y: Any) -> Array:
         a = numbers(y, self._name).ravel()

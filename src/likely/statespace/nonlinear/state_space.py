@@ -37,7 +37,7 @@ class StateSpace:
 
     >>> import likely as lk, numpy as np
     >>> sv = StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(0.9 * x, 0.1), lambda x: lk.Gaussian(x, 1.0))
-    >>> sv.moved(np.array([[1.0], [2.0]]), 1).mean.ravel()
+    >>> sv.transition_distribution(np.array([[1.0], [2.0]]), 1).mean.ravel()
     array([0.9, 1.8])
     """
 
@@ -56,7 +56,7 @@ class StateSpace:
             expected = "initial must be a density, or a function that gives one"
             raise DomainError(sentence("StateSpace", expected, type(self.initial).__name__))
 
-    def start(self) -> Any:
+    def initial_distribution(self) -> Any:
         """The initial distribution."""
         distribution = self.initial if _is_distribution(self.initial) else self.initial()
         if not _is_distribution(distribution) or getattr(distribution, "members", None) is not None:
@@ -66,11 +66,11 @@ class StateSpace:
             raise DomainError(sentence("StateSpace.initial", "one density is needed", got, "mean (d,), not (N, d)"))
         return distribution
 
-    def moved(self, x: Array, t: int, u: Any = None) -> Any:
+    def transition_distribution(self, x: Array, t: int, u: Any = None) -> Any:
         """The transition distribution of x_t for each of the states x_{t−1} (N, d)."""
         return self._distribution("transition", x, t, u)
 
-    def observed(self, x: Array, t: int, u: Any = None) -> Any:
+    def observation_distribution(self, x: Array, t: int, u: Any = None) -> Any:
         """The observation distribution of y_t for each of the states x_t (N, d)."""
         return self._distribution("observation", x, t, u)
 
@@ -90,13 +90,13 @@ class StateSpace:
             expected, remedy = "neither transition nor observation takes inputs u", "leave inputs out"
             raise DomainError(sentence("StateSpace", expected, "some", remedy))
 
-    def first(self, n: int, rng: Generator) -> Array:
+    def sample_initial(self, n: int, rng: Generator) -> Array:
         """Draw n initial states (n, d)."""
-        return as_states(self.start().sample(n, rng), n, "StateSpace.initial")
+        return as_states(self.initial_distribution().sample(n, rng), n, "StateSpace.initial")
 
-    def next(self, x: Array, t: int, u: Any, rng: Generator) -> Array:
+    def sample_transition(self, x: Array, t: int, u: Any, rng: Generator) -> Array:
         """Draw one x_t (N, d) for each x_{t−1} (N, d)."""
-        drawn = draw_each(self.moved(x, t, u), rng)
+        drawn = draw_each(self.transition_distribution(x, t, u), rng)
         return as_states(drawn, len(x), f"StateSpace.transition at frame {t}", x.shape[1])
 
     def sample(self, n: int, rng: Generator, length: int, inputs: Any = None) -> Simulated:
@@ -115,8 +115,8 @@ class StateSpace:
         seen: list[Array] = []
         for t in range(length):
             u = None if inputs is None else inputs[t]
-            states.append(self.first(n, rng) if t == 0 else self.next(states[-1], t, u, rng))
-            seen.append(np.reshape(draw_each(self.observed(states[-1], t, u), rng), (n, -1)))
+            states.append(self.sample_initial(n, rng) if t == 0 else self.sample_transition(states[-1], t, u, rng))
+            seen.append(np.reshape(draw_each(self.observation_distribution(states[-1], t, u), rng), (n, -1)))
         return Simulated(np.stack(states, axis=1), np.stack(seen, axis=1))
 
 
@@ -156,7 +156,7 @@ def as_distributions(model: Any) -> StateSpace:
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[2.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
-    >>> as_distributions(walk).observed(np.array([[3.0]]), 0).mean
+    >>> as_distributions(walk).observation_distribution(np.array([[3.0]]), 0).mean
     array([[6.]])
     """
     if model.diffuse is not None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -29,13 +30,15 @@ class ParticleBelief(Value):
     ([0.75], [[0.1875]], 1.6)
     """
 
-    states: Array  # (N, d)
-    log_weights: Array  # (N,): Σ exp = 1; −inf is a particle of probability 0
+    states: Annotated[Array, declared.numbers("N d")]  # (N, d)
+    log_weights: Annotated[Array, declared.logs]  # (N,): Σ exp = 1; −inf is a particle of probability 0
     time: int = 0  # number of the frame
     seed: int = 0
     seen: bool = False  # True after the update with the observation of that frame
-    before: Array | None = None  # (N, d): previous states, until a proposal uses the observation
-    ancestors: Index | None = None  # (N,): index of the ancestor in the previous frame; None: the same index
+    # (N, d): previous states, until a proposal uses the observation
+    before: Annotated[Array | None, declared.maybe(declared.numbers("N d"))] = None
+    # (N,): index of the ancestor in the previous frame; None: the same index
+    ancestors: Annotated[Index | None, declared.maybe(declared.numbers("N", dtype=np.int64))] = None
 
     def __post_init__(self) -> None:
         states = parameter(self.states, "ParticleBelief", "states")

@@ -13,6 +13,7 @@ from likely.core.arrays import Array, Index, Mask, is_gap, unmasked
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
+from likely.core.value import fill_cache
 from likely.core.warnings import tell
 from likely.distributions.stacks.one_row_per_member import log_prob_each
 from likely.hmm.decoding import is_one
@@ -67,7 +68,10 @@ class ParticleFilter:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", getattr(self.model, "distributions", self.model))  # of a linear model
-        if not all(hasattr(self.model, verb) for verb in ("start", "moved", "observed")):
+        if not all(
+            hasattr(self.model, verb)
+            for verb in ("initial_distribution", "transition_distribution", "observation_distribution")
+        ):
             expected = "a model given by distributions is needed"
             raise DomainError(sentence("ParticleFilter", expected, type(self.model).__name__, "pass a StateSpace"))
         whole_number(self.n_particles, "ParticleFilter", "n_particles", 1)
@@ -84,7 +88,7 @@ class ParticleFilter:
 
     def _initial(self, seed: int) -> ParticleBelief:
         n = int(self.n_particles)
-        states = self.model.first(n, keyed(seed, 0))
+        states = self.model.sample_initial(n, keyed(seed, 0))
         return ParticleBelief.trusted(
             states=states, log_weights=np.full(n, -np.log(n)), time=0, seed=seed, seen=False, before=None,
             ancestors=None,
@@ -101,7 +105,7 @@ class ParticleFilter:
         if self.proposal != "auxiliary" and is_poor(belief.ess, n, self.ess_threshold):
             ancestors = resampled(self.resample, belief.weights, n, keyed(belief.seed, t, CHOOSE))
             before, logs = before.take(ancestors, axis=0), np.full(n, -np.log(n))
-        drawn = draw_at(self.model.moved(before, t, u), belief.seed, t, noise)
+        drawn = draw_at(self.model.transition_distribution(before, t, u), belief.seed, t, noise)
         states = as_states(drawn, n, f"StateSpace.transition at frame {t}", before.shape[1])
         return ParticleBelief.trusted(
             states=states, log_weights=logs, time=t, seed=belief.seed, seen=False,
@@ -132,7 +136,7 @@ class ParticleFilter:
         ), increment
 
     def _scores(self, states: Array, y: Any, t: int, u: Any) -> Array:
-        scores = log_prob_each(self.model.observed(states, t, u), y)
+        scores = log_prob_each(self.model.observation_distribution(states, t, u), y)
         if scores.shape != states.shape[:1]:
             expected = f"log_prob of one frame must give one number per state ({len(states)})"
             raise ShapeError(sentence(f"StateSpace.observation at frame {t}", expected, scores.shape))
@@ -313,8 +317,7 @@ def _weighed(
         states=states, log_weights=logs, time=belief.time, seed=belief.seed, seen=True, before=None,
         ancestors=ancestors,
     )  # fmt: skip
-    found.__dict__["weights"] = weights
-    return found
+    return fill_cache(found, weights=weights)
 
 
 def _lost(belief: ParticleBelief) -> ParticleBelief:

@@ -75,7 +75,7 @@ def backward_paths(model: Any, beliefs: Any, n_paths: int, inputs: Any = None) -
     back = [last.states[chosen]]
     for t in range(len(beliefs) - 2, -1, -1):
         b, u = beliefs[t], None if inputs is None else inputs[t + 1]
-        distribution = model.moved(b.states, b.time + 1, u)
+        distribution = model.transition_distribution(b.states, b.time + 1, u)
         chosen = _chosen_before(b, distribution, back[-1], keyed(b.seed, b.time, BACK))
         back.append(b.states[chosen])
     return np.stack(back[::-1], axis=1)

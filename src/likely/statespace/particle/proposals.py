@@ -56,7 +56,7 @@ def is_first(at: Setting) -> bool:
     b, n = at.belief, len(at.belief)
     if b.time != 0 or b.before is not None or not (b.log_weights == -np.log(n)).all():
         return False
-    return np.array_equal(b.states, at.model.first(n, keyed(b.seed, 0)))
+    return np.array_equal(b.states, at.model.sample_initial(n, keyed(b.seed, 0)))
 
 
 # --------------------------------------------------------------------- guided
@@ -72,7 +72,11 @@ def guided(at: Setting) -> Placed:
     b, n = at.belief, len(at.belief)
     if b.before is None and not is_first(at):
         return bootstrap(at)
-    distribution = at.model.start() if b.before is None else at.model.moved(b.before, b.time, at.u)
+    distribution = (
+        at.model.initial_distribution()
+        if b.before is None
+        else at.model.transition_distribution(b.before, b.time, at.u)
+    )
     if not isinstance(distribution, Gaussian):
         if b.before is None:
             return bootstrap(at)
@@ -102,7 +106,7 @@ def _steered(at: Setting, center: Array, factor: Array, rng: Generator) -> tuple
 
 def _white_regression(at: Setting, center: Array, factor: Array) -> tuple[Array, Array]:
     """Whitened slope R^−½G (p, r, N) and innovation R^−½(y − h) (p, N) for the observed entries of y."""
-    distribution = at.model.observed(center, at.belief.time, at.u)
+    distribution = at.model.observation_distribution(center, at.belief.time, at.u)
     y = rows(at.y, getattr(distribution, "dim", None), "ParticleFilter")
     seen = np.flatnonzero(~np.isnan(y[0]))
     root = small_matrices.roots(_spread(distribution, seen))
@@ -116,7 +120,7 @@ def _white_regression(at: Setting, center: Array, factor: Array) -> tuple[Array,
 
 def _slope(at: Setting, center: Array, step: Array, seen: Index) -> Array:
     """h(m + s) − h(m − s) (p, N) for steps s (d, N or 1)."""
-    ends = [at.model.observed(center + sign * step.T, at.belief.time, at.u) for sign in (1.0, -1.0)]
+    ends = [at.model.observation_distribution(center + sign * step.T, at.belief.time, at.u) for sign in (1.0, -1.0)]
     high, low = (_mean(distribution, "observation")[:, seen].T for distribution in ends)
     return high - low
 
@@ -157,8 +161,8 @@ def auxiliary(at: Setting) -> Placed:
     b, n = at.belief, len(at.belief)
     if b.before is None:
         return bootstrap(at)
-    center = np.ascontiguousarray(_mean(at.model.moved(b.before, b.time, at.u), "transition"))
-    ahead = log_prob_each(at.model.observed(center, b.time, at.u), at.y)
+    center = np.ascontiguousarray(_mean(at.model.transition_distribution(b.before, b.time, at.u), "transition"))
+    ahead = log_prob_each(at.model.observation_distribution(center, b.time, at.u), at.y)
     top = ahead.max()
     if not np.isfinite(top):  # the means carry no information
         return bootstrap(at)
@@ -168,7 +172,7 @@ def auxiliary(at: Setting) -> Placed:
         return bootstrap(at)
     rng = keyed(b.seed, b.time, LOOK)
     ancestors = resampled(at.resample, shares, n, rng)
-    states = at.model.next(b.before[ancestors], b.time, at.u, rng)
+    states = at.model.sample_transition(b.before[ancestors], b.time, at.u, rng)
     return Placed(states, total - np.log(n) - ahead[ancestors], ancestors)
 
 
@@ -206,10 +210,12 @@ def by_function(propose: Callable[..., Any]) -> Callable[[Setting], Placed]:
         d = b.states.shape[1]
         if b.before is None:
             states = as_states(distribution.sample(n, rng), n, whose, d)
-            ratio = at.model.start().log_prob(states) - distribution.log_prob(states)
+            ratio = at.model.initial_distribution().log_prob(states) - distribution.log_prob(states)
         else:
             states = as_states(draw_each(distribution, rng), n, whose, d)
-            ratio = log_prob_each(at.model.moved(b.before, b.time, at.u), states) - log_prob_each(distribution, states)
+            ratio = log_prob_each(at.model.transition_distribution(b.before, b.time, at.u), states) - log_prob_each(
+                distribution, states
+            )
         if np.isnan(ratio).any() or np.isposinf(ratio).any():
             expected = "the proposal's density must be positive and finite where it draws"
             raise DataError(sentence("ParticleFilter", expected, "0, infinity or NaN", "check proposal"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
@@ -39,8 +40,8 @@ class IMMFilter(Value):
     [0, 0, 0, 1, 1]
     """
 
-    model: Any
-    method: str = "imm"
+    model: Annotated[Any, declared.of_class("SwitchingLinearGaussian")]
+    method: Annotated[str, declared.text("imm", "gpb2")] = "imm"
 
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)

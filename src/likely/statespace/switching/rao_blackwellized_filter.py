@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.covariates import table
 from likely.core.errors import DomainError, sentence
@@ -49,13 +50,13 @@ class RaoBlackwellizedFilter(Value):
     ([0, 0, 0, 1, 1], True)
     """
 
-    model: Any
-    n_particles: int
+    model: Annotated[Any, declared.of_class("SwitchingLinearGaussian")]
+    n_particles: Annotated[int, declared.count]
     _: KW_ONLY
-    resample: str | None = None
-    ess_threshold: float = 0.5
-    proposal: str = "optimal"
-    random_state: int = 0
+    resample: Annotated[str | None, declared.maybe(declared.text())] = None
+    ess_threshold: Annotated[float, declared.number(0)] = 0.5
+    proposal: Annotated[str, declared.text("optimal", "prior")] = "optimal"
+    random_state: Annotated[int, declared.count] = 0
 
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -20,7 +21,9 @@ ME = "SwitchingBelief"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SwitchingBelief(Value):
-    """Gaussian mixture p(z_t, x_t | y) ≈ Σ_i W_i 1{z_t = which_i} N(x_t; mean_i, rootᵢᵀ rootᵢ).
+    """Belief state of a switching model: a Gaussian mixture over regimes.
+
+    Gaussian mixture p(z_t, x_t | y) ≈ Σ_i W_i 1{z_t = which_i} N(x_t; mean_i, rootᵢᵀ rootᵢ).
 
     The belief of every filter of a switching model: interacting models keep one Gaussian per regime or a pair of them,
     Rao–Blackwell particles one each. Random numbers are keyed by (seed, time), so that a belief kept in a file goes on
@@ -31,15 +34,17 @@ class SwitchingBelief(Value):
     ([0.25, 0.75], [0.75], [[1.1875]])
     """
 
-    means: Array  # (n, d)
-    roots: Array  # (n, d, d), upper triangular
-    which: Index  # (n,): regime per component
-    log_weights: Array  # (n,): Σ exp = 1
+    means: Annotated[Array, declared.numbers("n d")]  # (n, d)
+    roots: Annotated[Array, declared.numbers("n d d")]  # (n, d, d), upper triangular
+    which: Annotated[Index, declared.numbers("n", 0, np.int64)]  # (n,): regime per component
+    log_weights: Annotated[Array, declared.logs]  # (n,): Σ exp = 1
     n_regimes: int
     time: int = 0  # number of the frame
     seed: int = 0
-    parents: Index | None = None  # (n,): index of the parent component in the previous frame
-    particle: Index | None = None  # (n,): index of the particle
+    # (n,): index of the parent component in the previous frame
+    parents: Annotated[Index | None, declared.maybe(declared.numbers("n", 0, np.int64))] = None
+    # (n,): index of the particle
+    particle: Annotated[Index | None, declared.maybe(declared.numbers("n", 0, np.int64))] = None
 
     def __post_init__(self) -> None:
         means, roots = parameter(self.means, ME, "means"), parameter(self.roots, ME, "roots")

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array, weights
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -249,9 +250,9 @@ class SwitchingPrior(Value):
            [0.5, 0.5]])
     """
 
-    regimes: tuple[LinearPrior | None, ...]
-    initial: Array  # (K,)
-    transition: Array  # (K, K)
+    regimes: Annotated[tuple[LinearPrior | None, ...], declared.items(declared.maybe(declared.of_class("LinearPrior")))]
+    initial: Annotated[Array, declared.numbers("K", 0)]  # (K,)
+    transition: Annotated[Array, declared.numbers("K K", 0)]  # (K, K)
 
     def log_density(self, model: Any) -> float:
         """Log of the prior at a model, up to a constant."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -53,9 +54,9 @@ class SwitchingLinearGaussian(Distribution):
     [0, 0, 0, 1, 1]
     """
 
-    regimes: tuple[LinearGaussian, ...]
-    transition: Array  # (K, K)
-    initial: Array = None  # type: ignore[assignment]  # (K,)
+    regimes: Annotated[tuple[LinearGaussian, ...], declared.items(declared.of_class("LinearGaussian"))]
+    transition: Annotated[Array, declared.numbers("K K", 0)]  # (K, K)
+    initial: Annotated[Array, declared.numbers("K", 0)] = None  # type: ignore[assignment]  # (K,)
 
     def __post_init__(self) -> None:
         regimes = tuple(self.regimes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.stats import Addable
 from likely.core.value import Value
@@ -23,11 +25,11 @@ class SwitchingStats(Addable, Value):
     array([[1.]])
     """
 
-    regimes: tuple[LinearStats, ...]
-    initial: Array  # (K,): expected counts of initial regimes
-    transition: Array  # (K, K): expected counts of transitions
-    counts: Array  # (K,): expected frames per regime
-    entropy: Array  # (): of the posterior of regimes and states
+    regimes: Annotated[tuple[LinearStats, ...], declared.items(declared.of_class("LinearStats"))]
+    initial: Annotated[Array, declared.numbers("K", 0)]  # (K,): expected counts of initial regimes
+    transition: Annotated[Array, declared.numbers("K K", 0)]  # (K, K): expected counts of transitions
+    counts: Annotated[Array, declared.numbers("K", 0)]  # (K,): expected frames per regime
+    entropy: Annotated[Array, declared.numbers("")]  # (): of the posterior of regimes and states
 
     complete = False
     unit = "frame"

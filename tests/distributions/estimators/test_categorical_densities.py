@@ -32,7 +32,7 @@ def test_words_are_their_codes():
     np.testing.assert_allclose(parts.model_.tables, lk.ChowLiuTreeDensity(words=WORDS).fit(cells[whole]).model_.tables)
 
 
-def test_draws_and_filled_gaps_are_words():
+def test_draws_and_filled_missing_values_are_words():
     _, cells = table()
     fitted = lk.ChowLiuTreeDensity(words=WORDS).fit(cells)
     assert set(fitted.sample(50, random_state=0).ravel()) <= {w for known in WORDS for w in known}

@@ -34,7 +34,7 @@ def waits(n=200, d=2):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_classes_are_told_apart(name):
+def test_classes_are_distinguished(name):
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 400)
     X = rng.gamma(4.0, 1.0, (400, 2)) * np.where(y, 4.0, 1.0)[:, None]
@@ -129,7 +129,7 @@ def test_hazards_of_classes(name):
     assert np.isfinite(P).all() and np.allclose(P.sum(axis=1), 1)
 
 
-def test_a_constant_column_is_told():
+def test_a_constant_column_is_reported():
     X = np.array([[1.0, 7.0], [2.0, 7.0], [4.0, 7.0]])
     with pytest.warns(lk.FitWarning, match="x1 is constant over all data"):
         lk.LaplaceDensity().fit(X)
@@ -139,7 +139,7 @@ def test_a_constant_column_is_told():
 
 
 @pytest.mark.parametrize("name", ["Laplace", "Cauchy", "Uniform", "Triangular", "Gamma", "Beta", "VonMises"])
-def test_a_constant_column_is_told_once_by_the_distribution_and_by_the_estimator(name):
+def test_a_constant_column_is_reported_once_by_the_distribution_and_by_the_estimator(name):
     X = np.array([[0.1, 0.5], [0.2, 0.5], [0.4, 0.5], [0.7, np.nan]])
     distribution, density = getattr(lk, name), getattr(lk, f"{name}Density")
     asked = {
@@ -160,7 +160,7 @@ def test_a_constant_column_is_told_once_by_the_distribution_and_by_the_estimator
 
 
 @pytest.mark.parametrize("distribution", [lk.Binomial, lk.BetaBinomial])
-def test_trials_that_were_not_given_are_told(distribution):
+def test_trials_that_were_not_given_are_reported(distribution):
     for way in (lambda: distribution.fit([0, 1, 2]), lambda: lk.estimate(distribution, [0, 1, 2])):
         with pytest.warns(lk.FitWarning, match="trials were not given: the largest count"):
             assert way().trials.tolist() == [2]

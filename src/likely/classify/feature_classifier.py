@@ -13,14 +13,14 @@ from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
 
 
-class Fronted(Deciding, BaseEstimator):
+class FeatureClassifier(Deciding, BaseEstimator):
     """Base class of recognizers: `_built()` returns a classifier, `_front(X, learning)` its features.
 
     The fitted classifier is `classifier_`.
     """
 
     classifier_: BayesClassifier
-    _saved: tuple[str, ...] = ("classifier_",)
+    saved_attributes: tuple[str, ...] = ("classifier_",)
 
     def _built(self) -> BayesClassifier:
         """The unfitted classifier for these parameters."""
@@ -67,7 +67,7 @@ class Fronted(Deciding, BaseEstimator):
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         return self.classifier_._novel(self._front(X), rate)
 
-    def _check_state(self) -> None:
+    def check_state(self) -> None:
         """After loading a file: `classifier_` must be a fitted classifier."""
         inner = vars(self).get("classifier_")
         if inner is not None and not (isinstance(inner, BayesClassifier) and "model_" in vars(inner)):

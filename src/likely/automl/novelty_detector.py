@@ -25,7 +25,7 @@ DRAWN = 256  # samples of the model for the usual gain of a column
 
 
 @dataclass(frozen=True)
-class Look:
+class NoveltyScores:
     """Novelty scores of rows: in units of spread, and in bits relative to a typical row."""
 
     surprise: Array  # (n,): infinite for an unknown level
@@ -47,15 +47,15 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Watch:
+class NoveltyDetector:
     """A model with its columns and the surprises of held-out rows.
 
     >>> import numpy as np, polars as pl
     >>> rng = np.random.default_rng(0)
     >>> model = TableClusterer(1).fit({"a": rng.normal(size=200), "b": rng.normal(size=200)})
-    >>> watch = Watch.over(model)
+    >>> watch = NoveltyDetector.of_model(model)
     >>> rows = pl.DataFrame({"a": [0.0, 0.0], "b": [0.0, 9.0]})
-    >>> (watch.look(rows).surprise > watch.level(0.01)).tolist(), watch.blame(rows[1:])[0]
+    >>> (watch.score(rows).surprise > watch.level(0.01)).tolist(), watch.contributions(rows[1:])[0]
     ([False, True], ['b'])
     """
 
@@ -66,7 +66,7 @@ class Watch:
     )  # (3, m): surprises of held-out rows (see `estimation.novelty`); None if there are none
 
     @classmethod
-    def over(cls, model: Any, schema: Schema | None = None) -> Watch:
+    def of_model(cls, model: Any, schema: Schema | None = None) -> NoveltyDetector:
         """The novelty detector of a model written by `likely fit` or `likely cluster`, or of a named density."""
         if isinstance(model, TableClusterer):
             return cls(model.schema, model.mixture_, model.held_out_surprise_)
@@ -80,7 +80,7 @@ class Watch:
         )
         raise DataError(sentence("novelty", expected, type(model).__name__, remedy))
 
-    def look(self, frame: Any) -> Look:
+    def score(self, frame: Any) -> NoveltyScores:
         """Novelty scores of the rows of a typed frame."""
         rows, unseen = self._known(frame)
         scores = np.asarray(self._model.log_prob(rows), dtype=np.float64)
@@ -92,7 +92,7 @@ class Watch:
                 surprise[at], bits[at] = (middle - scores[at]) / spread, (middle - scores[at]) * BITS
         for mask in unseen.values():
             surprise[mask] = np.inf
-        return Look(surprise, bits, scores, unseen)
+        return NoveltyScores(surprise, bits, scores, unseen)
 
     def level(self, rate: float) -> float:
         """The threshold that a share `rate` of normal rows exceeds: from held-out rows, else from samples."""
@@ -100,7 +100,7 @@ class Watch:
             raise DomainError(sentence("novelty", "rate is a share between 0 and 1", rate))
         return alarm(self._reference_surprises, rate, "novelty")
 
-    def rarity(self, surprise: Array) -> Array:
+    def p_value(self, surprise: Array) -> Array:
         """p-value of each row (n,): the share of normal rows as surprising, (1 + more) / (1 + all)."""
         value, weight = self._reference_surprises[0], self._reference_surprises[1]
         order = np.argsort(value)
@@ -108,7 +108,7 @@ class Watch:
         more = above[np.searchsorted(value[order], surprise, side="left")]
         return np.asarray((1 + more) / (1 + weight.sum()))
 
-    def blame(self, frame: Any) -> tuple[list[str], Array]:
+    def contributions(self, frame: Any) -> tuple[list[str], Array]:
         """The column most responsible for each row's surprise, and its bits (n,)."""
         names, bits = list(self.schema), self.ranking(frame)
         worst = bits.argmax(axis=1)
@@ -120,7 +120,7 @@ class Watch:
         It is the gain of log p when the column is treated as missing, beyond the gain in a typical row; so
         units do not matter. An unknown level contributes infinitely, and so does a value of density 0.
         """
-        names, look = list(self.schema), self.look(frame)
+        names, look = list(self.schema), self.score(frame)
         gain = np.stack([self._gain(frame, look.log_prob, name) for name in names], axis=1) - self._usual
         if np.isnan(gain).any():  # density 0 with the column and without it: each column is tested alone
             gain = np.where(np.isnan(gain), self._impossible(frame, names), gain)
@@ -139,9 +139,9 @@ class Watch:
         """Validated rows with unknown levels as missing; and their masks by column."""
         e = self.estimator
         if isinstance(e, BayesClassifier):
-            rows, strange = e.density_._known(e.density_._rows(frame, reset=False), e._learned.components)
+            rows, strange = e.density_.mask_unknown(e.density_.validate_rows(frame), e.learned_model_.components)
         else:
-            rows, strange = e._known(e._rows(frame, reset=False), e._learned)
+            rows, strange = e.mask_unknown(e.validate_rows(frame, reset=False), e.learned_model_)
         return rows, {name: np.asarray(mask) for name, mask in strange.items() if np.any(mask)}
 
     def _gain(self, frame: Any, scores: Array, name: str) -> Array:
@@ -179,7 +179,7 @@ class Watch:
         if self.held_out_surprise is not None and self.held_out_surprise.shape[1]:
             return self.held_out_surprise
         draws = self._model.sample(2048, np.random.default_rng(1))
-        look = self.look(as_frame(draws, list(self.schema)))
+        look = self.score(as_frame(draws, list(self.schema)))
         return np.stack([look.surprise, np.ones(len(look.surprise)), np.ones(len(look.surprise))])
 
 

@@ -15,7 +15,7 @@ import likely as lk
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.sparse_counts import tallied
-from likely.distributions.estimators.multinomial_density import MultinomialDensity
+from likely.distributions.estimators.count_densities import MultinomialDensity
 from likely.distributions.priors.multinomial_prior import MultinomialPrior
 
 KINDS = [np.array, sp.csr_matrix, sp.csr_array, sp.csc_array, sp.coo_array]
@@ -116,7 +116,7 @@ def test_what_is_wrong_is_named(texts, kind):
         MultinomialDensity().fit(kind(texts[0])).score_samples(kind(texts[0][:, :39]))
 
 
-def test_gaps_in_dense_rows_are_learned_and_in_sparse_rows_refused(texts):
+def test_missing_values_in_dense_rows_are_learned_and_in_sparse_rows_refused(texts):
     X = texts[0].astype(float)
     X[np.random.default_rng(3).random(X.shape) < 0.1] = np.nan
     with warnings.catch_warnings():
@@ -143,13 +143,13 @@ def test_what_crosses_the_border_is_scipys(texts):
     """Others look at these rows too; tallied rows may cross it as well."""
     X = sp.csr_array(texts[0])
     d = MultinomialDensity().fit(X)
-    assert sp.issparse(d._rows(sp.coo_array(X), reset=False))
+    assert sp.issparse(d.validate_rows(sp.coo_array(X), reset=False))
     assert np.array_equal(d.score_samples(tallied(X)), d.score_samples(X))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [lk.MultinomialDensity, lk.DirichletMultinomialDensity])
-def test_fractions_in_new_rows_are_told_of_once(kind):
+def test_fractions_in_new_rows_are_reported_once(kind):
     x = np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [5.0, 1.0, 3.0]])
     m, new = kind().fit(x), np.array([[1.0, 0.5, 2.0]])
     for verb in (m.score_samples, m.score):
