@@ -47,7 +47,6 @@ def clusters() -> Result:
 
 def counts() -> Result:
     return {
-        "stirling2": [lk.stirling2(10, 2), lk.stirling2(25, 5)],
         "log_stirling2": [lk.log_stirling2(25, 5), lk.log_stirling2(10_000, 100)],
         "bell": [lk.bell(10), lk.bell(20)],
         "number_of_paths": [lk.number_of_paths(5, 4), lk.number_of_paths(5, 4, diagonal=False)],
@@ -95,9 +94,8 @@ def sequential() -> Result:
     test, chart = lk.SPRT(alpha=0.05, beta=0.1), lk.Cusum.for_shift(1.0, false_alarm_every=500.0)
     for step in frames(12, 1)[:, 0]:
         test, chart = test.step(step), chart.step(step)
-    fair, loaded = (lk.HMM([1.0], [[1.0]], lk.Categorical([p])) for p in ([0.5, 0.5], [0.2, 0.8]))
-    race = lk.race([fair, loaded], [1] * 50, price=0.02)
-    return {"step": lk.step(fair, None, 1)[1], "race": [race.choice, race.taken], "sprt": test, "verdict": test.verdict,
+    fair = lk.HMM([1.0], [[1.0]], lk.Categorical([[0.5, 0.5]]))
+    return {"step": lk.step(fair, None, 1)[1], "sprt": test, "verdict": test.verdict,
             "thresholds": test.thresholds, "cusum": chart, "alarm": chart.alarm}  # fmt: skip
 
 
@@ -160,7 +158,7 @@ def estimation() -> Result:
         "to a density": lk.equalize_histogram([[5, 5], [7, 9]], to=near),
         "sketch": lk.Sketch.of(REAL[:, :1].round(), size=8),
         "maximum_entropy": lk.maximum_entropy(values=[1, 2, 3, 4, 5, 6], expect={"mean": 4.5}).probs,
-        "declare_free": lk.declare_free("Rayleigh", scale="positive"),
+        "declare_constraints": lk.declare_constraints("Rayleigh", scale="positive"),
     }
 
 

@@ -8,7 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import likely as lk
-from likely.estimation.component import INTERNAL
+from likely.core import value
+from likely.estimation import component
+
+INTERNAL = value.INTERNAL | component.INTERNAL  # what `dir` of an object leaves out
 
 Api = dict[str, dict[str, Any]]  # name → kind, signature, members
 

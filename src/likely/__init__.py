@@ -548,6 +548,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "plots":  # a folder of pictures, loaded when one is asked for
         return import_module("likely.plots")
+    if name == "extend":  # base classes for distributions and estimators of other packages
+        return import_module("likely.extend")
     home = _HOME.get(name)
     if home is None:
         hint = import_module("likely.core.foreign_names").hint(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
+import numpy as np
+
 from likely.core import declared
 from likely.core.value import Value
 
@@ -48,10 +50,15 @@ class Addable:
 class AdditiveStats(Addable, Value):
     """Base of statistics whose fields are weighted sums over rows: they add field by field.
 
-    A subclass declares its fields, with a * for the axis of a stack, and has `total_weight`.
+    A subclass declares its fields, with a * for the axis of a stack; one of them is `rows`, the weight of the rows.
     """
 
     complete = True  # no latent variables
+
+    @property
+    def total_weight(self) -> float:
+        """The number of rows, in weight."""
+        return float(np.sum(self.rows))  # type: ignore[attr-defined]
 
     def __add__(self, other: Self) -> Self:
         return self.trusted(**{name: part + getattr(other, name) for name, part in self._field_values().items()})

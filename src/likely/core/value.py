@@ -14,6 +14,13 @@ from likely.core.arrays import Array, frozen
 T = TypeVar("T")
 
 
+# Public names of values that the library itself uses, and users do not: `dir` leaves them out.
+INTERNAL = frozenset({
+    "blank", "for_prior", "form", "hides_labels", "inconsistency", "joined_stats", "log_prob_block", "log_smoothing",
+    "of_sequences", "one_distribution", "prepare", "serves", "some", "takes_parts", "trusted",
+})  # fmt: skip
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """Base class of distributions, statistics and priors: an immutable record of read-only arrays.
@@ -37,6 +44,10 @@ class Value:
         self = object.__new__(cls)
         self._set(**fields)
         return self
+
+    def __dir__(self) -> list[str]:
+        """Names that users call: without private ones and those that only the library uses."""
+        return [name for name in super().__dir__() if not name.startswith("_") and name not in INTERNAL]
 
     @staticmethod
     def inconsistency(fields: Mapping[str, Any]) -> str:

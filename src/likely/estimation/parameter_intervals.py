@@ -39,8 +39,11 @@ def rows_of(model: Any, stats: Any, names: list[str], level: float) -> Iterator[
 
 
 def _declared(model: Any, stats: Any, names: list[str], level: float) -> Iterator[Row]:
-    """Fields with one number per column, of distributions that are not in the table."""
+    """Fields with one number, or one per column, of distributions that are not in the table."""
     found = declarations(type(model)) if hasattr(type(model), "__dataclass_fields__") else {}
+    for title, kind in found.items():
+        if ("*",) in kind.forms and np.ndim(getattr(model, title)) == 0:
+            yield Row("", title, float(getattr(model, title)), None, None)
     for j, name in enumerate(names):
         for title, kind in found.items():
             if ("*", "d") in kind.forms and np.shape(getattr(model, title)) == (len(names),):

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 
 from likely.cluster.kmeans.kmeans_plus_plus import standardized
 from likely.core.arrays import Array
+from likely.core.ragged import Ragged
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.categorical.multinomial import Multinomial
@@ -31,7 +32,13 @@ WIDEST = 64  # dimensions of very wide counts: random projection approximately k
 
 @singledispatch
 def embedded(distribution: Any, x: Any, weight: Array) -> Array:
-    """Points (n, e) for rows of a distribution: its columns with variance 1, missing values at the column mean."""
+    """Points (n, e) for rows of a distribution: its columns with variance 1, missing values at the column mean.
+
+    A sequence is embedded by its frames and their squares, averaged.
+    """
+    if isinstance(x, Ragged):
+        frames = standardized(x.values if x.values.ndim == 2 else x.values[:, None], x.weights(weight))
+        return by_thirds(np.concatenate([frames, frames**2], axis=1), x, weight)
     return standardized(x, weight)
 
 
