@@ -274,7 +274,7 @@ def live() -> Result:
     """Beliefs and learners that go from frame to frame."""
     y = frames(8, 1)
     timed = lk.LinearSDE.ornstein_uhlenbeck(1.0, spectral_density=4.0)
-    belief, news = timed.update(timed.initial_belief(), (0.5, [0.3]))
+    belief, news = timed.update(timed.initial_belief(), [0.3], 0.5)
     rule = lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), natural=False, average=False, power=1.0, learn=("mean",))
     level = lk.LinearGaussian(
         transition=[[1.0]],

@@ -172,8 +172,9 @@ _HOMES = {
     "likely.inference.smc_sampler": ["SMCResult", "smc_sampler"],
     "likely.information.divergence": ["cross_entropy", "js_divergence", "kl_divergence"],
     "likely.information.mutual_information": ["conditional_entropy", "mutual_information"],
+    "likely.io.checkpoint": ["Checkpoint"],
     "likely.io.follow_stream": ["follow"],
-    "likely.io.model_files": ["Checkpoint", "load", "save"],
+    "likely.io.model_files": ["load", "save"],
     "likely.language.bigram": ["Bigram", "learn_bigram"],
     "likely.language.transcript": ["Transcript"],
     "likely.language.word_network": ["WordNetwork"],
@@ -420,8 +421,9 @@ if TYPE_CHECKING:
     from likely.inference.smc_sampler import SMCResult, smc_sampler
     from likely.information.divergence import cross_entropy, js_divergence, kl_divergence
     from likely.information.mutual_information import conditional_entropy, mutual_information
+    from likely.io.checkpoint import Checkpoint
     from likely.io.follow_stream import follow
-    from likely.io.model_files import Checkpoint, load, save
+    from likely.io.model_files import load, save
     from likely.language.bigram import Bigram, learn_bigram
     from likely.language.transcript import Transcript
     from likely.language.word_network import WordNetwork

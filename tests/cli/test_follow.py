@@ -25,6 +25,7 @@ from likely.cli.following.follow_alarms import BySurprise, HeldOut, distribution
 from likely.cli.following.follow_lines import MISSING
 from likely.cli.following.follow_models import Subject, describe_belief, subject_of
 from likely.core.ragged import Ragged
+from likely.decision.sequential.alarm_filter import AlarmFilter
 from likely.estimation.novelty.held_out_frames import independent_frames, supported_share, supported_words
 from likely.statespace.continuous.linear_sde import LinearSDE
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
@@ -114,13 +115,72 @@ def test_continuous_time_goes_by_the_time_column(tmp_path):
     lk.save(model, tmp_path / "m.likely")
     text = "s,x\n0.0,0.3\n0.8,0.1\n5.0,\n5.5,-0.6\n"
     out = followed(tmp_path / "m.likely", "--time", "s", "--false-alarm-every", 100, stdin=text)
-    seen = [(0.0, 0.3), (0.8, 0.1), (5.0, np.nan), (5.5, -0.6)]
-    assert out["mean(0)"].to_list() == [float(b.mean[0]) for b, _ in lk.follow(model, seen)]
+    beliefs = lk.follow(model, [0.3, 0.1, np.nan, -0.6], inputs=[0.0, 0.8, 5.0, 5.5])
+    assert out["mean(0)"].to_list() == [float(b.mean[0]) for b, _ in beliefs]
     assert run("follow", tmp_path / "m.likely", stdin=text).exit_code == 2
     done = run("follow", tmp_path / "m.likely", "--time", "s", stdin=text + "1.0,2\n")
     assert done.exit_code == 3 and "line 6" in done.stderr and "must not decrease" in done.stderr
     done = run("follow", tmp_path / "m.likely", "--time", "s", stdin=text + ",2\n")
     assert done.exit_code == 3 and "needs the time" in done.stderr
+
+
+def inputs_of(*, control: Any, feedthrough: Any = None) -> lk.LinearGaussian:
+    return WALK.replace(control=np.array(control), feedthrough=None if feedthrough is None else np.array(feedthrough))
+
+
+WITH_INPUTS = {
+    "linear": inputs_of(control=[[1.0, 0.5]], feedthrough=[[0.0, 2.0]]),
+    "switching": SwitchingLinearGaussian(
+        [inputs_of(control=[[1.0, 0.5]]), inputs_of(control=[[0.0, 3.0]])], [[0.9, 0.1], [0.2, 0.8]]
+    ),
+    "imm": lk.IMMFilter(SwitchingLinearGaussian([inputs_of(control=[[1.0, 0.5]])] * 2, [[0.9, 0.1], [0.2, 0.8]])),
+    "covariates": lk.DrivenHMM(
+        [0.5, 0.5], [[[0.0] * 3, [0.5, 1.0, -1.0]], [[0.0] * 3, [-0.5, 2.0, 0.3]]], lk.Gaussian([[0.0], [3.0]], 1.0)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITH_INPUTS)
+def test_inputs_have_columns(name, tmp_path):
+    """A model with inputs was refused: lines held observations only."""
+    model, rng = WITH_INPUTS[name], np.random.default_rng(0)
+    y, u = rng.normal(size=(9, 1)), rng.normal(size=(9, 2))
+    lk.save(model, tmp_path / "m.likely")
+    rows = [f"{a!r},{b!r},{c!r}\n" for (b, c), a in zip(u.tolist(), y[:, 0].tolist(), strict=True)]
+    asked, keep = ("follow", tmp_path / "m.likely", "-", "--inputs", "v,w"), ("--checkpoint", tmp_path / "k.likely")
+    done = [run(*asked, *keep, stdin="".join(part)) for part in (["x,v,w\n", *rows[:4]], rows[4:])]
+    assert [d.exit_code for d in done] == [0, 0], done[-1].stderr
+    out = table("".join(d.stdout for d in done))
+    news = [news for _, news in lk.follow(model, y, inputs=u)]
+    np.testing.assert_allclose(out["surprise"], -np.array(news) / np.log(2), rtol=1e-12)
+    swapped = run("follow", tmp_path / "m.likely", "-", "--inputs", "w,v", stdin="x,v,w\n" + "".join(rows))
+    assert table(swapped.stdout)["surprise"].to_list() != out["surprise"].to_list()
+    done = run(*asked, stdin="x,v,w\n1,2,\n")
+    assert done.exit_code == 3 and 'column "w": the model needs a value of each input, got none' in done.stderr
+    assert run(*asked, "--skip-bad", stdin="x,v,w\n1,2,\n1,2,3\n").stdout.count("\n") == 2
+    for given in ((), ("--inputs", "v")):
+        done = run("follow", tmp_path / "m.likely", *given, stdin="x,v,w\n1,2,3\n")
+        assert done.exit_code == 2 and "takes 2 inputs per line" in done.stderr
+    done = run(*asked, stdin="x,v\n1,2\n")
+    assert done.exit_code == 3 and 'there must be a column "w"' in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["linear", "covariates"])
+def test_false_alarms_with_inputs_come_as_rarely_as_was_asked_for(name):
+    model, rng = WITH_INPUTS[name], np.random.default_rng(5)
+    u = rng.normal(size=(3000, 2))
+    y = model.sample(1, rng, inputs=[u])[0] if name == "linear" else model.sample(1, rng, u)[0]["frames"]
+    rule = BySurprise(subject_of(model, "model"), 60, "model", print)
+    alarms = sum(belief.alarm for belief, _ in lk.follow(AlarmFilter(model, rule), y, inputs=u))
+    assert 25 <= alarms <= 80
+
+
+def test_inputs_of_a_model_that_takes_none(folder, tmp_path):
+    done = run("follow", folder / "walk.likely", "--inputs", "u", stdin="x,u\n1,2\n")
+    assert done.exit_code == 2 and "takes no inputs per line, got 1: leave --inputs out" in done.stderr
+    lk.save(LinearSDE.ornstein_uhlenbeck(1.0), tmp_path / "m.likely")
+    assert run("follow", tmp_path / "m.likely", "--time", "t", "--inputs", "t", stdin="t,x\n1,2\n").exit_code == 2
 
 
 def test_regimes_of_a_switching_model(tmp_path):
@@ -451,7 +511,7 @@ def test_an_outlier_leaves_progress_that_can_be_kept(tmp_path):
     for i, outlier in enumerate(("1e7", "-1e12", "1e100")):
         out = followed(tmp_path / "m.likely", "--checkpoint", tmp_path / f"{i}.likely", stdin=f"x\n0\n{outlier}\n0\n")
         assert out["p(0)"].to_list() == pytest.approx((1 - out["p(1)"]).to_list(), abs=1e-9) and len(out) == 3
-        assert lk.load(tmp_path / f"{i}.likely").streams[0].n_observations == 3
+        assert lk.load(tmp_path / f"{i}.likely").counts[0] == 3
 
 
 def test_probabilities_are_at_most_one():
@@ -508,7 +568,7 @@ def test_lines_come_out_as_they_go_in_and_ctrl_c_keeps_them(folder, tmp_path):
     time.sleep(0.2)  # until it waits for the next
     process.send_signal(signal.SIGINT)
     process.communicate()
-    assert process.returncode == 130 and lk.load(tmp_path / "k.likely").streams[0].n_observations == 50
+    assert process.returncode == 130 and lk.load(tmp_path / "k.likely").counts[0] == 50
 
 
 @pytest.mark.slow
@@ -523,7 +583,7 @@ def test_a_polite_end_keeps_what_was_answered(folder, tmp_path, number):
     process.send_signal(number)
     _, told = process.communicate()
     assert process.returncode == 128 + number and told == b""
-    assert lk.load(tmp_path / "k.likely").streams[0].n_observations == 50 and os.listdir(tmp_path) == ["k.likely"]
+    assert lk.load(tmp_path / "k.likely").counts[0] == 50 and os.listdir(tmp_path) == ["k.likely"]
 
 
 @pytest.mark.slow
@@ -547,7 +607,7 @@ KILLED = """
 import json, os, random, signal, sys, time
 from likely.cli import main as cli
 import likely.cli.follow, likely.cli.following.follow_models, likely.cli.following.follow_alarms
-import likely.decision.sequential.cusum
+import likely.decision.sequential.cusum, likely.decision.sequential.alarm_filter, likely.io.checkpoint
 import likely as lk
 
 folder, model, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])

@@ -8,7 +8,8 @@ from sklearn.naive_bayes import GaussianNB
 
 import likely as lk
 from likely.core.errors import DataError, DomainError
-from likely.core.filter_protocol import follow, step
+from likely.core.filter_protocol import step
+from likely.io.follow_stream import follow
 
 
 def rows(n: int = 40, seed: int = 0) -> np.ndarray:

@@ -16,7 +16,7 @@ import likely as lk
 from likely import Blocks, Gaussian, Mixture, Serial, Stop, fit
 from likely.core.em_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
 from likely.core.fit_report import FitReport
-from likely.io.model_files import Checkpoint
+from likely.io.checkpoint import Checkpoint
 from tests.properties.compare import bits
 
 RNG = np.random.default_rng(1)
@@ -179,11 +179,11 @@ class Cut:
     def __init__(self, path, after):
         self.inside, self.left = Checkpoint(path), after
 
-    def load(self):
-        return self.inside.load()
+    def load(self, kind):
+        return self.inside.load(kind)
 
-    def save(self, progress):
-        self.inside.save(progress)
+    def save(self, progress, at_once=False):
+        self.inside.save(progress, at_once)
         self.left -= 1
         if not self.left:
             raise CutOff
@@ -319,7 +319,8 @@ import numpy as np
 import likely as lk
 from likely.core.engine import Serial
 from likely.core.em_loop import Stop, fit
-from likely.io.model_files import Checkpoint, dumps
+from likely.io.checkpoint import Checkpoint
+from likely.io.model_files import dumps
 
 rng = np.random.default_rng(5)
 X = np.concatenate([rng.normal(m, 1.0, (1500, 3)) for m in (-2.0, 0.0, 2.0)])

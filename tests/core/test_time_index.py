@@ -97,3 +97,6 @@ def test_a_stream_with_an_uneven_index_is_told():
     assert not notes(lambda: list(lk.follow(level, pd.Series(VALUES, DAYS))))
     learner = lk.GaussianDensity().fit(VALUES[:, None])  # the order of rows is nothing to it
     assert not notes(lambda: list(lk.follow(learner, holed.to_frame("x"))))
+    timed = lk.LinearSDE.matern(1.5, length_scale=2.0, variance=1.0, observation_variance=0.1)
+    times = np.asarray((holed.index - DAYS[0]).days, dtype=float)
+    assert not notes(lambda: list(lk.follow(timed, holed, inputs=times)))

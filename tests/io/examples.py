@@ -10,9 +10,9 @@ import numpy as np
 import likely as lk
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.probability_floor import Floor
-from likely.core.fit_checkpoint import Progress
-from likely.core.stream_checkpoint import FollowedLines, Following
+from likely.core.progress import FollowedLines, Following, Progress
 from likely.core.value import Value
+from likely.decision.sequential.alarm_filter import AlarmBelief
 from likely.decision.sequential.cusum import Cusum
 from likely.decision.sequential.sprt import SPRT
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
@@ -213,6 +213,7 @@ CHAINS: dict[str, Callable[[], Any]] = {
         words(), log_mask=words().map(lambda v: np.arange(len(v)) % 2)
     ),
     "driven hmm": driven_hmm,
+    "driven belief": lambda: driven_hmm().predict(driven_hmm().initial_belief()),
     "driven prior": lambda: driven_hmm().weak_prior(driven_hmm().collect(driven_words())),
     "driven stats": lambda: driven_hmm().collect(driven_words()),
     "word network": lambda: lk.WordNetwork([said(3.0), said(-3.0)], ["on", "off"], silence=said(0.0)),
@@ -323,10 +324,20 @@ COSTS: dict[str, Callable[[], Any]] = {
         [],
         best=DISTRIBUTIONS["mixture"](),
     ),
-    "following": lambda: Following("0123456789abcdef", categorical(), 3, -np.inf, Cusum(4.0, 1.5)),
+    "following": lambda: Following("0123456789abcdef", ("",), (categorical(),), np.array([3]), np.array([-np.inf])),
     "followed lines": lambda: FollowedLines(
-        "a", "t,x", 7, "b", 120, ("", "pump"), (Following("c", None, 0, 0.0), Following("c", categorical(), 2, -1.5))
+        "c",
+        ("", "pump"),
+        (None, AlarmBelief(categorical(), Cusum(4.0, 1.5), True)),
+        np.array([0, 2]),
+        np.array([0.0, -1.5]),
+        asked="a",
+        header="t,x",
+        lines=7,
+        digest="b",
+        written=120,
     ),
+    "alarm belief": lambda: AlarmBelief(categorical(), Cusum(4.0, 1.5), False),
     "sequential test": lambda: SPRT(0.05, 0.1).step(1.5),
     "cusum": lambda: Cusum(5.0).step(2.0),
     "change": lambda: lk.Bijector.power(2.0),
@@ -561,7 +572,7 @@ STATES: dict[str, Callable[[], Any]] = {
     "state belief, start unknown": lambda: unknown_trend().belief_after([1.0]),
     "loose": lambda: unknown_trend().initial_belief().diffuse_part,
     "continuous": lambda: lk.LinearSDE.constant_velocity(dim=2, spectral_density=0.1),
-    "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, (2.5, [1.0]))[0],
+    "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, [1.0], 2.5)[0],
     "particle belief": lambda: lk.ParticleBelief(
         [[0.0], [1.0]], np.log([0.25, 0.75]), 3, 7, True, None, np.array([0, 0])
     ),

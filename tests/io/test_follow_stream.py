@@ -13,7 +13,8 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, ModelFileError
-from likely.core.stream_checkpoint import Following
+from likely.core.progress import Following
+from likely.decision.sequential.alarm_filter import AlarmBelief
 from likely.decision.sequential.cusum import Cusum
 from likely.io.follow_stream import follow
 from tests.io.examples import same
@@ -58,8 +59,8 @@ def test_it_goes_on_to_the_same_bits(tmp_path, what, cut):
     kept = lk.load(path)
     assert isinstance(kept, Following) and kept.n_observations == 60
     if what != "learner":
-        assert same(kept.belief, whole[-1][0])
-    assert kept.log_evidence == pytest.approx(sum(news for _, news in whole), rel=1e-12)
+        assert same(kept.beliefs[0], whole[-1][0])
+    assert kept.log_probs[0] == pytest.approx(sum(news for _, news in whole), rel=1e-12)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
@@ -88,9 +89,11 @@ def test_a_list_of_new_observations_is_not_passed_over(tmp_path):
 
 def test_progress_may_carry_an_alarm_and_impossible_evidence(tmp_path):
     path = tmp_path / "live.likely"
-    lk.save(Following("0" * 16, None, 3, -np.inf, Cusum(4.0, 1.5)), path)
+    alarmed = AlarmBelief(None, Cusum(4.0, 1.5), True)
+    lk.save(Following("0" * 16, ("", "b"), (None, alarmed), np.array([3, 1]), np.array([-np.inf, 0.0])), path)
     kept = lk.load(path)
-    assert kept.log_evidence == -np.inf and kept.alarm.total == 1.5 and kept.belief is None
+    assert kept.log_probs[0] == -np.inf and kept.beliefs[0] is None
+    assert kept.beliefs[1].state.total == 1.5 and kept.beliefs[1].alarm
 
 
 KILLED = """
@@ -121,8 +124,8 @@ while told["kills"] < kills or not told["ends"]:
     _, status = os.waitpid(child, 0)
     if os.WIFEXITED(status):
         kept = lk.load(path)
-        probs = [p.hex() for p in kept.belief.probs.tolist()]
-        told["ends"].append([kept.n_observations, kept.log_evidence.hex(), probs])
+        probs = [p.hex() for p in kept.beliefs[0].probs.tolist()]
+        told["ends"].append([kept.n_observations, kept.log_probs[0].hex(), probs])
         os.unlink(path)
     else:
         told["kills"] += 1

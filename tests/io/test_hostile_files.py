@@ -486,7 +486,7 @@ def survive_as_continuous(model: Any, rng: np.random.Generator) -> None:
     y, times = np.zeros((3, model.dim)), [0.0, 1.0, 2.5]
     for ability in (
         lambda: model.log_prob(y, times), lambda: model.smooth(y, times, at=[1.5]), lambda: model.sample(2, rng, times),
-        lambda: list(lk.follow(model, zip(times, y, strict=True))),
+        lambda: list(lk.follow(model, y, inputs=times)),
     ):  # fmt: skip
         with suppress(LikelyError):
             ability()

@@ -114,7 +114,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
             self.classes_ = encoded(named)[0]
         labels = labels_among(targets, self.classes_, type(self).__name__)
         tell_of_labels(self.classes_, labels, type(self).__name__)
-        distribution = self._blank(x) if first else self._learned()
+        distribution = self._blank(x) if first else self.learned_model_
         stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, labels=labels))
         sketch = Sketch.of(_with_class_column(x, labels), w)
         if not first:
@@ -162,7 +162,8 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         self._check_priors()
         return self
 
-    def _learned(self) -> Gaussian:
+    @property
+    def learned_model_(self) -> Gaussian:
         """The distribution that collects more rows; it imputes missing values."""
         means = self._means()
         return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.spread_)
@@ -271,7 +272,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
 
     def _without(self, some: Mask) -> Self:
         """The fit without some rows of the sketch, by subtraction of statistics."""
-        rest, distribution, other = ~some, self._learned(), copy(self)
+        rest, distribution, other = ~some, self.learned_model_, copy(self)
         try:
             stats = without(self.stats_, self._collected(distribution, some))
         except Canceled:

@@ -215,7 +215,7 @@ def _kalman() -> None:
     trend.smooth(y, lag=0), trend.steady_state()
     moving = lk.LinearSDE.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
-        moving.smooth(y, times), list(lk.follow(moving, list(zip(times, y, strict=True))))
+        moving.smooth(y, times), list(lk.follow(moving, y, inputs=times))
 
 
 def _level() -> Any:

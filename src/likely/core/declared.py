@@ -20,6 +20,7 @@ from likely.core.value import Value
 
 Sizes = dict[str, Any]  # the sizes bound to letters of shapes so far
 
+
 class Kind(NamedTuple):
     """The kind of a field: a description, and a test that may bind letters of shapes."""
 
@@ -159,7 +160,6 @@ densities = Kind(
 prior = value("a prior", "update", "point")
 stats = value("statistics", "total_weight", "__add__")
 belief = Kind("a belief", lambda x, sizes: x is None or isinstance(x, Value) or hasattr(x, "partial_fit"))
-evidence = Kind("a number, or −inf", lambda x, sizes: type(x) is float and x < np.inf)
 logs = Kind(
     "log-probabilities",
     lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 1 and bool((x < np.inf).all()),
@@ -183,7 +183,7 @@ rows = Kind(
     lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.float64 and x.ndim == 2 and not np.isinf(x).any(),
 )
 end = Kind("a number, perhaps infinite", lambda x, sizes: type(x) is float and x == x)
-streams = perhaps(of_class("Following"))
+octets = Kind("bytes", lambda x, sizes: isinstance(x, np.ndarray) and x.dtype == np.uint8 and x.ndim == 1)
 log_probabilities = logs
 statistic = Kind("a number", lambda x, sizes: type(x) is float and x == x)
 statistic_from_0 = Kind("a number from 0", lambda x, sizes: type(x) is float and x >= 0)

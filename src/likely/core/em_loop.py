@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport, Run
+from likely.core.progress import CheckpointStore, Progress
 from likely.core.warnings import said_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
@@ -48,18 +48,6 @@ class FitStep:
     def objective(self) -> float:
         """The objective of the model: its expected log-likelihood, with the entropy of what is hidden and log prior."""
         return reached(self.model, self.stats, self.prior) if self.known is None else self.known
-
-
-class FitCheckpointStore(Protocol):
-    """A store for the progress of a fit, such as `lk.Checkpoint`."""
-
-    def load(self) -> Progress | None:
-        """The saved progress, None if there is none."""
-        ...
-
-    def save(self, progress: Progress, /) -> None:
-        """Save the progress atomically."""
-        ...
 
 
 def gather(model: Any, block: Block, hard: bool = False) -> Any:
@@ -174,7 +162,7 @@ def _converging_prior(
 
 def fit(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: Stop | None = None,
-    hard: bool = False, held_out: Any = None, checkpoint: FitCheckpointStore | None = None,
+    hard: bool = False, held_out: Any = None, checkpoint: CheckpointStore | None = None,
 ) -> FitReport:  # fmt: skip
     """Fit a model to data: EM (or the closed form) until the objective converges.
 
@@ -204,9 +192,7 @@ def fit(
 class _FitRun:
     """One run of `fit`: the progress so far and the stopping criteria."""
 
-    def __init__(
-        self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: FitCheckpointStore | None
-    ) -> None:
+    def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: CheckpointStore | None) -> None:
         self.model, self.prior, self.stop, self.checkpoint = model, prior, stop, checkpoint
         self.held_out_blocks = None if held_out is None else Blocks.for_model(model, held_out)
         self.trace: list[float] = []
@@ -215,7 +201,7 @@ class _FitRun:
         self.best: Any = None  # the model with the best held-out log-likelihood
         self.requested_prior = prior
         self.prior_trace: list[float] = []  # objectives of the passes before the prior is held
-        self.kept = checkpoint.load() if checkpoint else None
+        self.kept = checkpoint.load(Progress) if checkpoint else None
         if self.kept is not None:
             self._resume(self.kept)
 

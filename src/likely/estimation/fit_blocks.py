@@ -34,7 +34,7 @@ def keeper(checkpoint: Any, run: int, runs: int) -> Any:
     """The checkpoint of one of several runs."""
     if checkpoint is None:
         return None
-    from likely.io.model_files import Checkpoint
+    from likely.io.checkpoint import Checkpoint
 
     if isinstance(checkpoint, Checkpoint):
         if runs == 1:

@@ -103,46 +103,6 @@ def names() -> list[str]:
     return registry.names()
 
 
-class Checkpoint:
-    """A checkpoint of a fit in a file: `lk.fit(model, data, checkpoint=lk.Checkpoint("em.likely"))`.
-
-    Each pass (or each `every`-th) is saved atomically. If the file exists when a fit begins, the fit is resumed with
-    bitwise equal results; other data raise an error. A finished fit is returned as it ended. Delete the file to start
-    again.
-
-    >>> import likely as lk, numpy as np, tempfile, os
-    >>> path = os.path.join(tempfile.mkdtemp(), "em.likely")
-    >>> start = lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]]))
-    >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
-    >>> first = lk.fit(start, x, prior="weak", stop=lk.Stop(2), checkpoint=lk.Checkpoint(path))
-    >>> lk.fit(start, x, prior="weak", checkpoint=lk.Checkpoint(path)).trace[:3] == first.trace
-    True
-    """
-
-    def __init__(self, path: Path, every: int = 1) -> None:
-        self.path, self.every, self.passes = path, max(int(every), 1), 0
-
-    def load(self) -> Any:
-        """The saved progress; None if there is no file."""
-        from likely.core.fit_checkpoint import Progress
-
-        if not os.path.exists(self.path):
-            return None
-        kept = load(self.path)
-        if not isinstance(kept, Progress):
-            remedy = "choose another file name"
-            raise ModelFileError(
-                sentence(os.fsdecode(self.path), "this must be a checkpoint", type(kept).__name__, remedy)
-            )
-        return kept
-
-    def save(self, progress: Any) -> None:
-        """Save the progress, if it is due or the fit has ended."""
-        self.passes += 1
-        if progress.reason or self.passes % self.every == 0:
-            save(progress, self.path)
-
-
 # ------------------------------------------------------------------- errors and opening
 
 

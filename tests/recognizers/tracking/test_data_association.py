@@ -233,11 +233,11 @@ def test_times_through_a_continuous_model() -> None:
     even = DataAssociation(lk.LinearGaussian.constant_velocity(2, 0.5, 0.1, 0.2), **options)
     free = DataAssociation(lk.LinearSDE.constant_velocity(2, 0.1, 0.2), **options)
     a = [belief.mean for belief, _ in lk.follow(even, scans)]
-    b = [belief.mean for belief, _ in lk.follow(free, [(0.5 * t, z) for t, z in enumerate(scans)])]
+    b = [belief.mean for belief, _ in lk.follow(free, scans, inputs=[0.5 * t for t in range(len(scans))])]
     np.testing.assert_allclose(a, b, atol=1e-9)
     with pytest.raises(DataError, match="times must not fall"):
-        list(lk.follow(free, [(1.0, scans[0]), (0.5, scans[1])]))
-    with pytest.raises(DataError, match="an observation is"):
+        list(lk.follow(free, scans[:2], inputs=[1.0, 0.5]))
+    with pytest.raises(DataError, match="a scan needs its time"):
         free.update(free.initial_belief(), scans[0])
 
 

@@ -213,7 +213,7 @@ def test_sample_has_the_right_kernel():
 )
 def test_followed_live(model):
     batch, news = model.filter(Y, TIMES), []
-    for i, (belief, logp) in enumerate(follow(model, zip(TIMES, Y, strict=True))):
+    for i, (belief, logp) in enumerate(follow(model, Y, inputs=TIMES)):
         news.append(logp)
         assert belief.time == TIMES[i]
         if i > 2:
@@ -225,17 +225,17 @@ def test_followed_live(model):
 def test_a_belief_waits_for_a_time():
     model = LinearSDE.ornstein_uhlenbeck(1.0, 2.0, 0.1)
     assert model.initial_belief().time is None
-    belief, _ = step(model, None, (3.0, [1.0]))
+    belief, _ = step(model, None, [1.0], 3.0)
     assert model.predict(belief) is belief
     later = model.predict(belief, 4.0)
     np.testing.assert_allclose(later.mean, belief.mean * np.exp(-1.0))
     assert later.sample(5, np.random.default_rng(0)).shape == (5, 1)
     assert later.log_prob([[0.0]]).shape == (1,)
     with pytest.raises(DataError, match="must not decrease"):
-        step(model, later, (3.5, [1.0]))
-    with pytest.raises(DataError, match=r"\(time, y\)"):
+        step(model, later, [1.0], 3.5)
+    with pytest.raises(DataError, match="an observation needs its time"):
         step(model, later, 3.5)
-    again, logp = step(model, later, (4.0, np.nan))
+    again, logp = step(model, later, np.nan, 4.0)
     assert logp == 0.0
     np.testing.assert_allclose(again.mean, later.mean)
 

@@ -53,7 +53,7 @@ def use_every_way():
             moving.log_prob([0.0, 1.0, 3.0], times),
             moving.at(times).sample(2, rng, 3),
         )
-        list(follow(moving, list(zip(times, [0.0, 1.0, 3.0], strict=True))))
+        list(follow(moving, [0.0, 1.0, 3.0], inputs=times))
 
 
 def example(rng, changing, start, inputs):

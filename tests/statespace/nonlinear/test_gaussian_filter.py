@@ -8,7 +8,7 @@ from scipy.stats import chi2, multivariate_normal
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError
-from likely.core.filter_protocol import follow
+from likely.io.follow_stream import follow
 from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
 from likely.statespace.nonlinear.gaussian_filter import turned
 from likely.statespace.nonlinear.state_space import StateSpace

@@ -25,7 +25,9 @@ class ByCost:
         self.subject, self.faults = subject, _places(subject, faults)
         self.cost = Cost(np.array([[0.0, miss_cost], [alarm_cost, 0.0]]))
 
-    def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
+    def step(
+        self, state: Any, predicted: Any, y: Any, news: float, belief: Any, inputs: Any = None
+    ) -> tuple[Any, bool]:
         """The next state, and whether there is an alarm."""
         fault = min(float(self.subject.shares(belief)[self.faults].sum()), 1.0)
         silence, alarm = self.cost.expected_of(np.array([[1.0 - fault, fault]]))[0]
@@ -35,7 +37,7 @@ class ByCost:
 def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
     shares = subject.shares(subject.plays.initial_belief())
     if shares is None:
-        watched = hasattr(subject.plays, "emission") or hasattr(subject.plays, "observation_covariance")
+        watched = _has_tail(subject.plays)
         remedy = "--false-alarm-every watches its surprise" if watched else "leave it out, and read the surprise"
         raise DataError(sentence("--fault", "a model with states is needed", type(subject.plays).__name__, remedy))
     names = subject.states or [str(k) for k in range(len(shares))]
@@ -46,7 +48,7 @@ def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
 
 
 class BySurprise:
-    """CUSUM alarm (Page) on the surprisal: the sum of −log u/2 − log 2.
+    """A rule of `AlarmFilter`: CUSUM (Page) of the surprisal, the sum of −log u/2 − log 2.
 
     u is the predictive p-value: the probability of an observation at least as surprising, given all before. While the
     model is right u is uniform and −log u exponential with mean 1, whatever the model; the sum is that of
@@ -76,10 +78,12 @@ class BySurprise:
                 "can be resolved. The model has too many parameters for its frames: use fewer, or more training frames."
             )
 
-    def step(self, state: Any, predicted: Any, y: Any, news: float, belief: Any) -> tuple[Any, bool]:
+    def step(
+        self, state: Any, predicted: Any, y: Any, news: float, belief: Any, inputs: Any = None
+    ) -> tuple[Any, bool]:
         """The next state, and whether there is an alarm; missing observations add nothing."""
-        u = self.tail(predicted, y, news)
-        after = state.step(0.0 if u is None else self._increment(-np.log(max(u, 1e-300))))
+        p_value = self.tail(predicted, y, news, inputs)
+        after = state.step(0.0 if p_value is None else self._increment(-np.log(max(p_value, 1e-300))))
         return after, after.alarm
 
     def _increment(self, v: float) -> float:
@@ -140,12 +144,17 @@ def distribution_of_increments(z: Any) -> Any:
     return np.where(z >= -np.log(2), 1 - np.exp(-2 * np.maximum(z, -np.log(2))) / 4, 0.0)
 
 
+def _has_tail(plays: Any) -> bool:
+    """Whether a filter's predictive distribution is known: a mixture of emissions, or Gaussian."""
+    return hasattr(plays, "emission") or hasattr(plays, "observation_covariance")
+
+
 def _tail_of(plays: Any, path: str) -> Any:
     if hasattr(plays, "emission"):
         from likely.estimation.novelty.hmm_novelty_score import ChainTail
 
         return ChainTail(plays)
-    if hasattr(plays, "observation_covariance"):
+    if _has_tail(plays):
         return GaussianTail(plays)
     expected = "--false-alarm-every needs a predictive distribution: an HMM or a linear-Gaussian model"
     remedy = "use --fault, or leave it out" if _has_states(plays) else "leave it out, and read the surprise"
@@ -165,12 +174,13 @@ class GaussianTail:
     def __init__(self, plays: Any) -> None:
         self.plays = plays
 
-    def __call__(self, predicted: Any, y: Any, news: float) -> float | None:
+    def __call__(self, predicted: Any, y: Any, news: float, inputs: Any = None) -> float | None:
         """Predictive p-value of an observation; None if it is missing, or has no predictive distribution yet."""
         from scipy.special import chdtrc
 
-        row = y[1] if isinstance(y, tuple) else y  # (time, row) in continuous time
-        row = np.atleast_1d(np.asarray(row, dtype=np.float64)).ravel()
+        row = np.atleast_1d(np.asarray(y, dtype=np.float64)).ravel()
+        if getattr(self.plays, "feedthrough", None) is not None:
+            row = row - _at(self.plays.feedthrough, predicted) @ inputs
         seen = ~np.isnan(row)
         C, R = (
             _at(self.plays.observation, predicted)[seen],

@@ -1,10 +1,10 @@
-"""Lines of a stream: cells by name, from CSV or JSON; errors name the line number."""
+"""Lines of text as observations: cells by name, from CSV or JSON, checked against the columns of the model."""
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -97,6 +97,38 @@ def _of_json(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadLine(sentence("JSON", "each line must be one object", f"{found!r:.40}"))
     return found
+
+
+# ------------------------------------------------------------------------- columns
+
+
+def refuse_absent(wanted: Iterable[str], layout: Layout, whose: str) -> None:
+    """The columns of a header must be there; JSON may leave any out, which is then missing."""
+    if layout.names is None:
+        return
+    absent = [name for name in wanted if name not in layout.names]
+    if absent:
+        from likely.data.read_table import did_you_mean
+
+        known = did_you_mean(absent[0], list(layout.names))
+        remedy = known if known.endswith("?") else f"{known}; --columns says which stand for the model's"
+        raise DataError(sentence(whose, f'there must be a column "{absent[0]}"', remedy=remedy))
+
+
+def refuse_strangers(cells: Mapping[str, Any], columns: list[str], roles: Iterable[str], chosen: bool) -> None:
+    """A JSON object may leave keys out, and have others; of one that has nothing but others, nothing is understood.
+
+    An array must have a cell for each column, and, where nobody chose columns, no more. `roles` are further columns.
+    """
+    strangers = [name for name in cells if name not in (*columns, *roles)]
+    told = ", ".join(f'"{name}"' for name in columns[:8])
+    remedy = "--columns says which stand for the model's"
+    if isinstance(cells, Positions):
+        if (strangers and not chosen) or any(name not in cells for name in columns):
+            raise BadLine(sentence("JSON", f"an array must hold the columns {told}", f"{len(cells)} cells", remedy))
+    elif strangers and not any(name in cells for name in columns):
+        got = ", ".join(f'"{name}"' for name in strangers[:8])
+        raise BadLine(sentence("JSON", f"an object must have some of the columns {told}", got, remedy))
 
 
 # --------------------------------------------------------------------------- cells

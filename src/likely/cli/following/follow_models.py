@@ -26,19 +26,12 @@ class Subject:
         self.roles: dict[str, str] = {}
         self.nameless = list(self.columns) in (["symbol"], [str(j) for j in range(len(self.columns))])
         self.sums = None if original is None else np.eye(int(original.max()) + 1)[original]
-        system = getattr(plays, "model", plays)  # of filters that go by another's model
-        self.timed = type(system).__name__ == "LinearSDE"  # an observation is then (time, row)
+        self.timed = bool(getattr(plays, "continuous_time", False))  # the inputs of a line are then its time
+        self.n_inputs = 0 if self.timed else _n_inputs(plays)
 
     def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
         """What `update` takes, from cells by the feed's names for them, in the order of the model's columns."""
         return np.array([number(cell, name, missing) for name, cell in cells.items()])
-
-    def predicted(self, belief: Any, y: Any) -> Any:
-        """The belief before y is seen; None is the first."""
-        if belief is None:
-            belief = self.plays.initial_belief()
-            return self.plays.predict(belief, y[0]) if self.timed else belief
-        return self.plays.predict(belief, y[0]) if self.timed else self.plays.predict(belief)
 
     def shares(self, belief: Any) -> Any:
         """The probabilities of the states, or regimes, that a belief knows of; None where it knows of none."""
@@ -48,6 +41,37 @@ class Subject:
     def more(self, belief: Any) -> dict[str, Any]:
         """Further output columns of a belief, beside states and means."""
         return {}
+
+
+class OfSensors(Subject):
+    """A `FaultMonitor`: P(fault), the alarm, and the sensor with the largest contribution in bits."""
+
+    decides = "has its own alarm rule, by costs or by a stated rate; see the column alarm"
+
+    def __init__(self, plays: Any, names: list[str], known: list[str]) -> None:
+        super().__init__(plays, dict.fromkeys(names, "real"))
+        self.known = known
+
+    def more(self, belief: Any) -> dict[str, Any]:
+        """P(fault), P(each known fault), the alarm, and the sensor with the largest contribution, if any."""
+        bits = self.plays.contributions(belief)
+        most = int(np.argmax(bits))
+        each = self.plays.kinds(belief)[2:].tolist()
+        name = f"sensor {most}" if self.nameless else list(self.columns)[most]
+        return {
+            "p(fault)": min(belief.fault, 1.0), **{f"p(fault {k})": p for k, p in zip(self.known, each, strict=True)},
+            "alarm": bool(belief.alarm), "speaks": name if bits[most] > 0 else "", "bits": float(bits[most]),
+        }  # fmt: skip
+
+
+class OfTracks(Subject):
+    """A `Tracker`: whether there is a target, whether the track counts as found; its place follows as means."""
+
+    decides = "has its own rule, by its settings confirm and lose; see the column confirmed"
+
+    def more(self, belief: Any) -> dict[str, Any]:
+        """P(there is a target), and whether the track is confirmed."""
+        return {"exists": min(belief.exists, 1.0), "confirmed": bool(belief.confirmed)}
 
 
 class OfChains(Subject):
@@ -99,34 +123,38 @@ def _is_plain(distribution: Any) -> bool:
 
 def subject_of(thing: Any, path: str) -> Subject:
     """The filter of the model in a file."""
-    from likely.cli.following.follow_recognizers import recognizer_of
     from likely.core.filter_protocol import as_filter
 
-    kind = type(thing).__name__
-    if kind in ("HMM", "HMMDensity", "SequenceDensity"):
-        return _chain(thing, path)
     try:
         plays = as_filter(thing)
     except LikelyError:
         remedy = "`likely show` describes this file"
-        raise ModelFileError(sentence(path, "a model with an online filter is needed", kind, remedy)) from None
-    inputs: int = getattr(plays, "n_inputs", 0)
-    if hasattr(plays, "coefficients") or inputs:
-        expected = "a model without inputs is needed: lines hold observations only"
-        raise ModelFileError(sentence(path, expected, kind, "follow it from Python: lk.follow"))
+        got = type(thing).__name__
+        raise ModelFileError(sentence(path, "a model with an online filter is needed", got, remedy)) from None
+    if hasattr(getattr(plays, "model", plays), "emission"):
+        return _chain(thing, plays, path)
     names = _names(thing, plays, path)
-    known = recognizer_of(thing, plays, names)
-    return Subject(plays, dict.fromkeys(names, "real"), _regimes(plays)) if known is None else known
+    if hasattr(plays, "contributions"):
+        labels = getattr(thing, "classes_", np.arange(len(plays.faults)))
+        return OfSensors(plays, names, [str(label) for label in labels.tolist()])
+    kind = OfTracks if hasattr(plays.initial_belief(), "exists") else Subject
+    return kind(plays, dict.fromkeys(names, "real"), _regimes(plays))
 
 
-def _chain(thing: Any, path: str) -> Subject:
+def _chain(thing: Any, plays: Any, path: str) -> Subject:
     from likely.cli.fitting.open_sequence_model import BareChain, named
 
-    if type(thing).__name__ == "HMM" and thing.members is None:
-        known: Any = BareChain(thing)  # without scikit-learn, whose import takes longer than all else
-        return OfChains(known, known.original, takes_any=False)
+    if (thing is plays and getattr(plays, "members", None) is None) or _n_inputs(plays):
+        bare: Any = BareChain(plays)  # without scikit-learn, whose import takes longer than all else
+        return OfChains(bare, bare.original, takes_any=False)
     known = named(thing, path)
     return OfChains(known, known.density_.topology_.original, takes_any=known is thing)
+
+
+def _n_inputs(plays: Any) -> int:
+    """Numbers of known inputs per frame: control inputs, or covariates."""
+    system = getattr(plays, "model", plays)  # of filters that go by another's model
+    return int(getattr(system, "n_inputs", None) or getattr(system, "n_covariates", None) or 0)
 
 
 def _names(thing: Any, plays: Any, path: str) -> list[str]:

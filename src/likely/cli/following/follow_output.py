@@ -17,7 +17,7 @@ from likely.core.errors import DataError, sentence
 from likely.io.atomic_write import cannot_be_written
 
 if TYPE_CHECKING:
-    from likely.core.stream_checkpoint import FollowedLines
+    from likely.core.progress import FollowedLines
 
 
 class Output:

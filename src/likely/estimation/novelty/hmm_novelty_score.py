@@ -27,7 +27,7 @@ class ChainTail:
         self.state = np.repeat(np.arange(plays.states), self.each)
         self.scored: dict[Any, tuple[Any, Any]] = {}  # by pattern of missing entries
 
-    def __call__(self, predicted: Any, y: Any, news: float) -> float | None:
+    def __call__(self, predicted: Any, y: Any, news: float, inputs: Any = None) -> float | None:
         """P(a frame at least as improbable), with the same entries missing; None if nothing is observed."""
         gaps = _gaps(y)
         if all(_flat(gaps)):

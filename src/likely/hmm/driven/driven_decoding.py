@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 
+from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, Driven
@@ -292,7 +293,7 @@ class Belief(Value):
     False
     """
 
-    probs: Array  # (K,)
+    probs: Annotated[Array, declared.numbers("K", 0)]  # (K,)
     due: bool = False
 
 

@@ -263,13 +263,13 @@ class DrivenHMM(Distribution):
         waiting = belief.replace(due=True)
         return waiting if covariates is None else decoding.predicted(self, waiting, covariates)
 
-    def update(self, belief: Belief, y: Any) -> tuple[Belief, float]:
+    def update(self, belief: Belief, y: Any, covariates: Any = None) -> tuple[Belief, float]:
         """Update step of the filter: the belief state given y, and log p(frame | covariates, all before).
 
-        y is a pair of a frame and the covariates (p,) of the transition into it, or Columns of "frames" and
-        "covariates". An impossible frame leaves the belief unchanged.
+        `covariates` (p,) are those of the transition into the frame y. Without them y is a pair of both, or Columns of
+        "frames" and "covariates". An impossible frame leaves the belief unchanged.
         """
-        frame, u = decoding.observation(y, self.n_covariates)
+        frame, u = decoding.observation(y, self.n_covariates) if covariates is None else (y, covariates)
         return decoding.updated(self, decoding.predicted(self, belief, u), frame)
 
     # --------------------------------------------------------------- learning

@@ -109,7 +109,7 @@ class DataAssociation(Value):
     terms are the association probabilities; the resulting mixture is replaced by a Gaussian by moment matching.
     A measurement may also begin a track, with odds `birth_odds` against clutter.
 
-    - **model**: a `LinearGaussian`, a `LinearSDE` (then an observation is (time, scan)), or an `ExtendedFilter`,
+    - **model**: a `LinearGaussian`, a `LinearSDE` (then the inputs of a scan are its time), or an `ExtendedFilter`,
       `UnscentedFilter`, … for sensors that are not linear
     - **clutter** λ: false measurements per scan and unit volume of the measurement space. 0: every measurement is from
       the target, nothing is gated, and this is the model's own filter; an empty scan is then informative only where
@@ -203,10 +203,17 @@ class DataAssociation(Value):
         found: StateBelief = self._here.initial_belief()
         return found
 
-    def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
-        """Prediction step to the next scan; with a model in continuous time, to `time` (None: no step)."""
-        if isinstance(self.model, LinearSDE):
-            return belief if time is None else self._moved_to(belief, time)
+    @property
+    def continuous_time(self) -> bool:
+        """Whether the inputs of a scan are its time."""
+        return isinstance(self.model, LinearSDE)
+
+    def predict(self, belief: TrackBelief, inputs: Any = None) -> TrackBelief:
+        """Prediction step to the next scan; with a model in continuous time, to the time `inputs` (None: no step)."""
+        if self.continuous_time:
+            return belief if inputs is None else self._moved_to(belief, inputs)
+        if inputs is not None:
+            raise DomainError(sentence(ME, "times need a model in continuous time", type(self.model).__name__))
         return self._moved(belief, self.model, belief.moment)
 
     def _moved_to(self, belief: TrackBelief, time: float) -> TrackBelief:
@@ -224,12 +231,14 @@ class DataAssociation(Value):
             states=states, weights=belief.weights * self.survival, parents=here, time=belief.time + 1, moment=moment
         )
 
-    def update(self, belief: TrackBelief, y: Any) -> tuple[TrackBelief, float]:
+    def update(self, belief: TrackBelief, y: Any, inputs: Any = None) -> tuple[TrackBelief, float]:
         """Update step: the belief given a scan, and log p(scan | all before), up to −λ·volume."""
-        if isinstance(self.model, LinearSDE):
-            if not isinstance(y, tuple | list) or len(y) != 2:
-                raise DataError(sentence(ME, "with a model in continuous time an observation is (time, scan)", repr(y)))
-            belief, y = self._moved_to(belief, y[0]), y[1]
+        if self.continuous_time:
+            if inputs is None:
+                remedy = "give inputs=, the time of each"
+                raise DataError(sentence(ME, "with a model in continuous time a scan needs its time", "none", remedy))
+            if belief.moment != moments([inputs], ME)[0]:  # not yet predicted to this time
+                belief = self._moved_to(belief, inputs)
         return self.seen(belief, y)
 
     def seen(self, belief: TrackBelief, scan: Any) -> tuple[TrackBelief, float]:

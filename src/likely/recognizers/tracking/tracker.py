@@ -86,7 +86,7 @@ class Tracker(Recognizer):
     - **gate, clutter, detection, survival, exists, birth_odds, speed, confirm, lose**: as in `DataAssociation`
 
     `lk.follow(tracker, scans)` tracks live; with times, use `Tracker(lk.LinearSDE.constant_velocity(…))`
-    and pass (time, scan).
+    and pass them as `inputs`.
 
     >>> import likely as lk, numpy as np
     >>> variances = {"spectral_density": 0.01, "observation_variance": 0.04}
@@ -213,13 +213,13 @@ class Tracker(Recognizer):
         """The belief before the first scan."""
         return self.association.initial_belief()
 
-    def predict(self, belief: TrackBelief, time: float | None = None) -> TrackBelief:
+    def predict(self, belief: TrackBelief, inputs: Any = None) -> TrackBelief:
         """Prediction step: the belief at the next scan."""
-        return self.association.predict(belief, time)
+        return self.association.predict(belief, inputs)
 
-    def update(self, belief: TrackBelief, y: Any) -> tuple[TrackBelief, float]:
+    def update(self, belief: TrackBelief, y: Any, inputs: Any = None) -> tuple[TrackBelief, float]:
         """Update step: the belief given a scan, and log p(scan | all before)."""
-        return self.association.update(belief, y)
+        return self.association.update(belief, y, inputs)
 
     # ------------------------------------------------------------------- learning
 
@@ -282,8 +282,9 @@ def _followed(filter_: DataAssociation, listed: list[Any], t: Array | None) -> t
     belief, out, increments = None, [], []
     for i, scan in enumerate(listed):
         try:
-            belief = filter_.initial_belief() if belief is None else filter_.predict(belief)
-            belief, increment = filter_.update(belief, scan if t is None else (t[i], scan))
+            time = None if t is None else t[i]
+            belief = filter_.initial_belief() if belief is None else filter_.predict(belief, time)
+            belief, increment = filter_.update(belief, scan, time)
         except (DataError, ShapeError) as error:
             raise type(error)(f"Scan {i}: {error}") from error
         out.append(belief)

@@ -305,37 +305,42 @@ class LinearSDE(SDEModels, Value):
         """Belief of the initial state, before any observation; its time is None."""
         return TimedBelief.trusted(state=self._zero_step.initial_belief(), time=None)
 
-    def predict(self, belief: TimedBelief, time: float | None = None) -> TimedBelief:
-        """Prediction step to a later `time`; without a time the same belief."""
-        if time is None:
+    continuous_time = True  # the inputs of a frame are its time
+
+    def predict(self, belief: TimedBelief, inputs: Any = None) -> TimedBelief:
+        """Prediction step to a later time, `inputs`; without a time the same belief."""
+        if inputs is None:
             return belief
-        t = _moment(time)
+        t = _moment(inputs)
         if belief.time is None:
             return belief.replace(time=t)
         if t < belief.time:
             raise DataError(sentence(WHOSE, f"times must not decrease: the belief is at {belief.time:g}", f"{t:g}"))
         return TimedBelief.trusted(state=self._over(t - belief.time).predict(belief.state), time=t)
 
-    def update(self, belief: TimedBelief, y: Any) -> tuple[TimedBelief, float]:
-        """Update step with y = (time, observation): the belief, and log p(observation | earlier ones).
+    def update(self, belief: TimedBelief, y: Any, inputs: Any = None) -> tuple[TimedBelief, float]:
+        """Update step with an observation y at the time `inputs`: the belief, and log p(y | earlier observations).
 
         >>> import likely as lk
         >>> model = lk.LinearSDE.ornstein_uhlenbeck(1.0, observation_variance=0.1)
-        >>> for belief, logp in lk.follow(model, [(0.0, 0.3), (0.8, 0.1), (5.0, -0.6)]):
+        >>> for belief, logp in lk.follow(model, [0.3, 0.1, -0.6], inputs=[0.0, 0.8, 5.0]):
         ...     print(belief.time, belief.mean.round(2))
         0.0 [0.25]
         0.8 [0.1]
         5.0 [-0.5]
         """
-        if not isinstance(y, tuple | list) or len(y) != 2:
-            raise DataError(sentence(WHOSE, "an observation is (time, y)", type(y).__name__))
-        there = self.predict(belief, y[0])
-        state, increment = self._zero_step.update(there.state, y[1])
+        if inputs is None:
+            raise DataError(sentence(WHOSE, "an observation needs its time", "none", "give inputs=, the time of each"))
+        there = belief if belief.time == _moment(inputs) else self.predict(belief, inputs)
+        state, increment = self._zero_step.update(there.state, y)
         return there.replace(state=state), increment
 
 
 def _moment(time: Any) -> float:
-    return float(moments([time], WHOSE)[0])
+    found = np.asarray(time).ravel() if np.ndim(time) else [time]
+    if len(found) != 1:
+        raise ShapeError(sentence(WHOSE, "the inputs of an observation are its time, one number", len(found)))
+    return float(moments([found[0]], WHOSE)[0])
 
 
 def _mapped(f: Callable[[int], Any], series: Ragged) -> list[Any]:

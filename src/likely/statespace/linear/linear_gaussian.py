@@ -367,7 +367,7 @@ class LinearGaussian(StructuralModels, Distribution):
         return StateBelief.trusted(mean=m.m.copy(), root=m.U.copy(), time=0, diffuse_part=diffuse_part)
 
     def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
-        """Prediction step: the belief one frame later, before its observation."""
+        """Prediction step: the belief one frame later, before its observation; `inputs` (k,) are that frame's."""
         return self._predicted(belief, self._intercept(inputs, belief.time + 1))
 
     def _predicted(self, belief: StateBelief, intercept: Array) -> StateBelief:
@@ -416,8 +416,10 @@ class LinearGaussian(StructuralModels, Distribution):
         unchanged, with −inf.
         """
         frame = self._frame(y)
+        if inputs is not None or self.feedthrough is not None:
+            inputs = self._input(inputs)
         if self.feedthrough is not None:
-            frame = frame - self._input(inputs) @ _at(self.feedthrough, belief.time).T
+            frame = frame - inputs @ _at(self.feedthrough, belief.time).T
         return self._updated(belief, frame)
 
     def _updated(self, belief: StateBelief, frame: Array) -> tuple[StateBelief, float]:
@@ -456,15 +458,20 @@ class LinearGaussian(StructuralModels, Distribution):
     def _input(self, inputs: Any) -> Array:
         if inputs is None:
             raise DataError(sentence(ME, f"this model has {self.n_inputs} inputs", "none", "give inputs="))
+        if not self.n_inputs:
+            raise DomainError(sentence(ME, "this model takes no inputs", "some", "leave inputs out"))
         u = numbers(inputs, ME).reshape(1, -1)
         if u.shape[1] != self.n_inputs or not np.isfinite(u).all():
             raise ShapeError(sentence(ME, f"{self.n_inputs} finite inputs per frame are needed", u[0].tolist()))
         return u
 
     def _intercept(self, inputs: Any, t: int) -> Array:
+        if self.control is None and inputs is None:
+            return self._no_intercept
+        u = self._input(inputs)
         if self.control is None:
             return self._no_intercept
-        return np.ascontiguousarray(self._input(inputs) @ _at(self.control, t).T)
+        return np.ascontiguousarray(u @ _at(self.control, t).T)
 
     @cached_property
     def _no_intercept(self) -> Array:

@@ -11,10 +11,10 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
-from likely.core.em_loop import FALLS, INTERRUPTED, FitCheckpointStore, Stop, fit, gather, units
+from likely.core.em_loop import FALLS, INTERRUPTED, Stop, fit, gather, units
 from likely.core.engine import Threads
-from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport
+from likely.core.progress import CheckpointStore, Progress
 from likely.core.warnings import said_once
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import LinearLearner, e_step_of_means, objective
@@ -40,7 +40,7 @@ def fit_quasi_newton(
     data: Any,
     prior: Any = None,
     stop: Stop = Stop(500, 1e-8),
-    checkpoint: FitCheckpointStore | None = None,
+    checkpoint: CheckpointStore | None = None,
 ) -> FitReport:
     """Fit by EM and BFGS: the maximum that EM converges to, in fewer passes; the objective never decreases.
 
@@ -103,14 +103,14 @@ class _PartialCheckpoint:
     """Checkpoint of EM passes within a longer fit: the trace is prepended, and the fit is not marked as finished."""
 
     def __init__(
-        self, checkpoint: FitCheckpointStore | None, before: list[float], progress: Progress | None = None
+        self, checkpoint: CheckpointStore | None, before: list[float], progress: Progress | None = None
     ) -> None:
         self.checkpoint, self.before, self.progress = checkpoint, list(before), progress
 
-    def load(self) -> Progress | None:
+    def load(self, kind: type[Any], /) -> Any:
         return self.progress
 
-    def save(self, progress: Progress, /) -> None:
+    def save(self, progress: Progress, /, at_once: bool = False) -> None:
         if self.checkpoint is not None:
             trace = np.concatenate([self.before, progress.trace])
             self.checkpoint.save(progress.replace(trace=trace, reason="", converged=False))
@@ -120,7 +120,7 @@ class _Run:
     """Alternation of EM and BFGS: current report, objective after each pass, and number of passes left."""
 
     def __init__(
-        self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: FitCheckpointStore | None
+        self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: CheckpointStore | None
     ) -> None:
         self.start, self.blocks, self.prior, self.stop, self.checkpoint = start, blocks, prior, stop, checkpoint
         self.whole = blocks.whole()
@@ -148,7 +148,7 @@ class _Run:
 
     def _first_em(self) -> tuple[FitReport, bool]:
         """The first passes of EM, or the checkpoint of an earlier run; True if that had finished."""
-        progress = self.checkpoint.load() if self.checkpoint else None
+        progress = self.checkpoint.load(Progress) if self.checkpoint else None
         done = 0 if progress is None else len(progress.trace) - 1
         n_first = EM_PASSES if self.stop.max_iter >= EM_PASSES + RESERVED else self.stop.max_iter
         first = Stop(min(max(n_first, done), self.stop.max_iter), self.stop.tol)

@@ -88,6 +88,7 @@ class GaussianFilter:
 
     def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
         """Prediction step: the belief one frame later; `inputs` are those of that frame, if the model takes any."""
+        self.model.check_inputs(inputs)
         t = int(belief.time) + 1
         return StateBelief.fresh(*self._predicted(belief.mean, belief.root, t, inputs), t)
 

@@ -84,6 +84,12 @@ class StateSpace:
             _refuse(name, distribution, len(x), t)
         return distribution
 
+    def check_inputs(self, inputs: Any) -> None:
+        """Refuse inputs if neither function takes any."""
+        if inputs is not None and not any(self.__dict__[name].knows_inputs for name in ASKED.values()):
+            expected, remedy = "neither transition nor observation takes inputs u", "leave inputs out"
+            raise DomainError(sentence("StateSpace", expected, "some", remedy))
+
     def sample_initial(self, n: int, rng: Generator) -> Array:
         """Draw n initial states (n, d)."""
         return as_states(self.initial_distribution().sample(n, rng), n, "StateSpace.initial")
@@ -167,8 +173,13 @@ def as_distributions(model: Any) -> StateSpace:
             mean = mean + F @ np.asarray(u, dtype=np.float64)
         return Gaussian(mean, part(of, t))
 
+    moves = ("transition", "process_covariance", "control")
+    shows = ("observation", "observation_covariance", "feedthrough")
+    first = Gaussian(model.initial_mean, model.initial_covariance)
+    if not model.n_inputs:
+        return StateSpace(
+            first, lambda x, t: distribution(x, t, None, *moves), lambda x, t: distribution(x, t, None, *shows)
+        )
     return StateSpace(
-        Gaussian(model.initial_mean, model.initial_covariance),
-        lambda x, t, u: distribution(x, t, u, "transition", "process_covariance", "control"),
-        lambda x, t, u: distribution(x, t, u, "observation", "observation_covariance", "feedthrough"),
+        first, lambda x, t, u: distribution(x, t, u, *moves), lambda x, t, u: distribution(x, t, u, *shows)
     )

@@ -94,9 +94,10 @@ class ParticleFilter:
             ancestors=None,
         )  # fmt: skip
 
-    def predict(self, belief: ParticleBelief, u: Any = None) -> ParticleBelief:
+    def predict(self, belief: ParticleBelief, inputs: Any = None) -> ParticleBelief:
         """Prediction step: resampling if the effective sample size is small, then the transition."""
-        return self._predict(belief, u, None)
+        self.model.check_inputs(inputs)
+        return self._predict(belief, inputs, None)
 
     def _predict(self, belief: ParticleBelief, u: Any, noise: FrameNoise | None) -> ParticleBelief:
         t, n = belief.time + 1, len(belief)
@@ -115,15 +116,15 @@ class ParticleFilter:
     def _looks(self) -> bool:
         return self._place is not bootstrap  # type: ignore[attr-defined]
 
-    def update(self, belief: ParticleBelief, y: Any, u: Any = None) -> tuple[ParticleBelief, float]:
+    def update(self, belief: ParticleBelief, y: Any, inputs: Any = None) -> tuple[ParticleBelief, float]:
         """Update step: weights multiplied by the likelihood of y, and an estimate of log p(y | earlier frames)."""
         y = one_frame(y)
         if not is_seen(y):
             return belief.replace(seen=True, before=None), 0.0
-        at = Setting(self.model, belief, y, u, self.resample, float(self.ess_threshold))
+        at = Setting(self.model, belief, y, inputs, self.resample, float(self.ess_threshold))
         place = bootstrap if belief.seen else self._place  # type: ignore[attr-defined]
         states, logs, ancestors = place(at)
-        logs = logs + self._scores(states, y, belief.time, u)
+        logs = logs + self._scores(states, y, belief.time, inputs)
         logs, weights, increment = normalized(logs)
         if not increment < np.inf:  # nor NaN
             whose = f"StateSpace.observation at frame {belief.time}"

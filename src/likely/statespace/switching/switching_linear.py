@@ -208,6 +208,7 @@ class SwitchingLinearGaussian(Distribution):
     def frame(self, y: Any, inputs: Any = None) -> Array:
         """One frame minus the effect of inputs, per regime (K, p)."""
         row = self.regimes[0]._frame(y)
+        self._check_inputs(inputs)
         if all(m.feedthrough is None for m in self.regimes):
             return np.repeat(row, self.n_regimes, axis=0)
         each = [row if m.feedthrough is None else row - m._input(inputs) @ m.feedthrough.T for m in self.regimes]
@@ -215,9 +216,15 @@ class SwitchingLinearGaussian(Distribution):
 
     def intercept(self, inputs: Any = None) -> Array:
         """State intercept, the effect of the inputs of one frame on the state, per regime (K, d)."""
+        self._check_inputs(inputs)
         if all(m.control is None for m in self.regimes):
             return np.zeros((self.n_regimes, self.states))
         return np.concatenate([m._intercept(inputs, 0) for m in self.regimes])
+
+    def _check_inputs(self, inputs: Any) -> None:
+        """Refuse inputs that the regimes do not take, or of another size."""
+        if inputs is not None:
+            self.regimes[0]._input(inputs)
 
     # --------------------------------------------------------------- learning
 
