@@ -10,6 +10,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.stats import Addable
 from likely.core.value import Value
+from likely.hmm.logistic_transition import LogisticStats
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,8 +19,8 @@ class HMMStats(Addable, Value):
 
     A leading axis C holds a stack of chains.
 
-    transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4). Statistics of
-    two sets of sequences add.
+    transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4); where transitions
+    depend on covariates, `LogisticStats`. Statistics of two sets of sequences add.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
@@ -29,7 +30,7 @@ class HMMStats(Addable, Value):
     """
 
     initial: Array  # (N,): from the entry
-    transition: Array  # (N, N)
+    transition: Array | LogisticStats  # (N, N), or statistics of transitions with covariates
     final: Array  # (N,): to the exit, or the last states where the chain has none
     counts: Array  # (K,): frames in each emitting state
     emission: Any  # the statistics of the emissions
@@ -38,8 +39,8 @@ class HMMStats(Addable, Value):
 
     @property
     def complete(self) -> bool:
-        """True if neither states nor entries were missing."""
-        return bool(self.seen and self.emission.complete)
+        """True if neither states nor entries were missing; coefficients of covariates are always found iteratively."""
+        return bool(self.seen and self.emission.complete and not isinstance(self.transition, LogisticStats))
 
     @property
     def filled(self) -> bool:

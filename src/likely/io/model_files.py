@@ -41,7 +41,6 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     "KNeighborsClassifier": lambda: import_module("likely.classify.k_neighbors").KNeighborsClassifier,
     "DTWClassifier": lambda: import_module("likely.alignment.estimator").DTWClassifier,
     "GaussianDensity": lambda: import_module("likely.distributions.gaussian.estimator").GaussianDensity,
-    "DrivenHMMDensity": lambda: import_module("likely.hmm.estimators.driven_hmm_density").DrivenHMMDensity,
     "Tracker": lambda: import_module("likely.recognizers.tracking.tracker").Tracker,
     "FaultMonitor": lambda: import_module("likely.recognizers.faults.fault_monitor").FaultMonitor,
     "SwitchingDensity": lambda: import_module("likely.statespace.estimators.switching_density").SwitchingDensity,

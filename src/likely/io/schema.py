@@ -94,6 +94,11 @@ def maybe(kind: Kind) -> Kind:
     return Kind(f"{kind.words}, or null", lambda x, sizes: x is None or kind.fits(x, sizes))
 
 
+def either(one: Kind, other: Kind) -> Kind:
+    """One of two kinds."""
+    return Kind(f"{one.words}, or {other.words}", lambda x, sizes: one.fits(x, sizes) or other.fits(x, sizes))
+
+
 def value(words: str, *abilities: str) -> Kind:
     """A nested value with the given methods."""
     return Kind(words, lambda x, sizes: isinstance(x, Value) and all(hasattr(type(x), name) for name in abilities))
@@ -273,6 +278,13 @@ def of_diffuse_directions(parts: Mapping[str, Any]) -> str:
     if len(parts["information_root"]) != q + 1:
         return f"information_root must have shape {(q + 1, q + 1)}"
     return "" if 0 <= parts["n_free"] <= q else f"n_free must lie in 0 … {q}"
+
+
+def of_as_many_states(parts: Mapping[str, Any]) -> str:
+    """Statistics of transitions with covariates have the states of the others."""
+    K = len(getattr(parts["transition"], "coefficients", parts["counts"]))
+    stacked = K != len(parts["counts"]) or (parts["initial"].ndim > 1 and hasattr(parts["transition"], "coefficients"))
+    return f"transition must have {len(parts['counts'])} states" if stacked else ""
 
 
 def of_states_and_inputs(parts: Mapping[str, Any]) -> str:
@@ -656,31 +668,31 @@ TABLE: dict[str, Entry] = {
         lambda: import_module("likely.mixture.mixture").Mixture, weights=numbers("* K", 0), components=density
     ),
     "HMM": entry(
-        lambda: import_module("likely.hmm.hmm").HMM, initial=numbers("* N", 0), transition=numbers("* N N", 0),
+        lambda: import_module("likely.hmm.hmm").HMM, initial=numbers("* N", 0),
+        transition=either(numbers("* N N", 0), of_class("LogisticTransition")),
         emission=distribution, final=maybe(numbers("* N", 0)),
     ),
     "HMMStats": entry(
-        lambda: import_module("likely.hmm.hmm_stats").HMMStats, initial=numbers("* N", 0), transition=numbers("* N N",
-        0),
+        lambda: import_module("likely.hmm.hmm_stats").HMMStats, of_as_many_states, initial=numbers("* N", 0),
+        transition=either(numbers("* N N", 0), of_class("LogisticStats")),
         final=numbers("* N", 0), counts=numbers("* K", 0), emission=stats, entropy=numbers("*"), seen=flag,
     ),
     "HMMPrior": entry(
         lambda: import_module("likely.hmm.priors").HMMPrior, initial=maybe(numbers("* N", 0)),
-        transition=maybe(numbers("* N N", 0)), final=maybe(numbers("* N", 0)), emission=maybe(prior),
+        transition=maybe(either(numbers("* N N", 0), of_class("LogisticPrior"))), final=maybe(numbers("* N", 0)),
+        emission=maybe(prior),
     ),
-    "DrivenHMM": entry(
-        lambda: import_module("likely.hmm.driven.driven_hmm").DrivenHMM, initial=numbers("K", 0),
-        coefficients=numbers("K K q"), emission=distribution, possible=numbers("K K", dtype=np.bool_),
-        units=maybe(numbers("t p")),
+    "LogisticTransition": entry(
+        lambda: import_module("likely.hmm.logistic_transition").LogisticTransition, coefficients=numbers("K K q"),
+        possible=numbers("K K", dtype=np.bool_), units=maybe(numbers("t p")),
     ),
-    "DrivenStats": entry(
-        lambda: import_module("likely.hmm.driven.driven_stats").DrivenStats, initial=numbers("K", 0),
-        counts=numbers("K", 0), emission=stats, entropy=numbers(""), fitted=numbers(""), gradient=numbers("K K q"),
-        curvature=numbers("K q q"), coefficients=numbers("K K q"),
+    "LogisticStats": entry(
+        lambda: import_module("likely.hmm.logistic_transition").LogisticStats, fitted=numbers(""),
+        gradient=numbers("K K q"), curvature=numbers("K q q"), coefficients=numbers("K K q"),
     ),
-    "DrivenPrior": entry(
-        lambda: import_module("likely.hmm.driven.driven_prior").DrivenPrior, strength=number(0), center=numbers("p"),
-        ridge=numbers("p", 0), emission=maybe(prior),
+    "LogisticPrior": entry(
+        lambda: import_module("likely.hmm.logistic_transition").LogisticPrior, strength=number(0),
+        center=numbers("p"), ridge=numbers("p", 0),
     ),
     "LinearGaussian": entry(
         lambda: import_module("likely.statespace.linear.linear_gaussian").LinearGaussian,

@@ -4,7 +4,11 @@ Emission log-likelihoods are exponentiated beforehand, the largest of each frame
 multiply and add. Products may underflow. The loops bound the probability mass that underflow can have cost; where the
 bound is not negligible, the sequence is marked out of range and computed again by `log_recursions`.
 
-For few possible transitions, the loops use a sparse transition matrix: the same sums without zeros.
+Transitions are matrices (S, K, K): one of them (S = 1) for all frames, or one that leads into each frame (S = T), of
+which that of a sequence's first frame is not used. For few possible transitions, the loops use a sparse form of a
+constant matrix: the same sums without zeros.
+
+Forward and backward variables (R, K) are kept for all frames (R = T), or for the last two only (R = 2).
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ import numpy as np
 
 from likely.numerics.compile import compiled, with_entry
 
-LEAST = 1e-200  # a scaling factor n_underflows that is too near the end of the range to be divided by
-TINY = 1e-280  # products n_underflows that count as underflow
+LEAST = 1e-200  # a scaling factor below that is too near the end of the range to be divided by
+TINY = 1e-280  # products below that count as underflow
 NEGLIGIBLE = 1e-18  # share of a total that underflow may cost
 DOMINATED = 1e20  # underflow does not matter where other paths to the same states have so much more probability
 MANY = 24  # states from which a sparse transition matrix may be faster,
@@ -41,50 +45,45 @@ def shift(logs, log_max, size):  # type: ignore[no-untyped-def]
 
 
 @with_entry
-def _sparse_rows(matrix, zero, max_entries):  # type: ignore[no-untyped-def]
-    """Compressed sparse rows (indptr, indices, data) of a matrix: the entries that differ from `zero`.
+def _sparse_rows(transition, share):  # type: ignore[no-untyped-def]
+    """Compressed sparse rows (indptr, indices, data) of a constant transition matrix (1, K, K).
 
-    `indptr` is empty where there are more than `max_entries`: then the dense matrix is faster.
+    `indptr` is empty where the dense matrix is faster: with fewer than MANY states, or a larger share of entries above 0;
+    and where transitions vary with time.
     """
-    rows, K = matrix.shape
+    S, K, _ = transition.shape
     count = 0
-    for i in range(rows):
-        for j in range(K):
-            count += matrix[i, j] != zero
-    is_sparse = count <= max_entries
-    indptr = np.zeros(rows + 1 if is_sparse else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
+    if S == 1 and K >= MANY:
+        for i in range(K):
+            for j in range(K):
+                count += transition[0, i, j] != 0.0
+    is_sparse = S == 1 and K >= MANY and count <= int(share * K * K)
+    indptr = np.zeros(K + 1 if is_sparse else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
     indices = np.empty(count if is_sparse else 0, dtype=np.uint64)
     data = np.empty(count if is_sparse else 0)
     p = 0
     for i in range(len(indptr) - 1):
         for j in range(K):
-            if matrix[i, j] != zero:
-                indices[p], data[p] = j, matrix[i, j]
+            if transition[0, i, j] != 0.0:
+                indices[p], data[p] = j, transition[0, i, j]
                 p += 1
         indptr[i + 1] = p
     return indptr, indices, data
 
 
-@with_entry
-def _max_sparse_entries(matrix):  # type: ignore[no-untyped-def]
-    """The number of entries of a matrix (rows, K) up to which its sparse form is faster."""
-    rows, K = matrix.shape
-    return int(FEW * rows * K) if K >= MANY else -1
-
-
 @compiled
-def _sparse_vector_matrix(vector, indptr, indices, data, out):  # type: ignore[no-untyped-def]
-    """out += vector @ matrix, for a sparse matrix."""
+def _sparse_vector_matrix(vectors, t, indptr, indices, data, out):  # type: ignore[no-untyped-def]
+    """out += vectors[t] @ matrix, for a sparse matrix."""
     for i in range(len(out)):
-        a = vector[i]
+        a = vectors[t, i]
         if a != 0.0:
             for p in range(indptr[i], indptr[i + 1]):
                 out[indices[p]] += a * data[p]
 
 
 @compiled
-def _vector_matrix(vectors, t, matrix, out):  # type: ignore[no-untyped-def]
-    """out += vectors[t] @ matrix, four rows at a time: a short loop costs as much to begin as to run.
+def _vector_matrix(vectors, t, matrices, s, out):  # type: ignore[no-untyped-def]
+    """out += vectors[t] @ matrices[s], four rows at a time: a short loop costs as much to begin as to run.
 
     Entries are addressed by number throughout: a row taken out of an array costs as much as eight products.
     """
@@ -93,64 +92,17 @@ def _vector_matrix(vectors, t, matrix, out):  # type: ignore[no-untyped-def]
     for i in range(0, full, 4):
         a, b, c, d = vectors[t, i], vectors[t, i + 1], vectors[t, i + 2], vectors[t, i + 3]
         for j in range(K):
-            out[j] = out[j] + a * matrix[i, j] + b * matrix[i + 1, j] + c * matrix[i + 2, j] + d * matrix[i + 3, j]
+            out[j] = (
+                out[j]
+                + a * matrices[s, i, j]
+                + b * matrices[s, i + 1, j]
+                + c * matrices[s, i + 2, j]
+                + d * matrices[s, i + 3, j]
+            )
     for i in range(full, K):
         a = vectors[t, i]
         for j in range(K):
-            out[j] += a * matrix[i, j]
-
-
-@compiled
-def likelihoods(initial, transition, final, entry, b, offsets, scale, termination, in_range):  # type: ignore[no-untyped-def]
-    """Forward recursion for p(x) alone, n sequences under C chains: scaling factors scale (T, C), termination (n, C).
-
-    initial (C, K), transition (C, K, K), final (C, K), b (T, C·K). entry (C, K) is a threshold for underflow: inf for
-    states that are never entered, 0 where transition probabilities keep products in range, −1 where some are so small
-    that even a prediction of 0 may be an underflow. p(x) is the product of the scaling factors and the termination sum
-    Σ_i α_T(i) final_i; where `in_range` (n, C) is false, it must be computed in logarithms.
-    """
-    C, K = initial.shape
-    alpha, predicted = np.empty((1, K)), np.empty(K)
-    stacked = transition.reshape(C * K, K)
-    indptr, indices, data = _sparse_rows(stacked, 0.0, _max_sparse_entries(stacked))
-    for n in range(len(offsets) - 1):
-        for c in range(C):
-            termination[n, c], in_range[n, c], underflow, matrix = 1.0, True, 0.0, transition[c]
-            for t in range(offsets[n], offsets[n + 1]):
-                if t == offsets[n]:
-                    predicted[:] = initial[c]
-                else:
-                    predicted[:] = 0.0
-                    if len(indptr) > 0:
-                        _sparse_vector_matrix(alpha[0], indptr[c * K :], indices, data, predicted)
-                    else:
-                        _vector_matrix(alpha, 0, matrix, predicted)
-                n_underflows = 0
-                for j in range(K):
-                    alpha[0, j] = predicted[j] * b[t, c * K + j]
-                    n_underflows += (alpha[0, j] < TINY) & (predicted[j] > entry[c, j])
-                total = 0.0
-                for j in range(K):
-                    total += alpha[0, j]
-                if not total > LEAST:
-                    in_range[n, c] = False
-                    break
-                inverse = 1.0 / total
-                for j in range(K):
-                    alpha[0, j] *= inverse
-                scale[t, c] = total
-                if n_underflows > 0 or underflow > 0.0:
-                    underflow = _underflow_bound(underflow, n_underflows, predicted, entry[c]) * inverse
-                    if underflow > NEGLIGIBLE:
-                        in_range[n, c] = False
-                        break
-            if in_range[n, c] and offsets[n + 1] > offsets[n]:
-                total = 0.0
-                for j in range(K):
-                    total += alpha[0, j] * final[c, j]
-                termination[n, c] = total
-                if not total > LEAST or (underflow > 0.0 and not total > underflow / NEGLIGIBLE):
-                    in_range[n, c] = False
+            out[j] += a * matrices[s, i, j]
 
 
 @compiled
@@ -167,109 +119,141 @@ def _underflow_bound(underflow, n_underflows, predicted, entry):  # type: ignore
 
 
 @compiled
-def forward(initial, transition, final, entry, b, offsets, alpha, scale, termination, in_range, underflows):  # type: ignore[no-untyped-def]
-    """Scaled forward variables α_t(j) = p(s_t = j | x_1 … x_t) in alpha (T, K), scaling factors in scale (T,).
+def forward(initial, transition, final, entry, b, first, offsets, alpha, scale, termination, in_range, underflows):  # type: ignore[no-untyped-def]
+    """Scaled forward variables α_t(j) = p(s_t = j | x_1 … x_t) in alpha (R, K), scaling factors in scale (T,).
 
-    scale_t = p(x_t | x_1 … x_{t−1}); the other arguments are those of `likelihoods`, for one chain. underflows (n,) is
-    the bound from earlier pieces of a sequence and is updated: a sequence may be given in pieces.
+    scale_t = p(x_t | x_1 … x_{t−1}); p(x) is the product of the scaling factors and the termination sum
+    Σ_i α_T(i) final_i in termination (n,). The exponentiated scores are columns first … first + K of b.
+
+    entry (1, K), or (n, K) by sequence, is a threshold for underflow: inf for states that are never entered, 0 where
+    transition probabilities keep products in range, −1 where some are so small that even a prediction of 0 may be an
+    underflow. Sequences with `in_range` (n,) false are skipped, and those become so that must be computed in logarithms.
+    underflows (n,) is the bound from earlier pieces of a sequence and is updated: a sequence may be given in pieces.
     """
     K = len(initial)
+    varying, by_sequence, kept = len(transition) > 1, len(entry) > 1, len(alpha) > 2
     predicted = np.empty(K)
-    indptr, indices, data = _sparse_rows(transition, 0.0, _max_sparse_entries(transition))
+    indptr, indices, data = _sparse_rows(transition, FEW)
     for n in range(len(offsets) - 1):
-        termination[n], in_range[n], underflow = 1.0, True, underflows[n]
+        termination[n], underflow = 1.0, underflows[n]
+        e = n if by_sequence else 0
         for t in range(offsets[n], offsets[n + 1]):
+            if not in_range[n]:
+                break
+            r = t if kept else t & 1
             if t == offsets[n]:
                 predicted[:] = initial
             else:
                 predicted[:] = 0.0
+                before = t - 1 if kept else 1 - r
                 if len(indptr) > 0:
-                    _sparse_vector_matrix(alpha[t - 1], indptr, indices, data, predicted)
+                    _sparse_vector_matrix(alpha, before, indptr, indices, data, predicted)
                 else:
-                    _vector_matrix(alpha, t - 1, transition, predicted)
+                    _vector_matrix(alpha, before, transition, t if varying else 0, predicted)
             n_underflows = 0
             for j in range(K):
-                alpha[t, j] = predicted[j] * b[t, j]
-                n_underflows += (alpha[t, j] < TINY) & (predicted[j] > entry[j])
+                alpha[r, j] = predicted[j] * b[t, first + j]
+                n_underflows += (alpha[r, j] < TINY) & (predicted[j] > entry[e, j])
             total = 0.0
             for j in range(K):
-                total += alpha[t, j]
+                total += alpha[r, j]
             if not total > LEAST:
                 in_range[n] = False
                 break
             inverse = 1.0 / total
             for j in range(K):
-                alpha[t, j] *= inverse
+                alpha[r, j] *= inverse
             scale[t] = total
             if n_underflows > 0 or underflow > 0.0:
-                underflow = _underflow_bound(underflow, n_underflows, predicted, entry) * inverse
+                underflow = _underflow_bound(underflow, n_underflows, predicted, entry[e]) * inverse
                 if underflow > NEGLIGIBLE:
                     in_range[n] = False
-                    break
         underflows[n] = underflow
         if in_range[n] and offsets[n + 1] > offsets[n]:
+            last = offsets[n + 1] - 1
+            r = last if kept else last & 1
             total = 0.0
             for j in range(K):
-                total += alpha[offsets[n + 1] - 1, j] * final[j]
+                total += alpha[r, j] * final[j]
             termination[n] = total
             if not total > LEAST or (underflow > 0.0 and not total > underflow / NEGLIGIBLE):
                 in_range[n] = False
 
 
 @compiled
-def backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta):  # type: ignore[no-untyped-def]
-    """Backward recursion: γ_t(i) = p(s_t = i | x) times weight (n,) in gamma (T, K), after `forward`.
+def likelihoods(initial, transition, final, entry, b, offsets, scale, termination, in_range):  # type: ignore[no-untyped-def]
+    """`forward` for p(x) alone under each of C chains: scale (C, T), termination (C, n), in_range (C, n).
 
-    b_beta (T, K) is b_j(x_t) β_t(j) / scale_t, so ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j). `transposed` is the
-    transposed transition matrix. Where γ_t does not sum to 1, `in_range` becomes false.
+    initial (C, K), transition (C, K, K), final (C, K), entry (C, K), b (T, C·K).
+    """
+    C, K = initial.shape
+    alpha, underflows = np.empty((2, K)), np.empty(len(offsets) - 1)
+    for c in range(C):
+        in_range[c, :], underflows[:] = True, 0.0
+        forward(
+            initial[c], transition[c : c + 1], final[c], entry[c : c + 1], b, c * K, offsets, alpha, scale[c],
+            termination[c], in_range[c], underflows,
+        )  # fmt: skip
+
+
+@compiled
+def backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta):  # type: ignore[no-untyped-def]
+    """Backward recursion: γ_t(i) = p(s_t = i | x) times weight (n,) in gamma (T, K), after `forward`; it may be alpha.
+
+    b_beta (R, K) is b_j(x_t) β_t(j) / scale_t, so ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j). `transposed` (S, K, K) are
+    the transposed transition matrices. Where γ_t does not sum to 1, `in_range` becomes false.
     """
     K = len(final)
+    varying, kept = len(transposed) > 1, len(b_beta) > 2
     beta = np.empty(K)
-    indptr, indices, data = _sparse_rows(transposed, 0.0, _max_sparse_entries(transposed))
+    indptr, indices, data = _sparse_rows(transposed, FEW)
     for n in range(len(offsets) - 1):
         if not in_range[n]:
             continue
         w = weight[n]
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
+            r = t if kept else t & 1
             if t == offsets[n + 1] - 1:
                 for i in range(K):
                     beta[i] = final[i] / termination[n]
             else:
                 beta[:] = 0.0
+                after = t + 1 if kept else 1 - r
                 if len(indptr) > 0:
-                    _sparse_vector_matrix(b_beta[t + 1], indptr, indices, data, beta)
+                    _sparse_vector_matrix(b_beta, after, indptr, indices, data, beta)
                 else:
-                    _vector_matrix(b_beta, t + 1, transposed, beta)
+                    _vector_matrix(b_beta, after, transposed, t + 1 if varying else 0, beta)
             inverse = 1.0 / scale[t]
             for i in range(K):
                 beta_i = (
                     beta[i] if alpha[t, i] > 0.0 else 0.0
                 )  # a state with α = 0 contributes nothing; its β may overflow
                 gamma[t, i] = alpha[t, i] * beta_i
-                b_beta[t, i] = beta_i * b[t, i] * inverse
+                b_beta[r, i] = beta_i * b[t, i] * inverse
             total = 0.0
             for i in range(K):
                 total += gamma[t, i]
             if not abs(total - 1.0) < 1e-6:
                 in_range[n] = False
                 break
-        if not in_range[n]:
+        if not in_range[n] or w == 1.0:
             continue
-        if w != 1.0:
-            for t in range(offsets[n], offsets[n + 1]):
-                for i in range(K):
-                    gamma[t, i] *= w
-                    b_beta[t, i] *= w
+        for t in range(offsets[n], offsets[n + 1]):
+            for i in range(K):
+                gamma[t, i] *= w
+        for t in range(offsets[n], offsets[n + 1] if len(b_beta) == len(gamma) else offsets[n]):
+            for i in range(K):
+                b_beta[t, i] *= w
 
 
 @compiled
 def sparse_transition_counts(transition, alpha, b_beta, out):  # type: ignore[no-untyped-def]
-    """Σ_t ξ_t(i, j) = a_ij Σ_t α_{t−1}(i) b_beta_t(j) in out (K, K), for a sparse transition matrix.
+    """Σ_t ξ_t(i, j) = a_ij Σ_t α_{t−1}(i) b_beta_t(j) in out (K, K), for a sparse transition matrix (1, K, K).
 
     Returns False, with nothing done, where a product of matrices is faster.
     """
-    K = len(transition)
-    indptr, indices, data = _sparse_rows(transition, 0.0, int(RARE * K * K) if K >= MANY else -1)
+    K = transition.shape[1]
+    indptr, indices, data = _sparse_rows(transition, RARE)
     if len(indptr) == 0:
         return False
     sums = np.zeros(len(indices))
@@ -285,38 +269,6 @@ def sparse_transition_counts(transition, alpha, b_beta, out):  # type: ignore[no
         for p in range(indptr[i], indptr[i + 1]):
             out[i, indices[p]] = sums[p] * data[p]
     return True
-
-
-@compiled
-def smooth(transposed, final, b, offsets, scale, termination, in_range, gamma):  # type: ignore[no-untyped-def]
-    """Backward recursion without ξ: the forward variables in gamma (T, K) become p(s_t | x)."""
-    K = len(final)
-    beta, b_beta = np.empty(K), np.empty((1, K))
-    indptr, indices, data = _sparse_rows(transposed, 0.0, _max_sparse_entries(transposed))
-    for n in range(len(offsets) - 1):
-        if not in_range[n]:
-            continue
-        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
-            if t == offsets[n + 1] - 1:
-                for i in range(K):
-                    beta[i] = final[i] / termination[n]
-            else:
-                beta[:] = 0.0
-                if len(indptr) > 0:
-                    _sparse_vector_matrix(b_beta[0], indptr, indices, data, beta)
-                else:
-                    _vector_matrix(b_beta, 0, transposed, beta)
-            inverse = 1.0 / scale[t]
-            for i in range(K):
-                beta_i = beta[i] if gamma[t, i] > 0.0 else 0.0
-                gamma[t, i] *= beta_i
-                b_beta[0, i] = beta_i * b[t, i] * inverse
-            total = 0.0
-            for i in range(K):
-                total += gamma[t, i]
-            if not abs(total - 1.0) < 1e-6:
-                in_range[n] = False
-                break
 
 
 MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: what is added to it is rounded to a whole number, found in its last bits
@@ -363,7 +315,7 @@ def _exponentials(x, whole):  # type: ignore[no-untyped-def]
 def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first_and_last, total):  # type: ignore[no-untyped-def]
     """E-step of some sequences from scores log b (K, T): forward, backward and all sums; False if any is out of range.
 
-    chain is (initial, transition, final); work (4, T, K) is scratch space, of which [1] and [2] become alpha and
+    chain is (initial, transition (1, K, K), final); work (4, T, K) is scratch space, of which [1] and [2] become alpha and
     b_beta; gamma (T, K) becomes p(s_t | x) times weight (n,). first_and_last (2, K) gains the expected first and last
     states, total (1,) gains Σ weight · log p(x). Rows of b_beta at which sequences begin are set to 0. Scores are left
     unchanged.
@@ -373,7 +325,7 @@ def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first
     n = len(offsets) - 1
     b, alpha, b_beta, exponents = work[0], work[1], work[2], work[3]
     log_max, scale, termination = np.empty(T), np.empty(T), np.empty(n)
-    in_range, underflow = np.empty(n, dtype=np.bool_), np.zeros(n)
+    in_range, underflow = np.ones(n, dtype=np.bool_), np.zeros(n)
     for t in range(T):
         log_max[t] = scores[0, t]
     for k in range(1, K):
@@ -387,7 +339,7 @@ def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first
     for t in range(T):
         for k in range(K):
             b[t, k] = shifted[k, t]
-    forward(initial, transition, final, entry, b, offsets, alpha, scale, termination, in_range, underflow)
+    forward(initial, transition, final, entry, b, 0, offsets, alpha, scale, termination, in_range, underflow)
     backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
     for i in range(n):
         if not in_range[i]:
