@@ -15,7 +15,7 @@ from likely.hmm.markov_chain import Chain
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [
     scaled_recursions.shift, scaled_recursions.likelihoods, scaled_recursions.forward, scaled_recursions.backward,
-    scaled_recursions.e_step, scaled_recursions.sparse_transition_counts,
+    scaled_recursions.smooth, scaled_recursions.e_step, scaled_recursions.sparse_transition_counts,
     log_recursions.forward, log_recursions.backward, log_recursions.expected_counts, log_recursions.viterbi,
     log_recursions.backtrack, log_recursions.k_best, log_recursions.backward_sampling,
     logistic_transition.subtract_row_max, logistic_transition.normalize,
@@ -105,11 +105,11 @@ def test_arcs_and_rows_make_the_same_sums(K):
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
     alpha, scale, termination, in_range = np.empty((T, K)), np.empty(T), np.empty(1), np.ones(1, bool)
     scaled_recursions.forward(
-        initial, transition[None], final, np.zeros((1, K)), b, 0, cut, alpha, scale, termination, in_range, np.zeros(1)
+        initial, transition[None], final, np.zeros((1, K)), b[:, None], 0, cut, alpha, scale, termination, in_range, np.zeros(1)
     )
     each, done, fine = np.empty((1, T)), np.empty((1, 1)), np.empty((1, 1), bool)
     scaled_recursions.likelihoods(
-        initial[None], transition[None], final[None], np.zeros((1, K)), b, cut, each, done, fine
+        initial[None], transition[None], final[None], np.zeros((1, K)), b[:, None], cut, each, done, fine
     )
     gamma, b_beta = np.empty((2, T, K))
     transposed = np.ascontiguousarray(transition.T)[None]
@@ -131,7 +131,7 @@ def test_arcs_of_several_chains_are_kept_apart():
     transition = np.stack([few_arcs(K), few_arcs(K)[::-1, ::-1]])
     initial, final, b = np.full((2, K), 1 / K), rng.random((2, K)), rng.random((T, 2 * K))
     each, done, fine = np.empty((2, T)), np.empty((2, 1)), np.empty((2, 1), bool)
-    scaled_recursions.likelihoods(initial, transition, final, np.zeros((2, K)), b, np.array([0, T]), each, done, fine)
+    scaled_recursions.likelihoods(initial, transition, final, np.zeros((2, K)), b.reshape(T, 2, K), np.array([0, T]), each, done, fine)
     for c in range(2):
         now = initial[c] * b[0, c * K : (c + 1) * K]
         for t in range(1, T):
@@ -207,7 +207,7 @@ def test_scaled_recursions_are_their_twins(seed):
         np.zeros(1),
     )
     scaled_recursions.forward(
-        initial, transition[None], final, np.zeros((1, K)), b, 0, offsets, alpha, scale, termination, in_range, underflow
+        initial, transition[None], final, np.zeros((1, K)), b[:, None], 0, offsets, alpha, scale, termination, in_range, underflow
     )
     now, want = initial, np.empty((T, K))
     for t in range(T):
@@ -227,7 +227,7 @@ def test_scaled_recursions_are_their_twins(seed):
         beta = transition @ (beta * b[t] / scale[t])
     each, done, fine = np.empty((1, T)), np.empty((1, 1)), np.empty((1, 1), bool)
     scaled_recursions.likelihoods(
-        initial[None], transition[None], final[None], np.zeros((1, K)), b, offsets, each, done, fine
+        initial[None], transition[None], final[None], np.zeros((1, K)), b[:, None], offsets, each, done, fine
     )
     assert (each[0] == scale).all() and done[0, 0] == termination[0] and fine.all() and in_range.all()
 
@@ -256,28 +256,23 @@ def test_recursions_in_logarithms_are_their_twins(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("kept", [False, True])
-def test_matrices_of_every_frame_are_those_of_one(seed, kept):
-    """The same matrix for each frame, and in one array for all: every bit the same, with all variables kept or not."""
+def test_matrices_of_every_frame_are_those_of_one(seed):
+    """The same matrix for each frame, and in one array for all: every bit the same."""
     initial, transition, final, logs, offsets = problem(seed)
     T, K = logs.shape
     b, found = np.exp(logs - logs.max(axis=1, keepdims=True)), []
     for matrices in (transition[None], np.repeat(transition[None], T, axis=0)):
-        alpha, scale, termination, in_range = np.empty((T if kept else 2, K)), np.empty(T), np.empty(1), np.ones(1, bool)
-        scaled_recursions.forward(
-            initial, matrices, final, np.zeros((1, K)), b, 0, offsets, alpha, scale, termination, in_range, np.zeros(1)
+        alpha, scale, termination, in_range = np.empty((T, K)), np.empty(T), np.empty(1), np.ones(1, bool)
+        ways = initial, matrices, final, np.zeros((1, K)), b[:, None], 0, offsets
+        scaled_recursions.forward(*ways, alpha, scale, termination, in_range, np.zeros(1))
+        gamma, b_beta, in_place = *np.empty((2, T, K)), alpha.copy()
+        transposed, of_one = np.ascontiguousarray(matrices.transpose(0, 2, 1)), np.ones(1)
+        scaled_recursions.backward(
+            transposed, final, b, offsets, of_one, alpha, scale, termination, in_range, gamma, b_beta
         )
-        found.append([scale, termination])
-        if kept:
-            gamma, b_beta, transposed = *np.empty((2, T, K)), np.ascontiguousarray(matrices.transpose(0, 2, 1))
-            backward = transposed, final, b, offsets, np.array([3.0])
-            scaled_recursions.backward(*backward, alpha, scale, termination, in_range, gamma, b_beta)
-            in_place = alpha.copy()
-            scaled_recursions.backward(
-                *backward[:4], np.ones(1), in_place, scale, termination, in_range, in_place, np.empty((2, K))
-            )
-            assert np.allclose(3.0 * in_place, gamma, rtol=1e-15) and in_range[0]
-            found[-1] += [alpha, gamma, b_beta]
+        scaled_recursions.smooth(transposed, final, b, offsets, scale, termination, in_range, in_place)
+        assert (in_place == gamma).all() and in_range[0]
+        found.append([scale, termination, alpha, gamma, b_beta])
     for one, two in zip(*found, strict=True):
         assert (one == two).all()
 

@@ -56,7 +56,7 @@ class ScaledPass:
         initial = arcs.initial if start is None else np.exp(start.log_filter) @ arcs.matrices[0]
         entry, self.in_range = _thresholds(arcs, self.offsets, start is not None)
         loops.forward(
-            initial, arcs.matrices, arcs.final, entry, self.b, 0, self.offsets, self.alpha, self.scale,
+            initial, arcs.matrices, arcs.final, entry, self.b[:, None], 0, self.offsets, self.alpha, self.scale,
             self.termination, self.in_range, self.underflow,
         )  # fmt: skip
 
@@ -90,28 +90,34 @@ class ScaledPass:
 
         `beta_last` (K,) is β of the last frame, from all later pieces. Sequences that are not in range get zeros.
         """
+        from likely.hmm._loops import scaled_recursions as loops
+
         gamma, b_beta = np.empty((2, *self.alpha.shape))
-        self._recur(np.ones(len(self.offsets) - 1) if weight is None else np.array(weight), gamma, b_beta, beta_last)
+        weight = np.ones(len(self.offsets) - 1) if weight is None else np.array(weight)
+        final, norm = (self.arcs.final, self.termination) if beta_last is None else (beta_last, np.ones(1))
+        loops.backward(
+            self._transposed, final, self.b, self.offsets, weight, self.alpha, self.scale, norm, self.in_range, gamma,
+            b_beta,
+        )  # fmt: skip
         failed = np.flatnonzero(~self.in_range)
         if len(failed):
             frames = frames_of(failed, self.offsets)[0]
             self.alpha[frames], gamma[frames], b_beta[frames] = 0.0, 0.0, 0.0
-        beta_before = self.arcs.matrices[0] @ b_beta[0] if self.start is not None else self.arcs.final
+        beta_before = self.arcs.final if self.start is None else self.arcs.matrices[0] @ b_beta[0]
         return Posterior(gamma, self._transitions(b_beta), self.log_prob), beta_before
 
     def smooth(self) -> None:
         """Backward pass without ξ: the filtered probabilities become p(s_t | x), in place."""
-        ones = np.ones(len(self.offsets) - 1)
-        self._recur(ones, self.alpha, np.empty((2, self.alpha.shape[1])), None)
-
-    def _recur(self, weight: Array, gamma: Array, b_beta: Array, beta_last: Array | None) -> None:
         from likely.hmm._loops import scaled_recursions as loops
 
-        final, norm = (self.arcs.final, self.termination) if beta_last is None else (beta_last, np.ones(1))
-        transposed = np.ascontiguousarray(self.arcs.matrices.transpose(0, 2, 1))
-        loops.backward(
-            transposed, final, self.b, self.offsets, weight, self.alpha, self.scale, norm, self.in_range, gamma, b_beta
-        )
+        loops.smooth(
+            self._transposed, self.arcs.final, self.b, self.offsets, self.scale, self.termination, self.in_range,
+            self.alpha,
+        )  # fmt: skip
+
+    @property
+    def _transposed(self) -> Array:
+        return np.ascontiguousarray(self.arcs.matrices.transpose(0, 2, 1))
 
     def _transitions(self, b_beta: Array) -> Array:
         """ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j), or their sum where transitions are constant."""
@@ -121,8 +127,8 @@ class ScaledPass:
             b_beta[first] = 0.0
             total = expected_transitions(self.arcs.transition, self.alpha, b_beta)
             return total if across is None else total + across
-        xi = np.empty(into.shape)
-        np.multiply(into[1:], b_beta[1:, None, :], out=xi[1:])
+        xi = np.empty(self.arcs.transition.shape)
+        np.multiply(self.arcs.transition[1:], b_beta[1:, None, :], out=xi[1:])
         xi[1:] *= self.alpha[:-1, :, None]
         xi[first] = 0.0 if across is None else across
         return xi
@@ -184,7 +190,8 @@ class LogPass:
             beta_before = np.logaddexp.reduce(pairs, axis=1)
             pairs += self.start.log_filter[:, None]
             counts[0] += np.exp(pairs - np.logaddexp.reduce(pairs, axis=None))
-        return Posterior(gamma, counts if self.arcs.is_varying else counts[0], self.log_prob), beta_before
+        counts = counts[: len(gamma)] if self.arcs.is_varying else counts[0]
+        return Posterior(gamma, counts, self.log_prob), beta_before
 
 
 Pass = type[ScaledPass] | type[LogPass]
@@ -205,25 +212,33 @@ def scaled_or_log(run: Callable[[Pass], Any]) -> Any:
 # --------------------------------------------------------- several sequences
 
 
-def log_likelihoods(chains: list[Arcs], logs: Array, offsets: Index) -> Array:
+def stacked(chains: list[Arcs]) -> tuple[Array, ...]:
+    """Initial (C, K), transition (C, K, K), final (C, K) and thresholds (C, K) of constant chains, as arrays."""
+    arcs = [(w.initial, w.transition, w.final, w.entry) for w in chains]
+    return tuple(np.stack(part) for part in zip(*arcs, strict=True))
+
+
+def log_likelihoods(
+    chains: list[Arcs], logs: Array, offsets: Index, stack: tuple[Array, ...] | None = None
+) -> Array:
     """log p(x) of n sequences under C chains (n, C), from scores log b (T, C·K), which are overwritten.
 
-    Several chains have constant transitions.
+    Several chains have constant transitions; `stack` are those of `stacked`, where they are known already.
     """
     from likely.hmm._loops import scaled_recursions as loops
 
     offsets, scores = np.array(offsets), logs.copy()  # read-only offsets would be a second signature of the loops
     C, K, T, n = len(chains), len(chains[0].initial), len(logs), len(offsets) - 1
     if chains[0].is_varying:
-        forward = ScaledPass(chains[0], logs, offsets, out=np.empty((2, K)), overwrite=True)
+        forward = ScaledPass(chains[0], logs, offsets, overwrite=True)
         out, in_range = forward.log_prob[:, None], forward.in_range[None]
     else:
-        arcs = [(w.initial, w.transition, w.final, w.entry) for w in chains]
         log_max, in_range = np.empty((T, C)), np.empty((C, n), dtype=np.bool_)
         scale, termination = np.empty((C, T)), np.empty((C, n))
         loops.shift(logs, log_max, K)
-        each = [np.stack(part) for part in zip(*arcs, strict=True)]
-        loops.likelihoods(*each, np.exp(logs, out=logs), offsets, scale, termination, in_range)
+        each = stacked(chains) if stack is None else stack
+        b = np.exp(logs, out=logs).reshape(T, C, K)
+        loops.likelihoods(*each, b, offsets, scale, termination, in_range)
         out = np.log(termination).T + _sums(np.log(scale).T + log_max, offsets)
     for c in np.flatnonzero(~in_range.all(axis=1)):
         failed = np.flatnonzero(~in_range[c])

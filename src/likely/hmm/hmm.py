@@ -28,10 +28,10 @@ from likely.distributions.stacks.tied import one_covariance, untied
 from likely.hmm import decoding, viterbi
 from likely.hmm.baum_welch import e_step, in_double
 from likely.hmm.decoding import Forecast, Smoothed, belief_over, whole
-from likely.hmm.forward_backward import log_likelihoods, scaled_or_log
+from likely.hmm.forward_backward import log_likelihoods, scaled_or_log, stacked
 from likely.hmm.hmm_stats import HMMStats
 from likely.hmm.logistic_transition import LogisticTransition
-from likely.hmm.markov_chain import SUM_TO_ONE, Chain, check_chain
+from likely.hmm.markov_chain import SUM_TO_ONE, Arcs, Chain, check_chain
 from likely.hmm.path_sampling import emitted, sample_driven_paths, sample_paths, sample_states
 from likely.hmm.sequence_blocks import SequenceBlocks, is_one, one_sequence
 from likely.hmm.viterbi import Path
@@ -183,6 +183,12 @@ class HMM(Distribution):
     def _member_list(self) -> list[HMM]:
         return [self.member(c) for c in range(self.members)] if self.members else [self]
 
+    @cached_property
+    def _arcs(self) -> tuple[list[Arcs], tuple[Array, ...]]:
+        """The arcs between emitting states of each chain, and all of them as arrays."""
+        chains = [chain.summed for chain in self.chains]
+        return chains, stacked(chains)
+
     def _require_one(self, doing: str) -> None:
         if self.members is not None:
             expected = f"{doing} needs a single chain"
@@ -207,8 +213,9 @@ class HMM(Distribution):
                 part = data.block(a, b)
                 out[a:b] = log_likelihoods([part.arcs], part.logs, part.seqs.offsets)
             else:
-                seqs = data.frames[a:b]
-                out[a:b] = log_likelihoods([chain.summed for chain in self.chains], self.scores(seqs, a), seqs.offsets)
+                chains, stack = self._arcs
+                seqs = data.frames if b - a == len(out) else data.frames[a:b]
+                out[a:b] = log_likelihoods(chains, self.scores(seqs, a), seqs.offsets, stack)
 
         data.fill(fill)
         out = out if self.members else out[:, 0]

@@ -51,8 +51,10 @@ class Arcs(NamedTuple):
 
     @property
     def matrices(self) -> Array:
-        """Transition matrices (S, K, K) as the recursions take them: S is 1, or the number of frames."""
-        return self.transition if self.is_varying else self.transition[None]
+        """Transition matrices (S, K, K) as the recursions take them: S is 1, or the number of frames, at least 1."""
+        if self.is_varying:
+            return self.transition if len(self.transition) else np.zeros((1, *self.transition.shape[1:]))
+        return self.transition[None]
 
     @property
     def logs(self) -> Arcs:

@@ -154,7 +154,7 @@ def expected_counts(transition, logs, offsets, alpha, beta, total, weight, gamma
 
 
 @compiled
-def _max_product(delta, t, transition, s, out):  # type: ignore[no-untyped-def]
+def _max_product(delta, t, matrix, out):  # type: ignore[no-untyped-def]
     """out[j] = max_i δ_t(i) + log a_ij, four rows at a time, as in `scaled_recursions._vector_matrix`."""
     K = len(out)
     full = K - K % 4
@@ -162,10 +162,10 @@ def _max_product(delta, t, transition, s, out):  # type: ignore[no-untyped-def]
         a, b, c, d = delta[t, i], delta[t, i + 1], delta[t, i + 2], delta[t, i + 3]
         for j in range(K):
             w, x, y, z = (
-                a + transition[s, i, j],
-                b + transition[s, i + 1, j],
-                c + transition[s, i + 2, j],
-                d + transition[s, i + 3, j],
+                a + matrix[i, j],
+                b + matrix[i + 1, j],
+                c + matrix[i + 2, j],
+                d + matrix[i + 3, j],
             )
             w = x if x > w else w
             y = z if z > y else y
@@ -174,7 +174,7 @@ def _max_product(delta, t, transition, s, out):  # type: ignore[no-untyped-def]
     for i in range(full, K):
         a = delta[t, i]
         for j in range(K):
-            w = a + transition[s, i, j]
+            w = a + matrix[i, j]
             out[j] = w if w > out[j] else out[j]
 
 
@@ -197,7 +197,7 @@ def viterbi(initial, transition, final, scores, offsets, last, score):  # type: 
     `backtrack` finds the backpointers again, for the states of the path alone.
     """
     K = len(initial)
-    varying, new = len(transition) > 1, np.empty(K)
+    varying, matrix, new = len(transition) > 1, transition[0], np.empty(K)
     most = int(FEW * K * K) if K >= MANY and not varying else -1
     indptr, indices, data = _possible(transition.transpose(0, 2, 1), most)
     for n in range(len(offsets) - 1):
@@ -209,8 +209,10 @@ def viterbi(initial, transition, final, scores, offsets, last, score):  # type: 
             new[:] = -np.inf
             if len(indptr) > 0:
                 _sparse_max_product(scores, t - 1, indptr, indices, data, new)
+            elif varying:
+                _max_product(scores, t - 1, transition[t], new)
             else:
-                _max_product(scores, t - 1, transition, t if varying else 0, new)
+                _max_product(scores, t - 1, matrix, new)
             for j in range(K):
                 scores[t, j] += new[j]
         last[n], score[n] = 0, -np.inf

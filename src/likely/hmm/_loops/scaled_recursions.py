@@ -5,10 +5,9 @@ multiply and add. Products may underflow. The loops bound the probability mass t
 bound is not negligible, the sequence is marked out of range and computed again by `log_recursions`.
 
 Transitions are matrices (S, K, K): one of them (S = 1) for all frames, or one that leads into each frame (S = T), of
-which that of a sequence's first frame is not used. For few possible transitions, the loops use a sparse form of a
+which that of a sequence's first frame is not used. One body serves both; the product with a matrix is written twice in
+it, since a matrix chosen frame by frame costs a tenth. For few possible transitions, the loops use a sparse form of a
 constant matrix: the same sums without zeros.
-
-Forward and backward variables (R, K) are kept for all frames (R = T), or for the last two only (R = 2).
 """
 
 from __future__ import annotations
@@ -82,8 +81,8 @@ def _sparse_vector_matrix(vectors, t, indptr, indices, data, out):  # type: igno
 
 
 @compiled
-def _vector_matrix(vectors, t, matrices, s, out):  # type: ignore[no-untyped-def]
-    """out += vectors[t] @ matrices[s], four rows at a time: a short loop costs as much to begin as to run.
+def _vector_matrix(vectors, t, matrix, out):  # type: ignore[no-untyped-def]
+    """out += vectors[t] @ matrix, four rows at a time: a short loop costs as much to begin as to run.
 
     Entries are addressed by number throughout: a row taken out of an array costs as much as eight products.
     """
@@ -92,17 +91,11 @@ def _vector_matrix(vectors, t, matrices, s, out):  # type: ignore[no-untyped-def
     for i in range(0, full, 4):
         a, b, c, d = vectors[t, i], vectors[t, i + 1], vectors[t, i + 2], vectors[t, i + 3]
         for j in range(K):
-            out[j] = (
-                out[j]
-                + a * matrices[s, i, j]
-                + b * matrices[s, i + 1, j]
-                + c * matrices[s, i + 2, j]
-                + d * matrices[s, i + 3, j]
-            )
+            out[j] = out[j] + a * matrix[i, j] + b * matrix[i + 1, j] + c * matrix[i + 2, j] + d * matrix[i + 3, j]
     for i in range(full, K):
         a = vectors[t, i]
         for j in range(K):
-            out[j] += a * matrices[s, i, j]
+            out[j] += a * matrix[i, j]
 
 
 @compiled
@@ -119,62 +112,60 @@ def _underflow_bound(underflow, n_underflows, predicted, entry):  # type: ignore
 
 
 @compiled
-def forward(initial, transition, final, entry, b, first, offsets, alpha, scale, termination, in_range, underflows):  # type: ignore[no-untyped-def]
-    """Scaled forward variables α_t(j) = p(s_t = j | x_1 … x_t) in alpha (R, K), scaling factors in scale (T,).
+def forward(initial, transition, final, entry, b, c, offsets, alpha, scale, termination, in_range, underflows):  # type: ignore[no-untyped-def]
+    """Scaled forward variables α_t(j) = p(s_t = j | x_1 … x_t) in alpha (T, K), scaling factors in scale (T,).
 
     scale_t = p(x_t | x_1 … x_{t−1}); p(x) is the product of the scaling factors and the termination sum
-    Σ_i α_T(i) final_i in termination (n,). The exponentiated scores are columns first … first + K of b.
+    Σ_i α_T(i) final_i in termination (n,). The exponentiated scores are b[:, c], those of chain c in b (T, C, K).
 
     entry (1, K), or (n, K) by sequence, is a threshold for underflow: inf for states that are never entered, 0 where
     transition probabilities keep products in range, −1 where some are so small that even a prediction of 0 may be an
-    underflow. Sequences with `in_range` (n,) false are skipped, and those become so that must be computed in logarithms.
-    underflows (n,) is the bound from earlier pieces of a sequence and is updated: a sequence may be given in pieces.
+    underflow. Sequences with `in_range` (n,) false are skipped; it becomes so for those that must be computed in
+    logarithms. underflows (n,) is the bound from earlier pieces of a sequence and is updated: a sequence may be given in
+    pieces.
     """
     K = len(initial)
-    varying, by_sequence, kept = len(transition) > 1, len(entry) > 1, len(alpha) > 2
-    predicted = np.empty(K)
+    varying, matrix, predicted = len(transition) > 1, transition[0], np.empty(K)
     indptr, indices, data = _sparse_rows(transition, FEW)
     for n in range(len(offsets) - 1):
         termination[n], underflow = 1.0, underflows[n]
-        e = n if by_sequence else 0
+        threshold = entry[n if len(entry) > 1 else 0]
         for t in range(offsets[n], offsets[n + 1]):
             if not in_range[n]:
                 break
-            r = t if kept else t & 1
             if t == offsets[n]:
                 predicted[:] = initial
             else:
                 predicted[:] = 0.0
-                before = t - 1 if kept else 1 - r
                 if len(indptr) > 0:
-                    _sparse_vector_matrix(alpha, before, indptr, indices, data, predicted)
+                    _sparse_vector_matrix(alpha, t - 1, indptr, indices, data, predicted)
+                elif varying:
+                    _vector_matrix(alpha, t - 1, transition[t], predicted)
                 else:
-                    _vector_matrix(alpha, before, transition, t if varying else 0, predicted)
+                    _vector_matrix(alpha, t - 1, matrix, predicted)
             n_underflows = 0
             for j in range(K):
-                alpha[r, j] = predicted[j] * b[t, first + j]
-                n_underflows += (alpha[r, j] < TINY) & (predicted[j] > entry[e, j])
+                alpha[t, j] = predicted[j] * b[t, c, j]
+                n_underflows += (alpha[t, j] < TINY) & (predicted[j] > threshold[j])
             total = 0.0
             for j in range(K):
-                total += alpha[r, j]
+                total += alpha[t, j]
             if not total > LEAST:
                 in_range[n] = False
                 break
             inverse = 1.0 / total
             for j in range(K):
-                alpha[r, j] *= inverse
+                alpha[t, j] *= inverse
             scale[t] = total
             if n_underflows > 0 or underflow > 0.0:
-                underflow = _underflow_bound(underflow, n_underflows, predicted, entry[e]) * inverse
+                underflow = _underflow_bound(underflow, n_underflows, predicted, threshold) * inverse
                 if underflow > NEGLIGIBLE:
                     in_range[n] = False
         underflows[n] = underflow
         if in_range[n] and offsets[n + 1] > offsets[n]:
-            last = offsets[n + 1] - 1
-            r = last if kept else last & 1
             total = 0.0
             for j in range(K):
-                total += alpha[r, j] * final[j]
+                total += alpha[offsets[n + 1] - 1, j] * final[j]
             termination[n] = total
             if not total > LEAST or (underflow > 0.0 and not total > underflow / NEGLIGIBLE):
                 in_range[n] = False
@@ -184,66 +175,102 @@ def forward(initial, transition, final, entry, b, first, offsets, alpha, scale, 
 def likelihoods(initial, transition, final, entry, b, offsets, scale, termination, in_range):  # type: ignore[no-untyped-def]
     """`forward` for p(x) alone under each of C chains: scale (C, T), termination (C, n), in_range (C, n).
 
-    initial (C, K), transition (C, K, K), final (C, K), entry (C, K), b (T, C·K).
+    initial (C, K), transition (C, K, K), final (C, K), entry (C, K), b (T, C, K).
     """
     C, K = initial.shape
-    alpha, underflows = np.empty((2, K)), np.empty(len(offsets) - 1)
+    alpha, underflows = np.empty((len(b), K)), np.empty(len(offsets) - 1)
     for c in range(C):
         in_range[c, :], underflows[:] = True, 0.0
         forward(
-            initial[c], transition[c : c + 1], final[c], entry[c : c + 1], b, c * K, offsets, alpha, scale[c],
+            initial[c], transition[c : c + 1], final[c], entry[c : c + 1], b, c, offsets, alpha, scale[c],
             termination[c], in_range[c], underflows,
         )  # fmt: skip
 
 
 @compiled
 def backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta):  # type: ignore[no-untyped-def]
-    """Backward recursion: γ_t(i) = p(s_t = i | x) times weight (n,) in gamma (T, K), after `forward`; it may be alpha.
+    """Backward recursion: γ_t(i) = p(s_t = i | x) times weight (n,) in gamma (T, K), after `forward`.
 
-    b_beta (R, K) is b_j(x_t) β_t(j) / scale_t, so ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j). `transposed` (S, K, K) are
+    b_beta (T, K) is b_j(x_t) β_t(j) / scale_t, so ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j). `transposed` (S, K, K) are
     the transposed transition matrices. Where γ_t does not sum to 1, `in_range` becomes false.
     """
     K = len(final)
-    varying, kept = len(transposed) > 1, len(b_beta) > 2
-    beta = np.empty(K)
+    varying, matrix, beta = len(transposed) > 1, transposed[0], np.empty(K)
     indptr, indices, data = _sparse_rows(transposed, FEW)
     for n in range(len(offsets) - 1):
         if not in_range[n]:
             continue
         w = weight[n]
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
-            r = t if kept else t & 1
             if t == offsets[n + 1] - 1:
                 for i in range(K):
                     beta[i] = final[i] / termination[n]
             else:
                 beta[:] = 0.0
-                after = t + 1 if kept else 1 - r
                 if len(indptr) > 0:
-                    _sparse_vector_matrix(b_beta, after, indptr, indices, data, beta)
+                    _sparse_vector_matrix(b_beta, t + 1, indptr, indices, data, beta)
+                elif varying:
+                    _vector_matrix(b_beta, t + 1, transposed[t + 1], beta)
                 else:
-                    _vector_matrix(b_beta, after, transposed, t + 1 if varying else 0, beta)
+                    _vector_matrix(b_beta, t + 1, matrix, beta)
             inverse = 1.0 / scale[t]
             for i in range(K):
                 beta_i = (
                     beta[i] if alpha[t, i] > 0.0 else 0.0
                 )  # a state with α = 0 contributes nothing; its β may overflow
                 gamma[t, i] = alpha[t, i] * beta_i
-                b_beta[r, i] = beta_i * b[t, i] * inverse
+                b_beta[t, i] = beta_i * b[t, i] * inverse
             total = 0.0
             for i in range(K):
                 total += gamma[t, i]
             if not abs(total - 1.0) < 1e-6:
                 in_range[n] = False
                 break
-        if not in_range[n] or w == 1.0:
+        if not in_range[n]:
             continue
-        for t in range(offsets[n], offsets[n + 1]):
+        if w != 1.0:
+            for t in range(offsets[n], offsets[n + 1]):
+                for i in range(K):
+                    gamma[t, i] *= w
+                    b_beta[t, i] *= w
+
+
+@compiled
+def smooth(transposed, final, b, offsets, scale, termination, in_range, gamma):  # type: ignore[no-untyped-def]
+    """`backward` without ξ, in place: the forward variables in gamma (T, K) become p(s_t | x).
+
+    A body of its own, for a long sequence: `backward` needs twice the memory, and in place it takes a fifth longer, since
+    arrays that may be the same keep it from using vector lanes.
+    """
+    K = len(final)
+    varying, matrix, beta, b_beta = len(transposed) > 1, transposed[0], np.empty(K), np.empty((1, K))
+    indptr, indices, data = _sparse_rows(transposed, FEW)
+    for n in range(len(offsets) - 1):
+        if not in_range[n]:
+            continue
+        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
+            if t == offsets[n + 1] - 1:
+                for i in range(K):
+                    beta[i] = final[i] / termination[n]
+            else:
+                beta[:] = 0.0
+                if len(indptr) > 0:
+                    _sparse_vector_matrix(b_beta, 0, indptr, indices, data, beta)
+                elif varying:
+                    _vector_matrix(b_beta, 0, transposed[t + 1], beta)
+                else:
+                    _vector_matrix(b_beta, 0, matrix, beta)
+            inverse = 1.0 / scale[t]
             for i in range(K):
-                gamma[t, i] *= w
-        for t in range(offsets[n], offsets[n + 1] if len(b_beta) == len(gamma) else offsets[n]):
+                beta_i = beta[i] if gamma[t, i] > 0.0 else 0.0
+                gamma[t, i] *= beta_i
+                b_beta[0, i] = beta_i * b[t, i] * inverse
+            total = 0.0
             for i in range(K):
-                b_beta[t, i] *= w
+                total += gamma[t, i]
+            if not abs(total - 1.0) < 1e-6:
+                in_range[n] = False
+                break
 
 
 @compiled
@@ -339,7 +366,9 @@ def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first
     for t in range(T):
         for k in range(K):
             b[t, k] = shifted[k, t]
-    forward(initial, transition, final, entry, b, 0, offsets, alpha, scale, termination, in_range, underflow)
+    forward(
+        initial, transition, final, entry, b.reshape(T, 1, K), 0, offsets, alpha, scale, termination, in_range, underflow
+    )
     backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
     for i in range(n):
         if not in_range[i]:
