@@ -1,4 +1,4 @@
-"""HMM with covariates, and with time-varying transitions, against enumeration of all paths, the plain HMM, and finite differences of its objective."""
+"""HMM with covariates and time-varying transitions: all paths, the plain HMM, and finite differences."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def every_path(h: HMM, x: np.ndarray, u: np.ndarray) -> dict[tuple[int, ...], fl
     for path in product(range(h.states), repeat=len(x)):
         value = np.log(h.initial[path[0]]) + logs[0, path[0]]
         for t in range(1, len(x)):
-            scores = np.where(h.transition.possible[path[t - 1]], h.transition.coefficients[path[t - 1]] @ z[t], -np.inf)
+            scores = np.where(
+                h.transition.possible[path[t - 1]], h.transition.coefficients[path[t - 1]] @ z[t], -np.inf
+            )
             value += scores[path[t]] - np.logaddexp.reduce(scores) + logs[t, path[t]]
         out[path] = float(value)
     return out
@@ -306,9 +308,13 @@ def test_the_step_is_the_maximum_of_the_bound(ridge: float) -> None:
 
     def value(change: np.ndarray) -> float:
         beta = np.where(h.transition.possible[:, :, None], h.transition.coefficients + change, 0.0)
-        return bound(change, h.transition.possible, stats.transition.gradient, stats.transition.curvature) - 0.5 * float((penalty * beta**2).sum())
+        return bound(
+            change, h.transition.possible, stats.transition.gradient, stats.transition.curvature
+        ) - 0.5 * float((penalty * beta**2).sum())
 
-    best = step(h.transition.coefficients, h.transition.possible, stats.transition.gradient, stats.transition.curvature, penalty)
+    best = step(
+        h.transition.coefficients, h.transition.possible, stats.transition.gradient, stats.transition.curvature, penalty
+    )
     assert value(best) > value(np.zeros_like(best))
     for size in (1e-3, 0.1, 1.0):
         for _ in range(20):
@@ -527,7 +533,7 @@ def test_what_is_wrong_is_said_in_words() -> None:
         driven(h.initial, h.transition.coefficients, h.emission, np.zeros((K, K), bool))
     with pytest.raises(ShapeError, match=r"must have shape \(K, K, p \+ 1\)"):
         driven(h.initial, h.transition.coefficients[:2], h.emission)
-    with pytest.raises(ShapeError, match="need initial .3,. and a stack of 3 emissions"):
+    with pytest.raises(ShapeError, match=r"need initial .3,. and a stack of 3 emissions"):
         driven(h.initial[:2], h.transition.coefficients, h.emission)
     with pytest.raises(DomainError, match="final probabilities need constant transitions"):
         HMM(h.initial, h.transition, h.emission, final=[0.1, 0.1, 0.1])
@@ -592,11 +598,11 @@ def test_time_varying_transitions_that_do_not_fit_are_refused() -> None:
     h, (x, u) = chain(), some()
     matrices = [h.transition.matrices(one) for one in u]
     plain = HMM(h.initial, np.eye(K), h.emission)
-    with pytest.raises(ShapeError, match="one matrix .K, K. per frame"):
+    with pytest.raises(ShapeError, match=r"one matrix .K, K. per frame"):
         plain.log_prob(x, transition=matrices[:2])
     bad = [m.copy() for m in matrices]
     bad[0][0], bad[2][3, 1] = np.nan, [0.5, 0.6, 0.0]  # the first frame's has no effect
-    with pytest.raises(DomainError, match="sum to 1.*at sequence 2, frame 3"):
+    with pytest.raises(DomainError, match=r"sum to 1.*at sequence 2, frame 3"):
         plain.viterbi(x, transition=bad)
     ending = HMM(h.initial, 0.9 * np.eye(K), h.emission, final=np.full(K, 0.1))
     with pytest.raises(DomainError, match="without null states and final probabilities"):

@@ -86,7 +86,9 @@ def test_lists_of_arcs():
         indptr, indices, data = log_recursions._possible(np.log(table)[None], 3)
         both = log_recursions._possible(np.log(np.stack([table, np.eye(3)])), 9)
         assert len(log_recursions._possible(np.log(table)[None], 2)[0]) == 0
-    assert indptr.tolist() == [0, 2, 2, 3] and indices.tolist() == [1, 2, 0] and np.exp(data).tolist() == [0.5, 0.5, 1.0]
+    assert (
+        indptr.tolist() == [0, 2, 2, 3] and indices.tolist() == [1, 2, 0] and np.exp(data).tolist() == [0.5, 0.5, 1.0]
+    )
     assert both[0].tolist() == [0, 3, 4, 6] and both[1].tolist() == [0, 1, 2, 1, 0, 2]
     wide = few_arcs(30)
     indptr, indices, data = scaled_recursions._sparse_rows(wide[None], 0.15)
@@ -105,7 +107,18 @@ def test_arcs_and_rows_make_the_same_sums(K):
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
     alpha, scale, termination, in_range = np.empty((T, K)), np.empty(T), np.empty(1), np.ones(1, bool)
     scaled_recursions.forward(
-        initial, transition[None], final, np.zeros((1, K)), b[:, None], 0, cut, alpha, scale, termination, in_range, np.zeros(1)
+        initial,
+        transition[None],
+        final,
+        np.zeros((1, K)),
+        b[:, None],
+        0,
+        cut,
+        alpha,
+        scale,
+        termination,
+        in_range,
+        np.zeros(1),
     )
     each, done, fine = np.empty((1, T)), np.empty((1, 1)), np.empty((1, 1), bool)
     scaled_recursions.likelihoods(
@@ -131,7 +144,9 @@ def test_arcs_of_several_chains_are_kept_apart():
     transition = np.stack([few_arcs(K), few_arcs(K)[::-1, ::-1]])
     initial, final, b = np.full((2, K), 1 / K), rng.random((2, K)), rng.random((T, 2 * K))
     each, done, fine = np.empty((2, T)), np.empty((2, 1)), np.empty((2, 1), bool)
-    scaled_recursions.likelihoods(initial, transition, final, np.zeros((2, K)), b.reshape(T, 2, K), np.array([0, T]), each, done, fine)
+    scaled_recursions.likelihoods(
+        initial, transition, final, np.zeros((2, K)), b.reshape(T, 2, K), np.array([0, T]), each, done, fine
+    )
     for c in range(2):
         now = initial[c] * b[0, c * K : (c + 1) * K]
         for t in range(1, T):
@@ -207,7 +222,18 @@ def test_scaled_recursions_are_their_twins(seed):
         np.zeros(1),
     )
     scaled_recursions.forward(
-        initial, transition[None], final, np.zeros((1, K)), b[:, None], 0, offsets, alpha, scale, termination, in_range, underflow
+        initial,
+        transition[None],
+        final,
+        np.zeros((1, K)),
+        b[:, None],
+        0,
+        offsets,
+        alpha,
+        scale,
+        termination,
+        in_range,
+        underflow,
     )
     now, want = initial, np.empty((T, K))
     for t in range(T):

@@ -155,6 +155,7 @@ def _chains() -> None:
     import numpy as np
 
     import likely as lk
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for dtype in ("float64", "float32"):

@@ -44,7 +44,8 @@ class Summary:
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
             _counted(model): int(n) if n == int(n) else n, "columns": estimator.n_features_in_,
-            **_covariates(model), "parameters": k, **settings(model), **_moved(estimator), **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
+            **_covariates(model), "parameters": k,
+            **settings(model), **_moved(estimator), **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
         }  # fmt: skip
         if report is not None:
             facts["converged"] = f"{'yes' if report.converged else 'NO'} ({report.reason})"

@@ -1,9 +1,9 @@
 """E-step of Baum–Welch: forward–backward, then expected statistics; or along the Viterbi path alone.
 
 `e_step` has three branches. Gaussian emissions, and mixtures of them, on short sequences take one fused sweep over the
-frames: features of frames are computed once, for scores and for sums. Other blocks of sequences take the forward–backward
-algorithm, and then the statistics that follow from its posterior. A long sequence does the same piece by piece: its
-statistics are the sum of theirs.
+frames: features of frames are computed once, for scores and for sums. Other blocks of sequences take the
+forward–backward algorithm, and then the statistics that follow from its posterior. A long sequence does the same piece
+by piece: its statistics are the sum of theirs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def _block_stats(data: SequenceBlocks, a: int, b: int, w: Array) -> HMMStats:
             stats = _path_in_pieces(data, a, unobserved) if data.hard else _posterior_in_pieces(data, a, unobserved)
             if stats is not None:
                 return stats * float(w[0])
-        return _expected_statistics(data, data.block(a, a), _no_posterior(data), w[:0]).replace(entropy=np.array(-np.inf))
+        nothing = _expected_statistics(data, data.block(a, a), _no_posterior(data), w[:0])
+        return nothing.replace(entropy=np.array(-np.inf))
 
     def infer(part: Part) -> Posterior | Path:
         scores = part.arcs, part.logs, part.seqs.offsets

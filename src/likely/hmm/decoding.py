@@ -71,12 +71,11 @@ def _smooth_block(data: SequenceBlocks, a: int, b: int, lag: int | None, out: Ar
     if lag is None:
         return forward_backward.smoothed(part.arcs, part.logs, seqs.offsets, out, lambda: data.block(a, b).logs)
     out[:], increments = forward_backward.filtered(part.arcs, part.logs, seqs.offsets)
-    possible, nonempty = np.zeros(b - a), seqs.lengths > 0
-    impossible = np.logical_or.reduceat(~np.isfinite(increments), seqs.offsets[:-1][nonempty]) if len(increments) else []
-    possible[nonempty] = np.where(impossible, -np.inf, 0.0)
-    if lag and not np.isneginf(possible).all():
+    bad = np.concatenate([[0], np.cumsum(~np.isfinite(increments))])
+    impossible = bad[seqs.offsets[1:]] > bad[seqs.offsets[:-1]]
+    if lag and not impossible.all():
         out[:] = _fixed_lag(part.arcs, part.logs, out, seqs, lag)
-    return possible
+    return np.where(impossible, -np.inf, 0.0)
 
 
 def _smooth_in_pieces(data: SequenceBlocks, i: int, method: Pass, lag: int | None, out: Array) -> float:

@@ -149,9 +149,7 @@ class LogPass:
         initial = self.arcs.initial
         if start is not None:
             initial = np.logaddexp.reduce(start.log_filter[:, None] + self.arcs.matrices[0], axis=0)
-        loops.forward(
-            initial, self.arcs.matrices, self.arcs.final, self.logs, self.offsets, self.alpha, scale, total
-        )
+        loops.forward(initial, self.arcs.matrices, self.arcs.final, self.logs, self.offsets, self.alpha, scale, total)
         self.total, self.increments = total, scale + log_max[:, 0]
         self.log_prob = total + _sums(log_max[:, 0], self.offsets)
 
@@ -218,9 +216,7 @@ def stacked(chains: list[Arcs]) -> tuple[Array, ...]:
     return tuple(np.stack(part) for part in zip(*arcs, strict=True))
 
 
-def log_likelihoods(
-    chains: list[Arcs], logs: Array, offsets: Index, stack: tuple[Array, ...] | None = None
-) -> Array:
+def log_likelihoods(chains: list[Arcs], logs: Array, offsets: Index, stack: tuple[Array, ...] | None = None) -> Array:
     """log p(x) of n sequences under C chains (n, C), from scores log b (T, C·K), which are overwritten.
 
     Several chains have constant transitions; `stack` are those of `stacked`, where they are known already.

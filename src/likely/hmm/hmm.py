@@ -49,12 +49,12 @@ class HMM(Distribution):
     are *null states*, which emit nothing and take no time. A leading axis C makes a stack of C chains over one stack of
     C·K emissions.
 
-    `transition` may be a `LogisticTransition`: transition probabilities that depend on covariates (input–output HMM), in a
-    single chain without null states and `final`. A sample is then a sequence of frames with covariates: methods take
-    `covariates` of the same form as x, or both together, by `with_covariates(x, u)`. The model is conditional on the
-    covariates: `log_prob` is log p(x | u). Those of a sequence's first frame have no effect; elsewhere a missing one is
-    an error. Learning is then a generalized EM: each step maximizes a lower bound of the transition log-likelihood, so the
-    likelihood never decreases   (Böhning 1992).
+    `transition` may be a `LogisticTransition`: transition probabilities that depend on covariates (input–output HMM),
+    in a single chain without null states and `final`. A sample is then a sequence of frames with covariates: methods
+    take `covariates` of the same form as x, or both together, by `with_covariates(x, u)`. The model is conditional on
+    the covariates: `log_prob` is log p(x | u). Those of a sequence's first frame have no effect; elsewhere a missing
+    one is an error. Learning is then a generalized EM: each step maximizes a lower bound of the transition
+    log-likelihood, so the likelihood never decreases   (Böhning 1992).
 
     Time-varying transition probabilities are an argument: `transition` (T, K, K) of `log_prob`, `posterior`, `smooth`,
     `viterbi` and `k_best` replaces that of the model; matrix t leads into frame t, and the first one has no effect.
@@ -97,7 +97,7 @@ class HMM(Distribution):
         initial, K = parameter(self.initial, "HMM", "initial"), self.transition.states
         size = getattr(self.emission, "members", None)
         if initial.shape != (K,) or size != K:
-            expected = f"transitions of {K} states need initial ({K},) and a stack of {K} emissions, without null states"
+            expected = f"transitions of {K} states need initial ({K},) and a stack of {K} emissions, no null states"
             raise ShapeError(sentence("HMM", expected, [initial.shape, size]))
         if self.final is not None:
             remedy = "leave final=None: sequences may stop anywhere"
@@ -297,9 +297,9 @@ class HMM(Distribution):
     def forecast(self, x: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
         """Forecast of states and observations 1 … steps frames after a sequence, or after a belief state.
 
-        Where transitions depend on covariates, `covariates` (steps, p) are those to come, (steps,) for one; `past` (T, p)
-        are those of x, unless x has its own. In the result `states` is (steps, K), `mean` (steps, d), and `result[i]`
-        the density of the observation i + 1 frames ahead.
+        Where transitions depend on covariates, `covariates` (steps, p) are those to come, (steps,) for one; `past` (T,
+        p) are those of x, unless x has its own. In the result `states` is (steps, K), `mean` (steps, d), and
+        `result[i]` the density of the observation i + 1 frames ahead.
         """
         steps = whole(steps, 1, "HMM.forecast", "steps")
         if not self.is_logistic:
@@ -341,8 +341,8 @@ class HMM(Distribution):
     def update(self, belief: Any, y: Any) -> tuple[Any, float]:
         """Update step of the filter: the belief state given frame y, and log p(y | all before).
 
-        Where transitions depend on covariates, y is a pair of a frame and the covariates (p,) of the transition into it,
-        or Columns of "frames" and "covariates". An impossible frame leaves the belief unchanged.
+        Where transitions depend on covariates, y is a pair of a frame and the covariates (p,) of the transition into
+        it, or Columns of "frames" and "covariates". An impossible frame leaves the belief unchanged.
         """
         if self.is_logistic:
             y, covariates = _observation(y, self.transition.n_covariates)
@@ -434,7 +434,8 @@ class HMM(Distribution):
             (stats.initial + initial_counts)[..., None, :], self.initial[..., None, :], None, None
         )[0][..., 0, :]
         if self.is_logistic:
-            transition, final = self.transition.refit(stats.transition, None if prior is None else prior.transition), None
+            own = None if prior is None else prior.transition
+            transition, final = self.transition.refit(stats.transition, own), None
         else:
             transition, final = _normalized_counts(
                 stats.transition + pseudo_counts, self.transition, stats.final + final_counts, self.final
@@ -631,7 +632,8 @@ def _whole_lag(lag: Any) -> int:
 def _covariates_to_sample(covariates: Any, n: int, length: Any) -> Ragged:
     """The covariates of n sequences to be sampled: they determine the lengths."""
     if covariates is None or length is not None:
-        expected, remedy = "covariates are needed for the transitions, and give the lengths", "sample(n, rng, covariates=u)"
+        expected = "covariates are needed for the transitions, and give the lengths"
+        remedy = "sample(n, rng, covariates=u)"
         raise DomainError(sentence("HMM.sample", expected, "none" if covariates is None else "length", remedy))
     u = Ragged.of(covariates).map(table)
     u = u[np.zeros(n, dtype=np.intp)] if len(u) == 1 else u

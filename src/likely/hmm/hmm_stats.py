@@ -19,8 +19,8 @@ class HMMStats(Addable, Value):
 
     A leading axis C holds a stack of chains.
 
-    transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4); where transitions
-    depend on covariates, `LogisticStats`. Statistics of two sets of sequences add.
+    transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4); where
+    transitions depend on covariates, `LogisticStats`. Statistics of two sets of sequences add.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))

@@ -132,7 +132,7 @@ class LogisticTransition(Value):
         )  # fmt: skip
 
     def collect_path(self, path: Index, before: Index, weight: Array, arcs: Arcs, z: Array) -> LogisticStats:
-        """Statistics of one path (T,), taken as observed; before (T,) are the previous states, −1 where there is none."""
+        """Statistics of one path (T,), taken as observed; before (T,) are the states before, −1 where there is none."""
         K, q = self.states, z.shape[1]
         gradient, curvature, fitted = np.zeros((K, K, q)), np.zeros((K, q, q)), 0.0
         for i in range(K):
@@ -155,7 +155,7 @@ class LogisticTransition(Value):
         return self.replace(coefficients=beta + FURTHER * step(beta, self.mask, gradient, curvature, ridge))
 
     def expected_log(self, stats: LogisticStats) -> float:
-        """Lower bound of the expected log-probability of transitions, tight at the model that collected the statistics."""
+        """Lower bound of the expected log-probability of transitions, tight at the coefficients of the statistics."""
         change = self.coefficients - stats.coefficients
         return float(stats.fitted) + bound(change, self.mask, stats.gradient, stats.curvature)
 
@@ -199,8 +199,9 @@ class LogisticStats(Addable, Value):
 class LogisticPrior(Value):
     """β ~ N(0, 1/ridge), not the intercepts; `strength` pseudo-counts per state, spread over its possible transitions.
 
-    The prior of transitions in an `HMMPrior`. The pseudo-counts are at covariates `center`; with constant covariates they
-    are those of a Dirichlet prior. Up to a constant: log p(β) = −½ Σ ridge β² + strength Σ_i mean_j log p(j | i, center).
+    The prior of transitions in an `HMMPrior`. The pseudo-counts are at covariates `center`; with constant covariates
+    they are those of a Dirichlet prior. Up to a constant: log p(β) = −½ Σ ridge β² + strength Σ_i mean_j log p(j | i,
+    center).
 
     >>> LogisticPrior(strength=1.0, center=[0.0], ridge=[0.16]).ridge
     array([0.16])

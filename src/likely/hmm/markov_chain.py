@@ -26,8 +26,8 @@ THIN = 1e-20  # a transition probability below that may make a product underflow
 class Arcs(NamedTuple):
     """Initial, transition and final probabilities between emitting states, and that of an empty sequence.
 
-    `transition` is one matrix, or one that leads into each of T frames. Its logarithms are stored as well: probabilities
-    may underflow.
+    `transition` is one matrix, or one that leads into each of T frames. Its logarithms are stored as well:
+    probabilities may underflow.
     """
 
     initial: Array  # (K,)

@@ -226,7 +226,7 @@ def one_sequence(seqs: Ragged, doing: str) -> Ragged:
 
 
 def _matrices(model: Any, given: Any, seqs: Ragged, one: bool) -> Array:
-    """Transition matrices into all frames (T, K, K), of one sequence or a list of several; first ones have no effect."""
+    """Transition matrices into all frames (T, K, K), of one sequence or of several; first ones have no effect."""
     K, expected = model.states, "transition must have one matrix (K, K) per frame of each sequence"
     if model.members is not None or model.final is not None or len(model.initial) > K:
         refused = "time-varying transitions need a single chain without null states and final probabilities"

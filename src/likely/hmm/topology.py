@@ -1,8 +1,8 @@
 """Topology of a hidden Markov model: which initial states, transitions and final states are possible.
 
-Higher-order HMMs, explicit state durations and emissions on transitions are expanded state spaces. Null states keep what
-is one decision one set of probabilities: where several states lead to the same choice, they lead to one null state, which
-makes it.
+Higher-order HMMs, explicit state durations and emissions on transitions are expanded state spaces. Null states keep
+what is one decision one set of probabilities: where several states lead to the same choice, they lead to one null
+state, which makes it.
 """
 
 from __future__ import annotations

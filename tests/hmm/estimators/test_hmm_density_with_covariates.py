@@ -90,9 +90,7 @@ def test_other_emissions_topologies_and_priors() -> None:
     words = [np.where(x[:, 0] > 2, "b", "a") for x in X[:20]]
     levels = HMMDensity(lk.CategoricalDensity(), 2, random_state=0, max_iter=10, tol=1e-3)
     assert np.isfinite(levels.fit(words, covariates=U[:20]).score(words, covariates=U[:20]))
-    forward = HMMDensity(lk.GaussianDensity(), 3, topology="left-to-right", tol=1e-3).fit(
-        X[:20], covariates=U[:20]
-    )
+    forward = HMMDensity(lk.GaussianDensity(), 3, topology="left-to-right", tol=1e-3).fit(X[:20], covariates=U[:20])
     assert np.allclose(np.tril(forward.model_.transition.matrices([[0.3]])[0], -1), 0)
     assert_allclose(forward.model_.initial, [1, 0, 0])
     loose = HMMDensity(n_states=2, prior=None, tol=1e-3, random_state=0).fit(X, covariates=U)

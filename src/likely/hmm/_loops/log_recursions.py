@@ -18,7 +18,7 @@ FEW = 0.2  # where no more than this share of them is possible
 
 @with_entry
 def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
-    """The transitions that are possible in any matrix (S, K, K), by row: (indptr, indices), and those of the first, data.
+    """The transitions that are possible in any matrix (S, K, K), by row: (indptr, indices); data is that of the first.
 
     `indptr` is empty where there are more than `max_entries`.
     """
@@ -64,8 +64,8 @@ def _log_sum(terms):  # type: ignore[no-untyped-def]
 def forward(initial, transition, final, logs, offsets, alpha, scale, total):  # type: ignore[no-untyped-def]
     """Forward variables log α_t(j) = log p(s_t = j | x_1 … x_t) in alpha (T, K), increments in scale (T,).
 
-    scale_t = log p(x_t | x_1 … x_{t−1}); log p(x) is in total (n,). All inputs are logarithms; logs (T, K) are
-    log b_j(x_t), the largest of each frame near 0. An impossible frame has scale −inf, and so have those after it. For a
+    scale_t = log p(x_t | x_1 … x_{t−1}); log p(x) is in total (n,). All inputs are logarithms; logs (T, K) are log
+    b_j(x_t), the largest of each frame near 0. An impossible frame has scale −inf, and so have those after it. For a
     piece of a sequence, `initial` is the prediction for its first frame.
     """
     K = len(initial)

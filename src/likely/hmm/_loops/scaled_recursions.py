@@ -47,8 +47,8 @@ def shift(logs, log_max, size):  # type: ignore[no-untyped-def]
 def _sparse_rows(transition, share):  # type: ignore[no-untyped-def]
     """Compressed sparse rows (indptr, indices, data) of a constant transition matrix (1, K, K).
 
-    `indptr` is empty where the dense matrix is faster: with fewer than MANY states, or a larger share of entries above 0;
-    and where transitions vary with time.
+    `indptr` is empty where the dense matrix is faster: with fewer than MANY states, or a larger share of entries above
+    0; and where transitions vary with time.
     """
     S, K, _ = transition.shape
     count = 0
@@ -121,8 +121,8 @@ def forward(initial, transition, final, entry, b, c, offsets, alpha, scale, term
     entry (1, K), or (n, K) by sequence, is a threshold for underflow: inf for states that are never entered, 0 where
     transition probabilities keep products in range, −1 where some are so small that even a prediction of 0 may be an
     underflow. Sequences with `in_range` (n,) false are skipped; it becomes so for those that must be computed in
-    logarithms. underflows (n,) is the bound from earlier pieces of a sequence and is updated: a sequence may be given in
-    pieces.
+    logarithms. underflows (n,) is the bound from earlier pieces of a sequence and is updated: a sequence may be given
+    in pieces.
     """
     K = len(initial)
     varying, matrix, predicted = len(transition) > 1, transition[0], np.empty(K)
@@ -239,8 +239,8 @@ def backward(transposed, final, b, offsets, weight, alpha, scale, termination, i
 def smooth(transposed, final, b, offsets, scale, termination, in_range, gamma):  # type: ignore[no-untyped-def]
     """`backward` without ξ, in place: the forward variables in gamma (T, K) become p(s_t | x).
 
-    A body of its own, for a long sequence: `backward` needs twice the memory, and in place it takes a fifth longer, since
-    arrays that may be the same keep it from using vector lanes.
+    A body of its own, for a long sequence: `backward` needs twice the memory, and in place it takes a fifth longer,
+    since arrays that may be the same keep it from using vector lanes.
     """
     K = len(final)
     varying, matrix, beta, b_beta = len(transposed) > 1, transposed[0], np.empty(K), np.empty((1, K))
@@ -342,10 +342,10 @@ def _exponentials(x, whole):  # type: ignore[no-untyped-def]
 def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first_and_last, total):  # type: ignore[no-untyped-def]
     """E-step of some sequences from scores log b (K, T): forward, backward and all sums; False if any is out of range.
 
-    chain is (initial, transition (1, K, K), final); work (4, T, K) is scratch space, of which [1] and [2] become alpha and
-    b_beta; gamma (T, K) becomes p(s_t | x) times weight (n,). first_and_last (2, K) gains the expected first and last
-    states, total (1,) gains Σ weight · log p(x). Rows of b_beta at which sequences begin are set to 0. Scores are left
-    unchanged.
+    chain is (initial, transition (1, K, K), final); work (4, T, K) is scratch space, of which [1] and [2] become alpha
+    and b_beta; gamma (T, K) becomes p(s_t | x) times weight (n,). first_and_last (2, K) gains the expected first and
+    last states, total (1,) gains Σ weight · log p(x). Rows of b_beta at which sequences begin are set to 0. Scores are
+    left unchanged.
     """
     initial, transition, final = chain
     K, T = scores.shape
@@ -367,7 +367,18 @@ def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first
         for k in range(K):
             b[t, k] = shifted[k, t]
     forward(
-        initial, transition, final, entry, b.reshape(T, 1, K), 0, offsets, alpha, scale, termination, in_range, underflow
+        initial,
+        transition,
+        final,
+        entry,
+        b.reshape(T, 1, K),
+        0,
+        offsets,
+        alpha,
+        scale,
+        termination,
+        in_range,
+        underflow,
     )
     backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
     for i in range(n):

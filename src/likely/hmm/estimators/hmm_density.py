@@ -78,12 +78,12 @@ class HMMDensity(ChainStarts, DensityEstimator):
     entries and frames are NaN. Weights are one per sequence.
 
     With `covariates` in `fit` (one row per frame, in the same form as X, or together with it: `with_covariates(X, U)`),
-    transitions depend on them: `model_.transition` is a `LogisticTransition`, and the density is p(frames | covariates).
-    An HMM without covariates is fitted first, as the initialization; then generalized EM, whose steps of the coefficients
-    maximize a lower bound and are small: it may take a few hundred where plain EM takes a few dozen. "weak" expects that
-    one standard deviation of a covariate changes log-odds by about 2.5. Covariates are standardized internally, so that
-    their units do not matter; `coefficients_` are those of unstandardized (1, u). Sequences may stop anywhere; null
-    states, `order`, `durations` and `emit="transitions"` need constant transitions.
+    transitions depend on them: `model_.transition` is a `LogisticTransition`, and the density is p(frames |
+    covariates). An HMM without covariates is fitted first, as the initialization; then generalized EM, whose steps of
+    the coefficients maximize a lower bound and are small: it may take a few hundred where plain EM takes a few dozen.
+    "weak" expects that one standard deviation of a covariate changes log-odds by about 2.5. Covariates are standardized
+    internally, so that their units do not matter; `coefficients_` are those of unstandardized (1, u). Sequences may
+    stop anywhere; null states, `order`, `durations` and `emit="transitions"` need constant transitions.
 
     Blocks of frames, or sequences, are held out once each to estimate the surprisal of new frames
     (`held_out_surprise_`). `supported_rate_` is the largest false-alarm rate on new normal frames of a live stream that
@@ -257,7 +257,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         with unheard():  # this one warns itself
             first = plain._learn(frames, weight, given)
         emission = None if first.prior is None else first.prior.emission
-        start = self._given_coefficients(first.model, u) if logistic else self._no_effects(first.model, frames, u, weight)
+        model = first.model
+        start = self._given_coefficients(model, u) if logistic else self._no_effects(model, frames, u, weight)
         return fit(
             start, evenly(X, weight, log_mask=given), prior=PriorOfHMM(self.component_, self.prior, emission),
             stop=Stop(SMALL_STEPS * self.max_iter, self.tol), hard=self.hard, checkpoint=keeper(checkpoint, 0, 1),
@@ -578,7 +579,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         frames = filled_sequences(self.component_, X if covariates is not None else _apart(X)[0], filled)
         return frames if covariates is not None else _together(frames, u)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, *, covariates: Any = None) -> Any:
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, length: Any = None, *, covariates: Any = None
+    ) -> Any:
         """Sample sequences; without final probabilities, of the mean length in training.
 
         With covariates, n_samples of them (T_i, p) or one (T, p) for all; both are returned together.
