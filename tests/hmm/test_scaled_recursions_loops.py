@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from likely import HMM, Categorical, Gaussian, LogisticTransition, Ragged
 from likely.hmm import forward_backward
-from likely.hmm._loops import log_recursions, logistic_transition, scaled_recursions
+from likely.hmm._loops import log_recursions, row_softmax, scaled_recursions
 from likely.hmm.markov_chain import Chain
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
@@ -18,7 +18,7 @@ LOOPS = [
     scaled_recursions.smooth, scaled_recursions.e_step, scaled_recursions.sparse_transition_counts,
     log_recursions.forward, log_recursions.backward, log_recursions.expected_counts, log_recursions.viterbi,
     log_recursions.backtrack, log_recursions.k_best, log_recursions.backward_sampling,
-    logistic_transition.subtract_row_max, logistic_transition.normalize,
+    row_softmax.subtract_row_max, row_softmax.normalize,
 ]  # fmt: skip
 
 

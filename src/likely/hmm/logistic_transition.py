@@ -101,7 +101,7 @@ class LogisticTransition(Value):
 
     def arcs(self, initial: Array, z: Array) -> Arcs:
         """The transitions into frames with features z (T, p + 1); `log_transition` is the slow reference."""
-        from likely.hmm._loops import logistic_transition as loops
+        from likely.hmm._loops import row_softmax as loops
 
         K, _, q = self.coefficients.shape
         logs = np.ascontiguousarray(z @ self.coefficients.reshape(K * K, q).T).reshape(len(z), K, K)
