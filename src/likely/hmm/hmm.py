@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights
-from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.core.engine import Threads
@@ -401,8 +401,12 @@ class HMM(Distribution):
             return _numbered(lambda: self._collect(data.some(kept), w[kept]), kept)
         if len(data.frames.values) <= ROWS * BLOCKS or len(data.frames) == 1:
             return e_step(data, w)
-        parts = Blocks.of(data.frames, w).whole()
-        return Threads().total(lambda b: e_step(data.some(slice(b.start, b.start + len(b))), b.weight), parts)
+
+        def part(block: Block) -> HMMStats:
+            at = slice(block.start, block.start + len(block))
+            return e_step(data.some(at), w[at])
+
+        return Threads().total(part, Blocks.of(data.frames).whole())
 
     def _best_scores(self, seqs: Ragged) -> Array:
         """Scores of frames where emissions that are mixtures count by their best component."""

@@ -30,7 +30,7 @@ class HMMStats(Addable, Value):
     """
 
     initial: Array  # (N,): from the entry
-    transition: Array | LogisticStats  # (N, N), or statistics of transitions with covariates
+    transition: Any  # (N, N), or LogisticStats of transitions with covariates
     final: Array  # (N,): to the exit, or the last states where the chain has none
     counts: Array  # (K,): frames in each emitting state
     emission: Any  # the statistics of the emissions

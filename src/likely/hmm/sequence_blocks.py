@@ -163,7 +163,7 @@ class SequenceBlocks(NamedTuple):
         if self.matrices is not None:
             probs = self.matrices[at]
             with np.errstate(divide="ignore"):
-                return Arcs.varying(model.initial, probs, np.log(probs), (probs > 0).any(axis=0)), None
+                return Arcs.varying(model.initial, probs, np.log(probs), np.any(probs > 0, axis=0)), None
         if self.covariates is not None:
             z = model.transition.features(self.covariates[at], offsets, before, frame)
             return model.transition.arcs(model.initial, z), z

@@ -270,7 +270,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if given != wanted:
             expected = f"init must have {wanted[0]} states, {wanted[1]} columns and {wanted[2]} covariates"
             raise DomainError(sentence(type(self).__name__, expected, given))
-        return self.init  # type: ignore[no-any-return]
+        return self.init
 
     def _no_effects(self, plain: HMM, frames: Ragged, u: Any, weight: Any) -> HMM:
         """An HMM as one with covariates that have no effect yet."""
@@ -538,7 +538,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """Coefficients β of unstandardized (1, u) (K, K, p + 1), where transitions depend on covariates."""
         if not vars(self).get("n_covariates_in_", 0):
             raise AttributeError(f"{type(self).__name__} has no coefficients_: it was fitted without covariates")
-        return self.model_.transition.raw_coefficients()  # type: ignore[no-any-return]
+        return self.model_.transition.raw_coefficients()
 
     def score_samples(self, X: Any, lengths: Any = None, *, covariates: Any = None) -> Array:
         """Log-likelihood of each sequence (n,), given its covariates where the model has some."""
