@@ -48,7 +48,7 @@ def _block_stats(data: SequenceBlocks, a: int, b: int, w: Array) -> HMMStats:
 
     The frames of impossible ones count as missing, or the sequence not at all: the objective reports it.
     """
-    if b - a == 1 and data.is_long(a):
+    if data.is_cut(a, b):
         for unobserved in (False, True):
             stats = _path_in_pieces(data, a, unobserved) if data.hard else _posterior_in_pieces(data, a, unobserved)
             if stats is not None:

@@ -50,7 +50,7 @@ def smoothed(data: SequenceBlocks, lag: int | None) -> Smoothed:
 
     def fill(a: int, b: int) -> None:
         view = out[data.offsets[a] : data.offsets[b]]
-        if b - a == 1 and data.is_long(a):
+        if data.is_cut(a, b):
             total[a] = scaled_or_log(lambda method: _smooth_in_pieces(data, a, method, lag, view))
         else:
             total[a:b] = _smooth_block(data, a, b, lag, view)

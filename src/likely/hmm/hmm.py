@@ -207,7 +207,7 @@ class HMM(Distribution):
         out = np.empty((len(data.frames), self.members or 1))
 
         def fill(a: int, b: int) -> None:
-            if b - a == 1 and data.is_long(a):
+            if data.is_cut(a, b):
                 out[a] = [_log_prob_in_pieces(data._replace(model=one), a) for one in self._member_list]
             elif data.is_varying:
                 part = data.block(a, b)

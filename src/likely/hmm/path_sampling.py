@@ -96,7 +96,7 @@ def sample_states(data: SequenceBlocks, rng: Generator) -> Index:
 
     def fill(a: int, b: int) -> None:
         at = slice(int(data.offsets[a]), int(data.offsets[b]))
-        if b - a == 1 and data.is_long(a):
+        if data.is_cut(a, b):
             out[at] = scaled_or_log(lambda method: _sample_long(data, a, method, uniform[at]))
         else:
             part = data.block(a, b)

@@ -104,6 +104,10 @@ class SequenceBlocks(NamedTuple):
             return T > 2 * self.rows
         return T > LONG or T * self.model.states > 4 * SCORES
 
+    def is_cut(self, a: int, b: int) -> bool:
+        """True if a block a … b − 1 is one long sequence."""
+        return b - a == 1 and self.is_long(a)
+
     def blocks(self) -> list[tuple[int, int]]:
         """Runs of sequences that are processed together; one that is cut into pieces is alone."""
         n, few = len(self.frames), min(self.rows, LONG)  # frames among which no sequence is long

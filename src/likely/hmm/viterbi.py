@@ -27,7 +27,7 @@ def viterbi(data: SequenceBlocks) -> Path:
 
     def fill(a: int, b: int) -> None:
         at = slice(int(data.offsets[a]), int(data.offsets[b]))
-        if b - a == 1 and data.is_long(a):
+        if data.is_cut(a, b):
             states[at], score[a] = viterbi_in_pieces(data, a)
         else:
             part = data.block(a, b)
