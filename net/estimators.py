@@ -196,7 +196,7 @@ def of_sequences(make: Callable[[], Any], y: np.ndarray | None = None) -> Result
 
 def driven() -> Result:
     u = [np.sin(np.arange(float(len(w))))[:, None] for w in WALKS]
-    learned = lk.DrivenHMMDensity(n_states=2, random_state=0, max_iter=5).fit(lk.with_covariates(WALKS, u))
+    learned = lk.HMMDensity(n_states=2, random_state=0, max_iter=1).fit(lk.with_covariates(WALKS, u))
     return {"fitted": fitted(learned)}
 
 

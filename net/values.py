@@ -158,7 +158,7 @@ def driven_hmm() -> Result:
     u = np.sin(np.arange(30.0))[:, None]
     coefficients = np.zeros((2, 2, 2))
     coefficients[0, 1], coefficients[1, 0] = [-2.0, 1.0], [-1.5, -0.7]
-    model = lk.DrivenHMM([0.6, 0.4], coefficients, lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], np.eye(2)))
+    model = lk.HMM([0.6, 0.4], lk.LogisticTransition(coefficients), lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], np.eye(2)))
     y = lk.with_covariates(x, u)
     return {"log_prob": model.log_prob(y), "posterior": model.posterior(y)}
 

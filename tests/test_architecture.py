@@ -213,7 +213,7 @@ def test_the_order_means_what_it_says(room, target, allowed):
         ("likely", "__init__"),
         ("likely._version", "_version"),
         ("likely.hmm.viterbi", "hmm"),
-        ("likely.hmm._loops.path_recursions", "hmm"),
+        ("likely.hmm._loops.log_recursions", "hmm"),
         ("likely.hmm.estimators.hmm_density", "hmm estimators"),
         ("likely.distributions.gaussian.estimator", "distributions estimators"),
         ("likely.estimation.novelty.novelty_score", "estimation"),
@@ -246,7 +246,7 @@ def test_imports_are_understood(line, expected):
     ("name", "module", "allowed"),
     [
         ("numba", "likely.numerics.compile", True),
-        ("numba", "likely.hmm._loops.path_recursions", False),
+        ("numba", "likely.hmm._loops.log_recursions", False),
         ("sklearn", "likely.hmm.hmm", False),
         ("sklearn", "likely.hmm.estimators.hmm_density", True),
         ("sklearn", "likely.classify.bayes", True),

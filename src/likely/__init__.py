@@ -157,13 +157,10 @@ _HOMES = {
     "likely.estimation.estimate": ["estimate"],
     "likely.features.histogram_equalization": ["equalize_histogram"],
     "likely.features.mfcc": ["MFCC"],
-    "likely.hmm.driven.driven_hmm": ["DrivenHMM"],
-    "likely.hmm.driven.driven_prior": ["DrivenPrior"],
-    "likely.hmm.driven.driven_stats": ["DrivenStats"],
-    "likely.hmm.estimators.driven_hmm_density": ["DrivenHMMDensity"],
     "likely.hmm.estimators.hmm_density": ["HMMDensity"],
     "likely.hmm.hmm": ["HMM"],
     "likely.hmm.hmm_stats": ["HMMStats"],
+    "likely.hmm.logistic_transition": ["LogisticPrior", "LogisticStats", "LogisticTransition"],
     "likely.hmm.priors": ["HMMPrior"],
     "likely.hmm.topology": ["Topology"],
     "likely.imputation.impute": ["impute"],
@@ -406,13 +403,10 @@ if TYPE_CHECKING:
     from likely.estimation.estimate import estimate
     from likely.features.histogram_equalization import equalize_histogram
     from likely.features.mfcc import MFCC
-    from likely.hmm.driven.driven_hmm import DrivenHMM
-    from likely.hmm.driven.driven_prior import DrivenPrior
-    from likely.hmm.driven.driven_stats import DrivenStats
-    from likely.hmm.estimators.driven_hmm_density import DrivenHMMDensity
     from likely.hmm.estimators.hmm_density import HMMDensity
     from likely.hmm.hmm import HMM
     from likely.hmm.hmm_stats import HMMStats
+    from likely.hmm.logistic_transition import LogisticPrior, LogisticStats, LogisticTransition
     from likely.hmm.priors import HMMPrior
     from likely.hmm.topology import Topology
     from likely.imputation.impute import impute
@@ -504,15 +498,16 @@ __all__ = [
     "Checkpoint", "ChiSquare", "ChiSquareDensity", "ChowLiuTree", "ChowLiuTreeDensity", "Classifier", "Columns",
     "ComponentChoice", "ContaminatedDensity", "Cost", "CovarianceGivenMean", "CubatureFilter", "Cusum", "DTWClassifier",
     "DataError", "Decisions", "Dendrogram", "Density", "DirectionPrior", "Dirichlet", "DirichletDensity",
-    "DirichletMultinomial", "DirichletMultinomialDensity", "DiscriminantSubspace", "DomainError", "DrivenHMM",
-    "DrivenHMMDensity", "DrivenPrior", "DrivenStats", "EarlierData", "EarlierRows", "Elliptical", "EllipticalDensity",
+    "DirichletMultinomial", "DirichletMultinomialDensity", "DiscriminantSubspace", "DomainError", "EarlierData",
+    "EarlierRows", "Elliptical", "EllipticalDensity",
     "Engine", "ErrorBounds", "Evaluation", "Exponential", "ExponentialDensity", "ExtendedFilter", "Extremes",
     "FactorAnalysis", "FactorGaussian", "FaultMonitor", "FisherDiscriminant", "FitReport", "FitStep", "FitWarning",
     "FixedComponents", "Gamma", "GammaDensity", "Gaussian", "GaussianDensity", "GridDistribution", "HMM", "HMMDensity",
     "HMMPrior", "HMMStats", "HighDimensions", "Histogram", "HistogramDensity", "Hyperplane", "IMMFilter",
     "InverseWishart", "KDE", "KMeans", "KNNBalls", "KNNDensity", "KNeighborsClassifier", "KernelDensity", "Laplace",
     "LaplaceApproximation", "LaplaceDensity", "LatticeDistribution", "Learnable", "LikelyError", "LinearGaussian",
-    "LinearGaussianDensity", "LinearLearner", "LinearPrior", "LinearSDE", "LinearStats", "LogLinear", "Lomax", "MFCC",
+    "LinearGaussianDensity", "LinearLearner", "LinearPrior", "LinearSDE", "LinearStats", "LogLinear", "LogisticPrior",
+    "LogisticStats", "LogisticTransition", "Lomax", "MFCC",
     "Matches", "MaximumEntropyDistribution", "MeanGivenCovariance", "Mixture", "MixtureClusterer", "MixtureDensity",
     "MixturePrior", "ModelFileError", "Multinomial", "MultinomialDensity", "MultinomialPrior", "NOVEL", "NaiveBayes",
     "NearestCentroidClassifier", "NegativeBinomial", "NegativeBinomialDensity", "NeighborSearch", "NormalGamma",

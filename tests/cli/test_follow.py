@@ -134,8 +134,10 @@ WITH_INPUTS = {
         [inputs_of(control=[[1.0, 0.5]]), inputs_of(control=[[0.0, 3.0]])], [[0.9, 0.1], [0.2, 0.8]]
     ),
     "imm": lk.IMMFilter(SwitchingLinearGaussian([inputs_of(control=[[1.0, 0.5]])] * 2, [[0.9, 0.1], [0.2, 0.8]])),
-    "covariates": lk.DrivenHMM(
-        [0.5, 0.5], [[[0.0] * 3, [0.5, 1.0, -1.0]], [[0.0] * 3, [-0.5, 2.0, 0.3]]], lk.Gaussian([[0.0], [3.0]], 1.0)
+    "covariates": lk.HMM(
+        [0.5, 0.5],
+        lk.LogisticTransition([[[0.0] * 3, [0.5, 1.0, -1.0]], [[0.0] * 3, [-0.5, 2.0, 0.3]]]),
+        lk.Gaussian([[0.0], [3.0]], 1.0),
     ),
 }
 

@@ -68,9 +68,9 @@ def test_a_label_per_sequence_or_per_frame_of_one_is_ignored(name):
 
 def test_driven_chains_refuse_them_too():
     u = np.random.default_rng(1).normal(size=(len(X), 1))
-    h = lk.DrivenHMMDensity(n_states=1, max_iter=2).fit(X, covariates=u, lengths=LENGTHS)
+    h = lk.HMMDensity(n_states=1, max_iter=2).fit(X, covariates=u, lengths=LENGTHS)
     for verb in (h.fit, h.score):
-        with pytest.raises(ShapeError, match=r"^DrivenHMMDensity: y is not used.*write lengths="):
+        with pytest.raises(ShapeError, match=r"^HMMDensity: y is not used.*write lengths="):
             verb(X, LENGTHS, covariates=u)
 
 
@@ -159,8 +159,8 @@ def test_gaussians_that_nobody_asked_for_do_not_fit_codes_in_silence():
     assert not told(list(codes * 1.0)), "floats are measurements"
     assert not told([np.random.default_rng(0).integers(0, 1000, 500)]), "many values: an instrument's counts"
     assert not told([np.array([3, 1, 4, 1, 5])]) and not told([codes[0] - 2]), "too short to say; signed numbers"
-    with pytest.warns(FitWarning, match=r"^DrivenHMMDensity: column 0 holds 4 distinct"):
-        lk.DrivenHMMDensity(n_states=1, max_iter=2).fit(list(codes), covariates=list(codes * 1.0))
+    with pytest.warns(FitWarning, match=r"^HMMDensity: column 0 holds 4 distinct"):
+        lk.HMMDensity(n_states=1, max_iter=2).fit(list(codes), covariates=list(codes * 1.0))
 
 
 @pytest.mark.slow

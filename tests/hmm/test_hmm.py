@@ -246,7 +246,7 @@ def test_what_comes_later_or_elsewhere_changes_no_filtered_posterior():
 
 @pytest.mark.slow
 def test_a_long_sequence_with_impossible_frames_goes_on(monkeypatch):
-    from likely.hmm import decoding
+    from likely.hmm import sequence_blocks
 
     h = HMM([0.5, 0.5], [[0.9, 0.1], [0.0, 1.0]], Categorical([[0.7, 0.3, 0.0], [0.0, 0.2, 0.8]], ["a", "b", "c"]))
     rng = np.random.default_rng(0)
@@ -254,7 +254,7 @@ def test_a_long_sequence_with_impossible_frames_goes_on(monkeypatch):
     with pytest.warns(FitWarning):
         want = [h.posterior(x, lag=lag) for lag in (0, 2, None)]
     assert_allclose(want[0], [belief.probs for belief, _ in lk.follow(h, x)], atol=1e-12)
-    monkeypatch.setattr(decoding, "LONG", 1000)
+    monkeypatch.setattr(sequence_blocks, "LONG", 1000)
     with pytest.warns(FitWarning):
         found = [h.posterior(x, lag=lag) for lag in (0, 2, None)]
     assert_allclose(np.stack(found), np.stack(want), atol=1e-12)

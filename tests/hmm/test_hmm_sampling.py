@@ -10,7 +10,7 @@ import pytest
 from likely import HMM, Categorical, DataError, DomainError, Gaussian, Poisson
 from likely.distributions.product import Product
 from likely.hmm import forward_backward
-from likely.hmm.viterbi import sample_paths, sample_paths_given
+from likely.hmm.path_sampling import sample_paths, sample_paths_given
 from tests.hmm.all_paths import AllPaths, random_chain
 from tests.hmm.test_forward_backward import DECEPTIVE
 
@@ -68,7 +68,8 @@ def test_paths_given_what_was_seen():
     oracle = AllPaths(h.initial, h.transition, h.final, h.emission.log_prob(x))
     way, offsets = h.chains[0].summed, np.arange(0, 3 * DRAWS + 1, 3)
     logs = np.tile(h.scores(_ragged(x)), (DRAWS, 1))
-    paths = sample_paths_given(way, logs, offsets, np.random.default_rng(1)).reshape(DRAWS, 3)
+    uniform = np.random.default_rng(1).random(len(logs))
+    paths = sample_paths_given(way, logs, offsets, uniform).reshape(DRAWS, 3)
     close(np.bincount(paths @ 3 ** np.arange(3)[::-1], minlength=27) / DRAWS, oracle.shares)
 
 
@@ -80,9 +81,8 @@ def test_paths_where_past_and_future_disagree(name):
     T, w = len(logs), c.summed
     with np.errstate(all="ignore"):
         want = forward_backward.log_posterior(w, logs, np.array([0, T]), np.ones(1)).states
-    drawn = sample_paths_given(w, np.tile(logs, (n, 1)), np.arange(0, n * T + 1, T), np.random.default_rng(3)).reshape(
-        n, T
-    )
+        uniform = np.random.default_rng(3).random(n * T)
+        drawn = sample_paths_given(w, np.tile(logs, (n, 1)), np.arange(0, n * T + 1, T), uniform).reshape(n, T)
     assert (w.transition[drawn[:, :-1], drawn[:, 1:]] > 0).all() and (w.initial[drawn[:, 0]] > 0).all()
     found = (drawn[:, :, None] == np.arange(len(w.initial))).mean(axis=0)
     assert np.abs(found - want).max() <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * n))
@@ -91,9 +91,8 @@ def test_paths_where_past_and_future_disagree(name):
 
 def test_no_path_of_what_cannot_be():
     h = HMM([0.5, 0.5], np.eye(2), Categorical([[1.0, 0.0], [0.0, 1.0]]))
-    logs = h.scores(_ragged(np.array([[0.0], [1.0]])))
     with pytest.raises(DataError, match="impossible"):
-        sample_paths_given(h.chains[0].summed, logs, np.array([0, 2]), np.random.default_rng(0))
+        h.sample_states([[0.0, 1.0]], np.random.default_rng(0))
 
 
 def _ragged(x):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tracemalloc
-from functools import partial
 
 import numpy as np
 import pytest
 
-from likely import HMM, Categorical, DataError, Gaussian, Mixture, Ragged
-from likely.hmm import decoding, forward_backward, long_sequences
-from likely.hmm.baum_welch import e_step, viterbi_e_step
+from likely import HMM, Categorical, DataError, FitWarning, Gaussian, Mixture, Ragged
+from likely.hmm import forward_backward, sequence_blocks
+from likely.hmm.decoding import _fixed_lag
+from likely.hmm.forward_backward import ScaledPass, Underflow
+from likely.hmm.sequence_blocks import SequenceBlocks
+from tests.hmm.in_one_piece import in_one_piece
 from tests.properties.compare import arrays_of
 
 MOVES = np.array([[0.95, 0.05, 0, 0], [0.1, 0.8, 0.1, 0], [0, 0.02, 0.9, 0.08], [0.03, 0, 0.07, 0.9]])
@@ -39,8 +41,8 @@ def alike(a, b, tol=1e-10) -> None:
 @pytest.fixture
 def short_pieces(monkeypatch):
     """Borders of pieces every few frames, so that small problems cross many."""
-    monkeypatch.setattr(long_sequences, "LONG", 20)
-    monkeypatch.setattr(long_sequences, "PIECE", 7)
+    monkeypatch.setattr(sequence_blocks, "LONG", 20)
+    monkeypatch.setattr(sequence_blocks, "PIECE", 7)
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -53,7 +55,7 @@ def test_pieces_change_nothing(short_pieces, T, outliers, final):
         want = forward_backward.log_posterior(way, logs, np.array([0, T]), np.ones(1))
     assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
     stats = h.collect([x], [2.5])
-    assert np.abs(stats.initial - 2.5 * want.initial).max() <= 1e-10 * T
+    assert np.abs(stats.initial - 2.5 * want.states[0]).max() <= 1e-10 * T
     assert np.abs(stats.transition - 2.5 * want.transition).max() <= 1e-10 * T
     assert np.abs(stats.counts - 2.5 * want.states.sum(axis=0)).max() <= 1e-10 * T
     assert h.objective(stats) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
@@ -69,7 +71,7 @@ def test_pieces_with_known_states_and_null_states(short_pieces):
     x = rng.integers(0, 4, (60, 1)).astype(float)
     known = np.where(rng.random(60) < 0.5, rng.integers(0, K, 60), -1)
     in_pieces = h.collect([x], log_mask=[known])
-    whole = e_step(h, Ragged.of([x]), np.ones(1), Ragged(_mask(known, K), [0, 60]))
+    whole = in_one_piece(h, [x], known=Ragged(_mask(known, K), [0, 60]))
     alike(in_pieces, whole)
 
 
@@ -85,11 +87,12 @@ def one_way(T: int, jump: float = 60.0) -> tuple[HMM, np.ndarray]:
 def test_logarithms_in_pieces(short_pieces, T):
     h, x = one_way(T)
     way, logs = h.chains[0].summed, h.scores(Ragged.of(x))
-    assert long_sequences._forward_pass(long_sequences.Frames(h, x), way) is None  # else this would show nothing
     with np.errstate(all="ignore"):
+        with pytest.raises(Underflow):  # else this would show nothing
+            list(SequenceBlocks.of(h, [x]).forwards(0, ScaledPass))
         want = forward_backward.log_posterior(way, logs, np.array([0, T]), np.ones(1))
     in_pieces = h.collect([x], [2.5])
-    alike(in_pieces, e_step(h, Ragged.of([x]), np.array([2.5]), None))
+    alike(in_pieces, in_one_piece(h, [x], [2.5]))
     assert np.abs(in_pieces.transition - 2.5 * want.transition).max() <= 1e-10
     assert h.objective(in_pieces) == pytest.approx(2.5 * want.log_prob[0], rel=1e-12)
     assert h.log_prob([x])[0] == pytest.approx(want.log_prob[0], rel=1e-13)
@@ -103,7 +106,7 @@ def test_the_best_path_is_counted_in_pieces(short_pieces, T, final, known):
     told = np.where(np.arange(T) % 9 == 4, h.viterbi(x).states, -1) if known else None
     given = None if told is None else [told]
     in_pieces = h.collect([x], [1.5], log_mask=given, hard=True)
-    whole = viterbi_e_step(h, Ragged.of([x]), np.array([1.5]), None if told is None else Ragged(told, [0, T]))
+    whole = in_one_piece(h, [x], [1.5], given, hard=True)
     alike(in_pieces, whole)
     states = h.viterbi(x).states
     assert np.allclose(in_pieces.counts, 1.5 * np.bincount(states, minlength=4), rtol=1e-13)
@@ -112,16 +115,15 @@ def test_the_best_path_is_counted_in_pieces(short_pieces, T, final, known):
 def test_the_best_path_of_mixtures_in_pieces(short_pieces):
     parts = Mixture([[0.5, 0.5], [0.9, 0.1]], Gaussian([[0.0], [1.0], [4.0], [7.0]], 1.0))
     h, x = HMM([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]], parts), frames(60)
-    alike(h.collect([x], hard=True), viterbi_e_step(h, Ragged.of([x]), np.ones(1), None))
+    alike(h.collect([x], hard=True), in_one_piece(h, [x], hard=True))
 
 
 @pytest.mark.parametrize("hard", [False, True])
 def test_long_sequences_that_cannot_be(short_pieces, hard):
     """As if nothing had been seen of them; and where even the chain has no such path, they do not count."""
     h = HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], Categorical([[1.0, 0.0], [0.0, 1.0]]))
-    x, w = np.ones((40, 1)), np.ones(1)
-    way = partial(viterbi_e_step if hard else e_step, h)
-    alike(h.collect([x], hard=hard), way(Ragged.of([x]), w, None))
+    x = np.ones((40, 1))
+    alike(h.collect([x], hard=hard), in_one_piece(h, [x], hard=hard))
     back = np.where(np.arange(40) < 9, 1, 0)  # the chain never comes back to state 0
     stats = h.collect([x], log_mask=[back], hard=hard)
     assert stats.entropy == -np.inf and stats.counts.sum() == 0 and stats.transition.sum() == 0
@@ -162,37 +164,49 @@ def test_posteriors_in_pieces(short_pieces, make):
     h, x = make()
     T = len(x)
     way, logs, cut = h.chains[0].summed, h.scores(Ragged.of(x)), np.array([0, T])
-    out = np.full((T, h.states), np.nan)
     with np.errstate(all="ignore"):
         want = forward_backward.log_posterior(way, logs, cut, np.ones(1))
-        assert long_sequences.smooth(h, x, out) == pytest.approx(want.log_prob[0], rel=1e-13)
-        assert np.abs(out - want.states).max() <= 1e-11
-        assert long_sequences.filtered(h, x, out)
-        assert np.abs(out - forward_backward.filtered(way, logs, cut)[0]).max() <= 1e-11
+        filtered = forward_backward.filtered(way, logs, cut)[0]
+    found = h.smooth(x)
+    assert found.log_prob == pytest.approx(want.log_prob[0], rel=1e-13)
+    assert np.abs(found.states - want.states).max() <= 1e-11
+    assert np.abs(h.posterior(x, lag=0) - filtered).max() <= 1e-11
 
 
+@pytest.mark.parametrize("make", [lambda: (chain(), frames(61, True)), lambda: one_way(60)])
 @pytest.mark.parametrize("lag", [1, 3, 11, 100])
-def test_lagged_posteriors_in_pieces(short_pieces, lag):
-    h, x = chain(), frames(61, True)
-    out, seq = np.full((61, 4), np.nan), Ragged.of(x)
+def test_lagged_posteriors_in_pieces(short_pieces, lag, make):
+    h, x = make()
+    seq = Ragged.of(x)
     with np.errstate(all="ignore"):
         way, logs = h.chains[0].summed, h.scores(seq)
-        want = decoding._fixed_lag(way, logs, forward_backward.filtered(way, logs, seq.offsets)[0], seq, lag)
-        assert long_sequences.lagged(h, x, lag, out, decoding._fixed_lag)
-        assert np.abs(out - want).max() <= 1e-12
-        assert not long_sequences.lagged(*one_way(60), lag, np.empty((60, 3)), decoding._fixed_lag)
+        want = _fixed_lag(way, logs, forward_backward.filtered(way, logs, seq.offsets)[0], seq, lag)
+    assert np.abs(h.posterior(x, lag=lag) - want).max() <= 1e-12
 
 
 def test_posteriors_of_what_cannot_be(short_pieces):
     h = HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], Categorical([[1.0, 0.0], [0.0, 1.0]]))
-    with np.errstate(all="ignore"):
-        assert long_sequences.smooth(h, np.ones((40, 1)), np.empty((40, 2))) == -np.inf
-        assert not long_sequences.filtered(h, np.ones((40, 1)), np.empty((40, 2)))
+    with pytest.warns(FitWarning, match="frame 0 of sequence 0 is impossible"):
+        assert h.smooth(np.ones((40, 1))).log_prob == -np.inf
+    with pytest.warns(FitWarning, match="frame 0 of sequence 0 is impossible"):
+        assert np.allclose(h.posterior(np.ones((40, 1)), lag=0).sum(axis=1), 1.0)
 
 
-def test_pieces_are_shorter_for_many_states():
-    assert long_sequences.is_long(2**13, 1000) and not long_sequences.is_long(2**11, 1000)
-    assert long_sequences.is_long(2**17, 2) and not long_sequences.is_long(2**16, 16)
+@pytest.mark.parametrize("make", [lambda: (chain(True), frames(61, True)), lambda: one_way(60)])
+def test_sampled_states_in_pieces(short_pieces, make, monkeypatch):
+    h, x = make()
+    pieces = h.sample_states([x] * 20, np.random.default_rng(0))
+    monkeypatch.setattr(sequence_blocks, "LONG", 2**18)
+    assert (pieces == h.sample_states([x] * 20, np.random.default_rng(0))).all()
+
+
+@pytest.mark.parametrize(("frames", "states", "long"), [(2**13, 1000, True), (2**11, 1000, False), (2**19, 2, True),
+                                                        (2**18, 16, False)])  # fmt: skip
+def test_pieces_are_shorter_for_many_states(frames, states, long):
+    h = HMM(np.full(states, 1 / states), np.eye(states), Gaussian(np.zeros((states, 1)), 1.0))
+    data = SequenceBlocks.of(h, [np.zeros((frames, 1))])
+    assert data.is_long(0) == long
+    assert max(z - a for a, z in data.pieces(0)) * states <= sequence_blocks.SCORES
 
 
 def _mask(known, K):
@@ -209,7 +223,8 @@ def test_complete_states_in_pieces_are_counted(short_pieces):
 def test_best_path_in_pieces(monkeypatch):
     h, x = chain(True), frames(5000)
     whole = h.viterbi(x)
-    monkeypatch.setattr(decoding, "LONG", 512)
+    monkeypatch.setattr(sequence_blocks, "LONG", 512)
+    monkeypatch.setattr(sequence_blocks, "PIECE", 100)
     pieces = h.viterbi(x)
     assert (pieces.states == whole.states).all() and pieces.log_prob == pytest.approx(whole.log_prob, rel=1e-13)
 
@@ -239,7 +254,7 @@ def test_a_million_frames():
     assert np.abs(stats.counts - whole.states.sum(axis=0)).max() <= 1e-10 * T
     assert h.objective(stats) == pytest.approx(total, rel=1e-11)
     assert peak(lambda: h.collect(seqs)) < 12 and peak(lambda: h.log_prob(seqs)) < 12  # 32 MB are the scores alone
-    assert peak(lambda: h.viterbi(x)) < 80  # back-pointers of two bytes, and the path
+    assert peak(lambda: h.viterbi(x)) < 24  # the path, and a piece
 
 
 @pytest.mark.some_cases(2)
@@ -249,16 +264,16 @@ def test_a_million_frames_in_the_memory_of_a_piece(what):
     """32 MB are the scores alone; the answer of `smooth` is the caller's."""
     T = 10**6
     h, x = one_way(T) if what == "logarithms" else (chain(), frames(T))
-    seqs, out, known = Ragged.of(x), np.empty((T, h.states)), Ragged(np.full(T, -1), [0, T])
+    seqs, known, answer = Ragged.of(x), Ragged(np.full(T, -1), [0, T]), T * h.states * 8 / 2**20
     with np.errstate(all="ignore"):
         ask = {
             "logarithms": lambda: h.collect(seqs),
             "hard": lambda: h.collect(seqs, hard=True),
             "weight 0": lambda: h.collect(seqs, [0.0]),
             "known": lambda: h.collect(seqs, log_mask=known),
-            "smooth": lambda: long_sequences.smooth(h, x, out),
+            "smooth": lambda: h.smooth(seqs),
         }[what]
-        assert peak(ask) < 12
+        assert peak(ask) < 12 + (answer if what == "smooth" else 0.0)
 
 
 @pytest.mark.campaign

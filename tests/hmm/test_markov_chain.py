@@ -9,7 +9,7 @@ import pytest
 
 from likely import HMM, Categorical, DomainError, Gaussian, Topology
 from likely.hmm.markov_chain import Chain
-from likely.hmm.state_expansion import with_durations
+from likely.hmm.topology import with_durations
 
 
 def looping(rng: np.random.Generator, K: int, Q: int, zeros: float) -> Chain:

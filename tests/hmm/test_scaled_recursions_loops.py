@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numba
 import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from likely import HMM, Categorical, Gaussian, Ragged
+from likely import HMM, Categorical, Gaussian, LogisticTransition, Ragged
 from likely.hmm import forward_backward
-from likely.hmm._loops import log_recursions, path_recursions, scaled_recursions
+from likely.hmm._loops import log_recursions, row_softmax, scaled_recursions
 from likely.hmm.markov_chain import Chain
-from likely.hmm.viterbi import sample_paths_given
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [
     scaled_recursions.shift, scaled_recursions.likelihoods, scaled_recursions.forward, scaled_recursions.backward,
     scaled_recursions.smooth, scaled_recursions.e_step, scaled_recursions.sparse_transition_counts,
-    log_recursions.forward, log_recursions.backward, log_recursions.expected_counts, path_recursions.advance,
-    path_recursions.backtrack, path_recursions.viterbi,
-    path_recursions.backtrack_by_scores, path_recursions.k_best,
-    path_recursions.backward_sampling, path_recursions.log_backward_sampling,
+    log_recursions.forward, log_recursions.backward, log_recursions.expected_counts, log_recursions.viterbi,
+    log_recursions.backtrack, log_recursions.k_best, log_recursions.backward_sampling,
+    row_softmax.subtract_row_max, row_softmax.normalize,
 ]  # fmt: skip
 
 
@@ -49,7 +45,14 @@ def use_every_way():
     many = HMM(np.full(8, 1 / 8), np.full((8, 8), 1 / 8), Gaussian(rng.random((8, 2)), np.stack([np.eye(2)] * 8)))
     many.collect(Ragged(rng.random((60, 2)), [0, 10, 60]))  # in one sweep, for scores and for sums
     torn = HMM([0.5, 0.5], np.eye(2), Gaussian([[0.0], [100.0]], 1.0))
-    sample_paths_given(torn.chains[0].summed, torn.scores(Ragged.of(np.array([[0.0], [100.0], [100.0]]))), [0, 3], rng)
+    torn.sample_states([[0.0, 100.0, 100.0]], rng)
+    for slope in (0.0, -900.0):
+        beta = np.tile([[0.0, 0.0], [slope, 0.0]], (2, 1, 1))
+        h, u = HMM([0.5, 0.5], LogisticTransition(beta), Gaussian([[0.0], [4.0]], 1.0)), [np.zeros(5), np.zeros(9000)]
+        y, seen = [np.zeros(5), np.zeros(9000)], {"covariates": u}
+        h.log_prob(y, u), h.posterior(y, **seen), h.posterior(y, 1, **seen), h.viterbi(y, u), h.k_best(y[0], 2, u[0])
+        h.collect(y, **seen), h.collect(y, hard=True, **seen), h.sample_states(y, rng, **seen)
+        h.log_prob([np.zeros(3)], transition=[np.full((3, 2, 2), 0.5)])
     wide = few_arcs(30)
     for final in (np.ones(30), np.zeros(30)):
         way = Chain.trusted(initial=np.full(30, 1 / 30), transition=wide, final=final, states=30).summed
@@ -77,42 +80,52 @@ def few_arcs(K, share=0.05):
     return transition / transition.sum(axis=1, keepdims=True)
 
 
-def test_lists_of_arcs_are_made_alike_in_all_files():
-    """A loop and its helpers share a file, so the helper stands in three of them."""
-    made = {
-        inspect.getsource(getattr(m._sparse_rows, "py_func", m._sparse_rows))
-        for m in (scaled_recursions, log_recursions, path_recursions)
-    }
-    assert len(made) == 1
-
-
 def test_lists_of_arcs():
     table = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
-    indptr, indices, data = scaled_recursions._sparse_rows(table, 0.0, 3)
-    assert indptr.tolist() == [0, 2, 2, 3] and indices.tolist() == [1, 2, 0] and data.tolist() == [0.5, 0.5, 1.0]
-    assert len(scaled_recursions._sparse_rows(table, 0.0, 2)[0]) == 0
+    with np.errstate(divide="ignore"):
+        indptr, indices, data = log_recursions._possible(np.log(table)[None], 3)
+        both = log_recursions._possible(np.log(np.stack([table, np.eye(3)])), 9)
+        assert len(log_recursions._possible(np.log(table)[None], 2)[0]) == 0
+    assert (
+        indptr.tolist() == [0, 2, 2, 3] and indices.tolist() == [1, 2, 0] and np.exp(data).tolist() == [0.5, 0.5, 1.0]
+    )
+    assert both[0].tolist() == [0, 3, 4, 6] and both[1].tolist() == [0, 1, 2, 1, 0, 2]
+    wide = few_arcs(30)
+    indptr, indices, data = scaled_recursions._sparse_rows(wide[None], 0.15)
+    assert np.diff(indptr).tolist() == (wide > 0).sum(axis=1).tolist() and (data == wide[wide > 0]).all()
+    assert (indices == np.nonzero(wide)[1]).all()
+    assert len(scaled_recursions._sparse_rows(wide[None], 0.01)[0]) == 0
+    assert len(scaled_recursions._sparse_rows(np.stack([wide] * 2), 0.15)[0]) == 0
 
 
 @pytest.mark.parametrize("K", [24, 60])
 def test_arcs_and_rows_make_the_same_sums(K):
     """By lists of arcs, as the loops choose for few, and by NumPy's products of whole tables."""
     transition, rng, T = few_arcs(K), np.random.default_rng(1), 40
-    assert (
-        len(scaled_recursions._sparse_rows(transition, 0.0, scaled_recursions._max_sparse_entries(transition))[0])
-        == K + 1
-    )
+    assert len(scaled_recursions._sparse_rows(transition[None], scaled_recursions.FEW)[0]) == K + 1
     initial, final, logs, cut = np.full(K, 1 / K), rng.random(K), rng.standard_normal((T, K)), np.array([0, T])
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
-    alpha, scale, termination, in_range = np.empty((T, K)), np.empty(T), np.empty(1), np.empty(1, bool)
+    alpha, scale, termination, in_range = np.empty((T, K)), np.empty(T), np.empty(1), np.ones(1, bool)
     scaled_recursions.forward(
-        initial, transition, final, np.zeros(K), b, cut, alpha, scale, termination, in_range, np.zeros(1)
+        initial,
+        transition[None],
+        final,
+        np.zeros((1, K)),
+        b[:, None],
+        0,
+        cut,
+        alpha,
+        scale,
+        termination,
+        in_range,
+        np.zeros(1),
     )
-    each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
+    each, done, fine = np.empty((1, T)), np.empty((1, 1)), np.empty((1, 1), bool)
     scaled_recursions.likelihoods(
-        initial[None], transition[None], final[None], np.zeros((1, K)), b, cut, each, done, fine
+        initial[None], transition[None], final[None], np.zeros((1, K)), b[:, None], cut, each, done, fine
     )
     gamma, b_beta = np.empty((2, T, K))
-    transposed = np.ascontiguousarray(transition.T)
+    transposed = np.ascontiguousarray(transition.T)[None]
     scaled_recursions.backward(
         transposed, final, b, cut, np.ones(1), alpha, scale, termination, in_range, gamma, b_beta
     )
@@ -120,7 +133,7 @@ def test_arcs_and_rows_make_the_same_sums(K):
     for t in range(T):
         now = (initial if t == 0 else now @ transition) * b[t]
         now = now / now.sum()
-        assert np.abs(alpha[t] - now).max() <= 1e-14 and each[t, 0] == scale[t]
+        assert np.abs(alpha[t] - now).max() <= 1e-14 and each[0, t] == scale[t]
     for t in reversed(range(T)):
         assert np.abs(gamma[t] - alpha[t] * beta).max() <= 1e-12
         beta = transition @ (beta * b[t] / scale[t])
@@ -130,21 +143,23 @@ def test_arcs_of_several_chains_are_kept_apart():
     K, T, rng = 24, 12, np.random.default_rng(2)
     transition = np.stack([few_arcs(K), few_arcs(K)[::-1, ::-1]])
     initial, final, b = np.full((2, K), 1 / K), rng.random((2, K)), rng.random((T, 2 * K))
-    each, done, fine = np.empty((T, 2)), np.empty((1, 2)), np.empty((1, 2), bool)
-    scaled_recursions.likelihoods(initial, transition, final, np.zeros((2, K)), b, np.array([0, T]), each, done, fine)
+    each, done, fine = np.empty((2, T)), np.empty((2, 1)), np.empty((2, 1), bool)
+    scaled_recursions.likelihoods(
+        initial, transition, final, np.zeros((2, K)), b.reshape(T, 2, K), np.array([0, T]), each, done, fine
+    )
     for c in range(2):
         now = initial[c] * b[0, c * K : (c + 1) * K]
         for t in range(1, T):
             now = now @ transition[c] * b[t, c * K : (c + 1) * K]
-        assert fine[0, c] and each[:, c].prod() * done[0, c] == pytest.approx(now @ final[c], rel=1e-12)
+        assert fine[c, 0] and each[c].prod() * done[c, 0] == pytest.approx(now @ final[c], rel=1e-12)
 
 
 def test_moves_counted_by_arcs_and_as_a_product():
     rng, K = np.random.default_rng(3), 100
     transition, alpha, b_beta, counts = few_arcs(K, 0.01), *rng.random((2, 30, K)), np.empty((K, K))
-    assert scaled_recursions.sparse_transition_counts(transition, alpha, b_beta, counts)
+    assert scaled_recursions.sparse_transition_counts(transition[None], alpha, b_beta, counts)
     assert np.abs(counts - transition * (alpha[:-1].T @ b_beta[1:])).max() <= 1e-12
-    assert not scaled_recursions.sparse_transition_counts(few_arcs(K, 0.5), alpha, b_beta, counts)
+    assert not scaled_recursions.sparse_transition_counts(few_arcs(K, 0.5)[None], alpha, b_beta, counts)
 
 
 @pytest.mark.parametrize("K", [24, 60])
@@ -153,26 +168,18 @@ def test_best_paths_by_arcs(K):
     with np.errstate(divide="ignore"):
         way = np.log(np.full(K, 1 / K)), np.log(few_arcs(K)), np.log(rng.random(K))
     logs, cut = rng.standard_normal((T, K)), np.array([0, T])
-    backpointers, last, score, path = (
-        np.empty((T, K), np.int16),
-        np.empty(1, np.intp),
-        np.empty(1),
-        np.empty(T, np.intp),
-    )
-    so_far, scores, again = way[0].copy(), logs.copy(), np.empty(T, np.intp)
-    path_recursions.advance(so_far, True, way[1], logs, backpointers)
-    path_recursions.viterbi(*way, scores, cut, last, score)
-    path_recursions.backtrack(backpointers, cut, last, path)
-    path_recursions.backtrack_by_scores(np.ascontiguousarray(way[1].T), scores, cut, last, again)
-    assert (scores[-1] == so_far).all() and (path == again).all()
+    last, score, path = np.empty(1, np.intp), np.empty(1), np.empty(T, np.intp)
+    matrix, scores = way[1][None], logs.copy()
+    log_recursions.viterbi(way[0], matrix, way[2], scores, cut, last, score)
+    log_recursions.backtrack(np.ascontiguousarray(matrix.transpose(0, 2, 1)), scores, cut, last, path)
     best = way[0] + logs[0]
     for t in range(1, T):
         through = best[:, None] + way[1]
-        assert (backpointers[t] == through.argmax(axis=0)).all()
+        assert path[t - 1] == through[:, path[t]].argmax()
         best = through.max(axis=0) + logs[t]
     assert score[0] == (best + way[2]).max()
     scores, several = np.empty(4), np.empty((4, T), np.intp)
-    path_recursions.k_best(*way, logs, 4, scores, several)
+    log_recursions.k_best(way[0], matrix, way[2], logs, 4, scores, several)
     assert scores[0] == pytest.approx(score[0], rel=1e-14) and (several[0] == path).all()
     for one, of in zip(several, scores, strict=True):
         whole = way[0][one[0]] + way[1][one[:-1], one[1:]].sum() + way[2][one[-1]] + logs[np.arange(T), one].sum()
@@ -180,15 +187,11 @@ def test_best_paths_by_arcs(K):
 
 
 def test_no_state_is_chosen_where_none_can_be():
-    path, in_range = np.empty(2, np.intp), np.ones(1, bool)
-    path_recursions.backward_sampling(
-        np.eye(2), np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 2]), np.full(2, 0.5), path, in_range
-    )
-    assert not in_range[0]
+    path, in_between = np.empty(2, np.intp), np.array([[1.0, 0.0], [0.0, 1.0]])
     with np.errstate(divide="ignore"):
-        way = np.log(np.eye(2)), np.zeros(2), np.log(np.array([[1.0, 0.0], [0.0, 1.0]]))
-    path_recursions.log_backward_sampling(*way, np.array([0, 2]), np.full(2, 0.5), path, in_range)
-    assert not in_range[0]
+        way = np.log(np.eye(2))[None], np.zeros(2), np.log(in_between)
+    log_recursions.backward_sampling(*way, np.array([0, 2]), np.full(2, 0.5), path)
+    assert path.tolist() == [-1, 1]
 
 
 def problem(seed):
@@ -215,11 +218,22 @@ def test_scaled_recursions_are_their_twins(seed):
         np.empty((T, K)),
         np.empty(T),
         np.empty(1),
-        np.empty(1, bool),
+        np.ones(1, bool),
         np.zeros(1),
     )
     scaled_recursions.forward(
-        initial, transition, final, np.zeros(K), b, offsets, alpha, scale, termination, in_range, underflow
+        initial,
+        transition[None],
+        final,
+        np.zeros((1, K)),
+        b[:, None],
+        0,
+        offsets,
+        alpha,
+        scale,
+        termination,
+        in_range,
+        underflow,
     )
     now, want = initial, np.empty((T, K))
     for t in range(T):
@@ -228,7 +242,7 @@ def test_scaled_recursions_are_their_twins(seed):
         assert scale[t] == pytest.approx(now.sum(), rel=1e-14)
     assert np.allclose(alpha, want, rtol=1e-13) and termination[0] == pytest.approx(want[-1] @ final, rel=1e-13)
     gamma, b_beta = np.empty((2, T, K))
-    transposed, weight = np.ascontiguousarray(transition.T), np.array([2.0])
+    transposed, weight = np.ascontiguousarray(transition.T)[None], np.array([2.0])
     scaled_recursions.backward(
         transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta
     )
@@ -237,11 +251,11 @@ def test_scaled_recursions_are_their_twins(seed):
         assert np.allclose(gamma[t], 2.0 * want[t] * beta, rtol=1e-12)
         assert np.allclose(b_beta[t], 2.0 * beta * b[t] / scale[t], rtol=1e-12)
         beta = transition @ (beta * b[t] / scale[t])
-    each, done, fine = np.empty((T, 1)), np.empty((1, 1)), np.empty((1, 1), bool)
+    each, done, fine = np.empty((1, T)), np.empty((1, 1)), np.empty((1, 1), bool)
     scaled_recursions.likelihoods(
-        initial[None], transition[None], final[None], np.zeros((1, K)), b, offsets, each, done, fine
+        initial[None], transition[None], final[None], np.zeros((1, K)), b[:, None], offsets, each, done, fine
     )
-    assert (each[:, 0] == scale).all() and done[0, 0] == termination[0] and fine.all() and in_range.all()
+    assert (each[0] == scale).all() and done[0, 0] == termination[0] and fine.all() and in_range.all()
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -250,24 +264,48 @@ def test_recursions_in_logarithms_are_their_twins(seed):
     T, K = logs.shape
     way = np.log(initial), np.log(transition), np.log(final)
     alpha, scale, total, used = np.empty((T, K)), np.empty(T), np.empty(1), logs.copy()
-    log_recursions.forward(*way, used, offsets, alpha, scale, total)
+    matrix = way[1][None]
+    log_recursions.forward(way[0], matrix, way[2], used, offsets, alpha, scale, total)
     want = way[0] + logs[0]
     for t in range(T):
         want = want if t == 0 else logsumexp(want[:, None] + way[1], axis=0) + logs[t]
         assert np.allclose(alpha[t] + scale[: t + 1].sum(), want, rtol=1e-13, atol=1e-13)
     assert total[0] == pytest.approx(float(logsumexp(want + way[2])), rel=1e-13)
-    beta, gamma, counts = np.empty((T, K)), np.empty((T, K)), np.zeros((K, K))
-    log_recursions.backward(way[1], way[2], used, offsets, beta)
-    log_recursions.expected_counts(way[1], used, offsets, alpha, beta, total, np.array([3.0]), gamma, counts)
+    beta, gamma, counts = np.empty((T, K)), np.empty((T, K)), np.zeros((1, K, K))
+    log_recursions.backward(matrix, way[2], used, offsets, beta)
+    log_recursions.expected_counts(matrix, used, offsets, alpha, beta, total, np.array([3.0]), gamma, counts)
+    counts = counts[0]
     assert np.allclose(gamma.sum(axis=1), 3.0) and counts.sum() == pytest.approx(3.0 * (T - 1))
     assert np.allclose(counts.sum(axis=0), gamma[1:].sum(axis=0)) and np.allclose(
         counts.sum(axis=1), gamma[:-1].sum(axis=0)
     )
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_matrices_of_every_frame_are_those_of_one(seed):
+    """The same matrix for each frame, and in one array for all: every bit the same."""
+    initial, transition, final, logs, offsets = problem(seed)
+    T, K = logs.shape
+    b, found = np.exp(logs - logs.max(axis=1, keepdims=True)), []
+    for matrices in (transition[None], np.repeat(transition[None], T, axis=0)):
+        alpha, scale, termination, in_range = np.empty((T, K)), np.empty(T), np.empty(1), np.ones(1, bool)
+        ways = initial, matrices, final, np.zeros((1, K)), b[:, None], 0, offsets
+        scaled_recursions.forward(*ways, alpha, scale, termination, in_range, np.zeros(1))
+        gamma, b_beta, in_place = *np.empty((2, T, K)), alpha.copy()
+        transposed, of_one = np.ascontiguousarray(matrices.transpose(0, 2, 1)), np.ones(1)
+        scaled_recursions.backward(
+            transposed, final, b, offsets, of_one, alpha, scale, termination, in_range, gamma, b_beta
+        )
+        scaled_recursions.smooth(transposed, final, b, offsets, scale, termination, in_range, in_place)
+        assert (in_place == gamma).all() and in_range[0]
+        found.append([scale, termination, alpha, gamma, b_beta])
+    for one, two in zip(*found, strict=True):
+        assert (one == two).all()
+
+
 def test_of_equal_paths_the_lowest_states_win():
     last, score, path = np.empty(1, np.intp), np.empty(1), np.empty(3, np.intp)
     flat = np.zeros((3, 2))
-    path_recursions.viterbi(np.zeros(2), np.zeros((2, 2)), np.zeros(2), flat, np.array([0, 3]), last, score)
-    path_recursions.backtrack_by_scores(np.zeros((2, 2)), flat, np.array([0, 3]), last, path)
+    log_recursions.viterbi(np.zeros(2), np.zeros((1, 2, 2)), np.zeros(2), flat, np.array([0, 3]), last, score)
+    log_recursions.backtrack(np.zeros((1, 2, 2)), flat, np.array([0, 3]), last, path)
     assert path.tolist() == [0, 0, 0] and score[0] == 0.0

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logsumexp
 
 from likely import HMM, Categorical, DomainError, Tied, Topology
-from likely.hmm.state_expansion import of_higher_order, on_transitions, with_durations
+from likely.hmm.topology import of_higher_order, on_transitions, with_durations
 
 SYMBOLS = 3
 

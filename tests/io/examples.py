@@ -192,7 +192,7 @@ def said(mean: float) -> Any:
 
 
 def driven_hmm() -> Any:
-    return lk.DrivenHMM([0.5, 0.5], np.zeros((2, 2, 2)), lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], 1.0))
+    return lk.HMM([0.5, 0.5], lk.LogisticTransition(np.zeros((2, 2, 2))), lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], 1.0))
 
 
 def driven_words() -> Any:
@@ -214,6 +214,9 @@ CHAINS: dict[str, Callable[[], Any]] = {
     ),
     "driven hmm": driven_hmm,
     "driven belief": lambda: driven_hmm().predict(driven_hmm().initial_belief()),
+    "logistic transition": lambda: lk.LogisticTransition(np.ones((2, 2, 3)), np.eye(2), [[0.0, 1.0], [1.0, 2.0]]),
+    "logistic prior": lambda: lk.LogisticPrior(1.0, [0.0], [2.0]),
+    "logistic stats": lambda: driven_hmm().collect(driven_words()).transition,
     "driven prior": lambda: driven_hmm().weak_prior(driven_hmm().collect(driven_words())),
     "driven stats": lambda: driven_hmm().collect(driven_words()),
     "word network": lambda: lk.WordNetwork([said(3.0), said(-3.0)], ["on", "off"], silence=said(0.0)),
@@ -499,7 +502,7 @@ def chained(estimator: Any, labels: Any = None) -> tuple[Any, Any]:
 
 def driven() -> tuple[Any, Any]:
     x = driven_words()
-    return lk.DrivenHMMDensity(lk.GaussianDensity("diagonal"), 2, random_state=0, max_iter=3).fit(x), x
+    return lk.HMMDensity(lk.GaussianDensity("diagonal"), 2, random_state=0, max_iter=3).fit(x), x
 
 
 SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences that it can score

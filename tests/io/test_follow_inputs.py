@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.statespace.nonlinear.state_space import as_distributions
 
 T = 12
@@ -30,9 +29,8 @@ def plain() -> lk.LinearGaussian:
 
 
 SWITCHING = lk.SwitchingLinearGaussian([linear(), linear(control=[[-1.0, 0.0]])], [[0.9, 0.1], [0.2, 0.8]])
-DRIVEN = DrivenHMM([0.5, 0.5], np.zeros((2, 2, 3)), lk.Gaussian([[0.0], [1.0]], 1.0)).replace(
-    coefficients=np.random.default_rng(1).normal(size=(2, 2, 3)) * [[[0.0]], [[1.0]]]
-)
+COEFFICIENTS = np.random.default_rng(1).normal(size=(2, 2, 3)) * [[[0.0]], [[1.0]]]
+DRIVEN = lk.HMM([0.5, 0.5], lk.LogisticTransition(COEFFICIENTS), lk.Gaussian([[0.0], [1.0]], 1.0))
 FILTERS = {  # the filter, its inputs, and log p of the whole sequence
     "linear": (linear(), U, lambda m: m.log_prob(Y, U)[0]),
     "control": (linear(control=[[1.0, 0.5]]), U, lambda m: m.log_prob(Y, U)[0]),

@@ -408,6 +408,8 @@ def survive(thing: Any) -> None:
                 thing.update(thing.stats)
         elif hasattr(type(thing), "point"):
             survive_as_prior(thing, rng)
+        elif isinstance(thing, lk.HMM) and thing.is_logistic:
+            survive_as_sequences(thing)
         elif isinstance(thing, lk.HMM):
             survive_as_chain(thing, rng)
         elif isinstance(thing, lk.LinearGaussian | lk.LinearLearner):
@@ -421,7 +423,7 @@ def survive(thing: Any) -> None:
         elif isinstance(thing, lk.StateForecast):
             with suppress(LikelyError):  # a variance may be beyond what a Gaussian takes
                 assert len(thing.interval(0.9)[0]) == len(list(thing))
-        elif isinstance(thing, lk.DrivenHMM | lk.WordNetwork):
+        elif isinstance(thing, lk.WordNetwork):
             survive_as_sequences(thing)
         elif type(thing).__name__ in LIVE:
             survive_as_live(thing)
@@ -449,10 +451,10 @@ def survive_as_chain(h: lk.HMM, rng: np.random.Generator) -> None:
 
 
 def survive_as_sequences(model: Any) -> None:
-    """Driven chains and networks of words score and decode, or say why not."""
-    if isinstance(model, lk.DrivenHMM):
+    """Chains with covariates and networks of words score and decode, or say why not."""
+    if isinstance(model, lk.HMM):
         frames = rows_like(model.emission)
-        u = np.zeros((len(frames), model.coefficients.shape[-1] - 1))
+        u = np.zeros((len(frames), model.transition.n_covariates))
         x = lk.with_covariates([frames] * 2, [u] * 2)
         abilities = [model.log_prob, model.viterbi, model.posterior, model.collect]
     else:
@@ -544,7 +546,7 @@ def survive_as_estimator(estimator: Any) -> None:
     model = vars(estimator).get("model_")
     flat = np.zeros((2, vars(estimator).get("n_features_in_", 1)))
     with suppress(LikelyError, NotFittedError):
-        if isinstance(estimator, lk.DrivenHMMDensity | lk.Tracker | lk.FaultMonitor):
+        if isinstance(estimator, lk.Tracker | lk.FaultMonitor) or vars(estimator).get("n_covariates_in_", 0):
             return
         if isinstance(estimator, lk.KMeans | lk.AgglomerativeClustering):
             assert len(estimator.predict(flat)) == 2

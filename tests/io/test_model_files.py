@@ -754,7 +754,10 @@ def test_estimators_of_sequences_come_back_with_the_same_answers(name, tmp_path)
     for verb in verbs:
         a, b = (getattr(e, verb)(x) for e in (estimator, again))
         assert same(np.asarray(getattr(a, "values", a)), np.asarray(getattr(b, "values", b)))
-    if isinstance(estimator, lk.HMMDensity | lk.MixtureDensity):
+    if vars(estimator).get("n_covariates_in_"):
+        a, b = (e.sample(3, 1, covariates=np.zeros((4, 1))).values["frames"] for e in (estimator, again))
+        assert same(a, b)
+    elif isinstance(estimator, lk.HMMDensity | lk.MixtureDensity):
         assert repr(estimator.sample(3, random_state=1)) == repr(again.sample(3, random_state=1))
         more, other = again.partial_fit(x), estimator.partial_fit(x)
         assert more.score_samples(x).tobytes() == other.score_samples(x).tobytes()

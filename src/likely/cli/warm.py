@@ -155,8 +155,6 @@ def _chains() -> None:
     import numpy as np
 
     import likely as lk
-    from likely.hmm import decoding
-    from likely.hmm.viterbi import sample_paths_given
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -171,19 +169,14 @@ def _chains() -> None:
         h.collect([x], hard=True)
         h.posterior(x), h.posterior(x, lag=1), h.viterbi(x), h.k_best(x, 2), h.log_prob([x])
         h.sample(2, np.random.default_rng(0), length=3)
-        decoding._long_path(h, x)
-        sample_paths_given(h.chains[0].summed, h.scores(lk.Ragged.of(x)), np.array([0, 5]), np.random.default_rng(0))
+        h.sample_states(x, np.random.default_rng(0))
         X, _ = _rows("float64")
         apart = lk.Gaussian(np.arange(20.0).reshape(4, 5), np.ones((4, 5)), "diagonal")
         lk.HMM(np.full(4, 0.25), np.full((4, 4), 0.25), apart).collect([X])
-        far = lk.DrivenHMM(np.full(2, 0.5), np.tile([[0.0, 0.0], [-900.0, 0.0]], (2, 1, 1)), distribution)
-        far.collect([x], covariates=[np.zeros(5)])
-        far.posterior(x, None, np.zeros(5))
-        d, u = lk.DrivenHMM(np.full(2, 0.5), np.zeros((2, 2, 2)), distribution), np.zeros(5)
-        d.collect([x], covariates=[u])
-        d.collect([x], hard=True, covariates=[u])
-        d.viterbi(np.zeros((20_000, 1)), np.zeros(20_000))  # so long that it goes piece by piece
-        d.posterior(x, 1, u), d.viterbi(x, u), d.k_best(x, 2, u), d.drawn_states(x, np.random.default_rng(0), u)
+        for slope in (0.0, -900.0):  # the second needs logarithms
+            beta = np.tile([[0.0, 0.0], [slope, 0.0]], (2, 1, 1))
+            d, u = lk.HMM(np.full(2, 0.5), lk.LogisticTransition(beta), distribution), np.zeros(5)
+            d.collect([x], covariates=[u]), d.posterior(x, covariates=u), d.log_prob([x], [u])
 
 
 def _kalman() -> None:

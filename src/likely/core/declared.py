@@ -89,6 +89,12 @@ def maybe(kind: Kind) -> Kind:
     return Kind(f"{kind.words}, or null", lambda x, sizes: x is None or kind.fits(x, sizes))
 
 
+def either(one: Kind, other: Kind) -> Kind:
+    """One of two kinds."""
+    words = f"{one.words}, or {other.words}"
+    return Kind(words, lambda x, sizes: one.fits(x, sizes) or other.fits(x, sizes), one.forms + other.forms)
+
+
 def value(words: str, *abilities: str) -> Kind:
     """A nested value with the given methods."""
     return Kind(words, lambda x, sizes: isinstance(x, Value) and all(hasattr(type(x), name) for name in abilities))

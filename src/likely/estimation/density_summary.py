@@ -13,6 +13,8 @@ import numpy as np
 from likely.estimation.novelty.held_out_frames import support
 from likely.estimation.parameter_intervals import Row, rows_of
 from likely.hmm.hmm import HMM
+from likely.hmm.logistic_transition import LogisticPrior
+from likely.hmm.priors import HMMPrior
 from likely.mixture.mixture import Mixture
 
 SHOWN = 40  # maximum number of table rows in text and HTML; JSON has all
@@ -41,7 +43,8 @@ class Summary:
         stats, report = estimator.stats_, getattr(estimator, "report_", None)
         n, k, fit = float(stats.total_weight), model.n_parameters, float(model.objective(stats))
         facts: dict[str, Any] = {
-            _counted(model): int(n) if n == int(n) else n, "columns": estimator.n_features_in_, "parameters": k,
+            _counted(model): int(n) if n == int(n) else n, "columns": estimator.n_features_in_,
+            **_covariates(model), "parameters": k,
             **settings(model), **_moved(estimator), **_goodness(model, fit, n), "prior": _prior(estimator.prior_),
         }  # fmt: skip
         if report is not None:
@@ -124,6 +127,8 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
     told = any(row.low is not None for row in rows)
     if isinstance(model, HMM):
         yield "States are latent: estimates have no exact intervals."
+        if model.is_logistic:
+            yield "Log-odds of a transition are against staying (or the first possible one), per unit of the covariate."
         yield from support(estimator)
     elif isinstance(model, Mixture):
         yield "Components are latent: estimates have no exact intervals."
@@ -166,6 +171,11 @@ def settings(distribution: Any) -> dict[str, str]:
     return {}
 
 
+def _covariates(model: Any) -> dict[str, int]:
+    """The number of covariates of transitions that depend on some."""
+    return {"covariates": model.transition.n_covariates} if isinstance(model, HMM) and model.is_logistic else {}
+
+
 def _moved(estimator: Any) -> dict[str, str]:
     """The shrinkage intensity of a covariance, and how it was chosen."""
     shares = getattr(estimator, "shrinkage_", None)
@@ -178,8 +188,10 @@ def _prior(prior: Any) -> str:
     if hasattr(prior, "weights"):
         told = [f"{what}: {_prior(p)}" for what, p in (("weights", prior.weights), ("parts", parts)) if p is not None]
         return ", ".join(told) or NO_PRIOR
-    if parts is not None and not isinstance(parts, tuple):  # of an HMM: of its transitions and emissions
-        return f"transitions: {type(prior).__name__}, emissions: {_prior(parts)}"
+    if isinstance(prior, HMMPrior):
+        of = "none" if prior.transition is None else type(prior).__name__
+        of = "LogisticPrior" if isinstance(prior.transition, LogisticPrior) else of
+        return f"transitions: {of}, emissions: {_prior(prior.emission)}"
     if parts is not None:
         named = [f"{name}: {_prior(p)}" for name, p in parts if p is not None]
         return ", ".join(named) or NO_PRIOR

@@ -147,14 +147,29 @@ def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iter
 def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Initial, transition and emission parameters, without intervals, since states are latent."""
     told = type(model.emission) in PARAMETER_ROWS
-    for i, (start, row) in enumerate(zip(model.initial, model.transition, strict=True)):
+    for i, start in enumerate(model.initial):
         yield Row(f"state {i}", "start", float(start), None, None)
-        yield from (Row(f"state {i}", f"to {j}", float(p), None, None) for j, p in enumerate(row) if p > 0)
+        if model.is_logistic:
+            yield from _log_odds(model.transition, i)
+        else:
+            row = enumerate(model.transition[i])
+            yield from (Row(f"state {i}", f"to {j}", float(p), None, None) for j, p in row if p > 0)
         if model.final is not None:
             yield Row(f"state {i}", "end", float(model.final[i]), None, None)
         if told and i < model.states:
             inner = rows_of(model.emission.member(i), stats.emission.member(i), names, level)
             yield from (Row(f"{i}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
+
+
+def _log_odds(transition: Any, i: int) -> Iterator[Row]:
+    """Coefficients of transitions from state i against staying, or the first possible one."""
+    beta, targets = transition.raw_coefficients()[i], transition.mask[i]
+    base = i if targets[i] else int(targets.argmax())
+    for j in np.flatnonzero(targets):
+        if j != base:
+            for q, value in enumerate(beta[j] - beta[base]):
+                what = "log-odds at 0" if q == 0 else f"log-odds by covariate {q - 1}"
+                yield Row(f"{i} to {j}", what, float(value), None, None)
 
 
 def _around(value: float, reach: Any) -> tuple[float | None, float | None]:

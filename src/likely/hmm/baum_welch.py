@@ -1,80 +1,204 @@
-"""Baum–Welch algorithm: E-step by forward–backward or along Viterbi paths, M-step by normalized expected counts."""
+"""Baum–Welch algorithm: E-step by forward–backward or along Viterbi paths, M-step by normalized expected counts.
+
+`e_step` has three branches. Gaussian emissions, and mixtures of them, on short sequences take one sweep over the frames
+(`gaussian_e_step`). Other blocks of sequences take the forward–backward algorithm, and then the statistics that follow
+from its posterior. A long sequence does the same piece by piece: its statistics are the sum of theirs.
+"""
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, sentence
-from likely.core.ragged import Ragged
 from likely.hmm import forward_backward
+from likely.hmm.forward_backward import Pass, Posterior, scaled_or_log
+from likely.hmm.gaussian_e_step import gaussian_e_step
 from likely.hmm.hmm_stats import HMMStats
-from likely.hmm.viterbi import best_paths
+from likely.hmm.logistic_transition import LogisticTransition
+from likely.hmm.sequence_blocks import Part, SequenceBlocks
+from likely.hmm.viterbi import Path, viterbi_in_pieces, viterbi_of_scores
 
 
-def e_step(model: Any, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-    """E-step: expected counts of states and transitions under the posterior of the forward–backward algorithm."""
-    chain, known_values = model.chains[0], None if known is None else known.values
-    logs = forward_backward.apply_known_states(model.scores(seqs), known_values)
-    expected = forward_backward.posterior(chain.summed, logs, seqs.offsets, w)
-    impossible = np.flatnonzero(np.isneginf(expected.log_prob) & (w > 0))
-    if len(impossible):  # their frames count as missing: the objective reports it
-        logs[np.repeat(np.isin(np.arange(len(seqs)), impossible), seqs.lengths)] = 0.0
-        expected = forward_backward.posterior(
-            chain.summed, forward_backward.apply_known_states(logs, known_values), seqs.offsets, w
-        )
-        w = np.where(np.isneginf(expected.log_prob), 0.0, w)
-    uses = chain.uses(expected.initial, expected.transition, expected.final, float(w[seqs.lengths == 0].sum()))
-    emission = model.emission.collect(in_double(seqs.values), expected.states)
-    states_known = model.initial.size == model.states and forward_backward.all_known(known_values)
-    total = (
-        float(w @ np.where(w > 0, expected.log_prob, 0.0))
-        - forward_backward.expected_log(expected.states, logs)
-        - chain.expected_log(uses)
-    )
-    entropy = -np.inf if len(impossible) and not (w[impossible] > 0).all() else 0.0 if states_known else total
-    return model.stats_of(uses, expected.states.sum(axis=0), emission, entropy, states_known)
+def e_step(data: SequenceBlocks, weight: Array) -> HMMStats:
+    """Sufficient statistics of sequences with weights (n,) above 0."""
+    with np.errstate(all="ignore"):
+        stats = None if data.is_varying or data.hard or data.known is not None else gaussian_e_step(data, weight)
+        if stats is not None:
+            return stats
+        return reduce(add, (_block_stats(data, a, b, weight[a:b]) for a, b in data.blocks() or [(0, 0)]))
 
 
-def viterbi_e_step(model: Any, seqs: Ragged, w: Array, known: Ragged | None) -> HMMStats:
-    """E-step of Viterbi training (hard EM): counts along the most probable path of each sequence."""
-    chain, known_values = model.chains[0], None if known is None else known.values
-    logs = forward_backward.apply_known_states(np.array(model._best_scores(seqs), order="C"), known_values)
-    path = best_paths(chain.best_logs, logs.copy(), seqs.offsets)
-    impossible = np.isneginf(path.log_prob) & (w > 0)
+def _block_stats(data: SequenceBlocks, a: int, b: int, w: Array) -> HMMStats:
+    """Statistics of sequences a … b − 1.
+
+    The frames of impossible ones count as missing, or the sequence not at all: the objective reports it.
+    """
+    if data.is_cut(a, b):
+        for unobserved in (False, True):
+            stats = _path_in_pieces(data, a, unobserved) if data.hard else _posterior_in_pieces(data, a, unobserved)
+            if stats is not None:
+                return stats * float(w[0])
+        nothing = _expected_statistics(data, data.block(a, a), _no_posterior(data), w[:0])
+        return nothing.replace(entropy=np.array(-np.inf))
+
+    def infer(part: Part) -> Posterior | Path:
+        scores = part.arcs, part.logs, part.seqs.offsets
+        return viterbi_of_scores(*scores) if data.hard else forward_backward.posterior(*scores, w)
+
+    part = data.block(a, b)
+    found = infer(part)
+    impossible = np.isneginf(found.log_prob)
     if impossible.any():
-        logs[np.repeat(impossible, seqs.lengths)] = 0.0
-        path = best_paths(chain.best_logs, forward_backward.apply_known_states(logs, known_values), seqs.offsets)
-        w = np.where(np.isneginf(path.log_prob), 0.0, w)
-    uses = chain.best_uses(*path.counted(seqs.offsets, w, model.states), float(w[seqs.lengths == 0].sum()))
-    frames, frame_weight = in_double(seqs.values), np.repeat(w, seqs.lengths)
+        part = data.block(a, b, impossible)
+        found = infer(part)
+        w = np.where(np.isneginf(found.log_prob), 0.0, w)
+    if isinstance(found, Path):
+        stats = _path_statistics(data, part, found.states, previous_states(found.states, part.seqs.offsets), w)
+    else:
+        stats = _expected_statistics(data, part, found, w)
+    return stats.replace(entropy=np.array(-np.inf)) if (w[impossible] == 0).any() else _settled(stats)
+
+
+def _posterior_in_pieces(data: SequenceBlocks, i: int, unobserved: bool) -> HMMStats | None:
+    """Sum of the statistics over the pieces of one long sequence; None where it is impossible."""
+
+    def run(method: Pass) -> HMMStats | None:
+        stats = None
+        for part, found in data.smoothed(i, method, unobserved):
+            if np.isneginf(found.log_prob[0]):
+                return None
+            own = _expected_statistics(data, part, found, np.ones(1))
+            stats = own if stats is None else own + stats
+        return stats
+
+    stats = scaled_or_log(run)
+    return None if stats is None else _settled(stats)
+
+
+def _path_in_pieces(data: SequenceBlocks, i: int, unobserved: bool) -> HMMStats | None:
+    """The same along the Viterbi path; None where there is none."""
+    path, score = viterbi_in_pieces(data, i, unobserved)
+    if np.isneginf(score):
+        return None
+    before, one = previous_states(path, np.array([0, len(path)])), np.ones(1)
+    pieces = (_path_statistics(data, data.piece(i, a, z, True), path[a:z], before[a:z], one) for a, z in data.pieces(i))
+    return reduce(add, pieces)
+
+
+def _expected_statistics(data: SequenceBlocks, part: Part, found: Posterior, w: Array) -> HMMStats:
+    """Expected statistics from the posterior of some sequences, or of a piece of one."""
+    model, gamma = data.model, found.states
+    first, last = _ends(part)
+    initial, final = gamma[first].sum(axis=0), gamma[last].sum(axis=0)
+    entropy = float(w @ np.where(w > 0, found.log_prob, 0.0)) - _expected_log(gamma, part.logs)
+    if isinstance(model.transition, LogisticTransition):
+        assert part.z is not None
+        transition: Any = model.transition.collect(found.transition, part.arcs, part.z)
+        entropy -= float(transition.fitted) + float(xlogy(initial, model.initial).sum())
+    else:
+        uses = model.chains[0].uses(initial, found.transition, final, _empty_weight(part, w))
+        initial, transition, final = uses.initial, uses.transition, uses.final
+        entropy -= model.chains[0].expected_log(uses)
+    return HMMStats.trusted(
+        initial=initial, transition=transition, final=final, counts=gamma.sum(axis=0),
+        emission=model.emission.collect(in_double(part.seqs.values), gamma), entropy=np.asarray(entropy),
+        seen=model.initial.size == model.states and forward_backward.all_known(part.known),
+    )  # fmt: skip
+
+
+def _path_statistics(data: SequenceBlocks, part: Part, path: Index, before: Index, w: Array) -> HMMStats:
+    """Statistics along one path (T,), taken as observed; before (T,) are the previous states, −1 at first frames."""
+    model, K, frame_weight = data.model, data.model.states, np.repeat(w, part.seqs.lengths)
+    initial, pairs, final = path_counts(path, before, frame_weight, *_ends(part), K)
+    if isinstance(model.transition, LogisticTransition):
+        assert part.z is not None
+        transition: Any = model.transition.collect_path(path, before, frame_weight, part.arcs, part.z)
+    else:
+        uses = model.chains[0].best_uses(initial, pairs, final, _empty_weight(part, w))
+        initial, transition, final = uses.initial, uses.transition, uses.final
     hard_option = {"hard": True} if getattr(model.emission, "hides_labels", False) else {}
-    emission = model.emission.collect(frames, frame_weight, labels=path.states, **hard_option)
-    counts = np.bincount(path.states, frame_weight, model.states).astype(np.float64)
-    entropy = -np.inf if (w[impossible] == 0).any() else 0.0
-    return model.stats_of(uses, counts, emission, entropy, False)
+    emission = model.emission.collect(in_double(part.seqs.values), frame_weight, labels=path, **hard_option)
+    return HMMStats.trusted(
+        initial=initial, transition=transition, final=final, emission=emission,
+        counts=np.bincount(path, frame_weight, K).astype(np.float64), entropy=np.array(0.0), seen=False,
+    )  # fmt: skip
+
+
+def path_counts(
+    path: Index, before: Index, weight: Array, first: Index, last: Index, K: int
+) -> tuple[Array, Array, Array]:
+    """Weighted counts of initial states (K,), transitions (K, K) and final states (K,) along a path (T,).
+
+    before (T,) are the previous states, −1 where there is none; first and last are the frames that begin and end
+    sequences.
+    """
+
+    def counted(index: Index, at: Index, size: int) -> Array:
+        return np.bincount(index, weight[at], size).astype(np.float64)
+
+    inside = np.flatnonzero(before >= 0)
+    pairs = counted(before[inside] * K + path[inside], inside, K * K).reshape(K, K)
+    return counted(path[first], first, K), pairs, counted(path[last], last, K)
+
+
+def _settled(stats: HMMStats) -> HMMStats:
+    """Statistics of whole sequences: known states have no entropy."""
+    return stats.replace(entropy=np.array(0.0)) if stats.seen else stats
+
+
+def _no_posterior(data: SequenceBlocks) -> Posterior:
+    K = data.model.states
+    return Posterior(np.empty((0, K)), np.zeros((0, K, K) if data.is_varying else (K, K)), np.empty(0))
+
+
+def _ends(part: Part) -> tuple[Index, Index]:
+    """First and last frames of the sequences of a part, as far as they are in it."""
+    offsets, nonempty = part.seqs.offsets, part.seqs.lengths > 0
+    none = np.empty(0, dtype=np.intp)
+    return offsets[:-1][nonempty] if part.begins else none, offsets[1:][nonempty] - 1 if part.ends else none
+
+
+def previous_states(path: Index, offsets: Index) -> Index:
+    """The state before each frame, −1 where a sequence begins."""
+    before = np.concatenate([[-1], path])[:-1]
+    before[offsets[:-1][np.diff(offsets) > 0]] = -1
+    return before
+
+
+def _empty_weight(part: Part, w: Array) -> float:
+    """Weight of the sequences without a frame."""
+    return float(w[part.seqs.lengths == 0].sum())
+
+
+def _expected_log(probs: Array, logs: Array) -> float:
+    """Σ p · log q over the entries with p > 0."""
+    value = float(probs.ravel() @ logs.ravel())
+    return value if np.isfinite(value) else float(np.vdot(probs, np.where(probs > 0, logs, 0.0)))
 
 
 def m_step(model: Any, stats: HMMStats, prior: Any = None) -> Any:
     """M-step: relative frequencies of the expected counts, or the posterior mode, and the M-step of the emissions."""
     if prior is None and not stats.total_weight > 0:
         raise DataError(sentence("HMM", "at least one frame with weight is needed", "none", "or give a prior"))
-    pseudo_counts = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
+    initial_counts, pseudo_counts, final_counts = (0.0, 0.0, 0.0) if prior is None else prior.pseudo_counts
     initial = normalized_counts(
-        (stats.initial + pseudo_counts[0])[..., None, :], model.initial[..., None, :], None, None
+        (stats.initial + initial_counts)[..., None, :], model.initial[..., None, :], None, None
     )[0][..., 0, :]
-    transition, final = normalized_counts(
-        stats.transition + pseudo_counts[1], model.transition, stats.final + pseudo_counts[2], model.final
-    )
-    emission_prior = None if prior is None else prior.emission
-    return type(model).trusted(
-        initial=initial,
-        transition=transition,
-        final=final,
-        emission=model.emission.refit(stats.emission, emission_prior),
-    )
+    if isinstance(model.transition, LogisticTransition):
+        transition: Any = model.transition.refit(stats.transition, None if prior is None else prior.transition)
+        final = None
+    else:
+        transition, final = normalized_counts(
+            stats.transition + pseudo_counts, model.transition, stats.final + final_counts, model.final
+        )
+    emission = model.emission.refit(stats.emission, None if prior is None else prior.emission)
+    return type(model).trusted(initial=initial, transition=transition, final=final, emission=emission)
 
 
 def normalized_counts(

@@ -1,43 +1,29 @@
-"""State inference in an HMM: Viterbi and k-best paths, smoothing, filtering, fixed-lag smoothing, forecasts."""
+"""State inference in an HMM: smoothing, filtering, fixed-lag smoothing, forecasts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from likely.core.arrays import Array, Index
-from likely.core.blocks import runs
-from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.core.errors import DataError, DomainError, sentence
+from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.core.ragged_input import is_list_of_sequences
 from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import Categorical
-from likely.hmm import forward_backward, long_sequences
-from likely.hmm.viterbi import best_paths
+from likely.hmm import forward_backward
+from likely.hmm.forward_backward import LogPass, Pass, Start, Underflow, scaled_or_log
+from likely.hmm.markov_chain import Arcs
+from likely.hmm.sequence_blocks import Part, SequenceBlocks, is_one, one_sequence
 from likely.mixture.mixture import Mixture
+
+__all__ = ["Forecast", "PassedOver", "Smoothed", "is_one", "one_sequence", "tell_of_passed", "whole"]
 
 LEAST = -460.0  # log of the probability of the next frames below which logarithms are needed: 1e-200
 PIECE = 1024  # frames that are filtered at a time where some are impossible
-LONG = 2**18  # frames of a sequence from which scores are computed piece by piece, and only backpointers are stored
-
-
-class Path(NamedTuple):
-    """A path of states and its joint log-probability with the observations; for many sequences a Ragged and (n,)."""
-
-    states: Any  # (T,), or a Ragged of them
-    log_prob: Any  # a number, or (n,)
-
-
-def is_one(x: Any) -> bool:
-    """True if x is one sequence, so that the result is one too."""
-    many = isinstance(x, Ragged) or getattr(x, "ndim", 1) == 3
-    return not (many or is_list_of_sequences(x))
 
 
 def whole(x: Any, least: int, whose: str, what: str) -> int:
@@ -47,59 +33,6 @@ def whole(x: Any, least: int, whose: str, what: str) -> int:
     return int(x)
 
 
-def decode(model: Any, x: Any) -> Path:
-    """Viterbi path of each sequence   (Rabiner 1989, Herbst 9.6, Ney 7.2.2); −1 where no path is possible."""
-    seqs, arcs = Ragged.of(x), model.chains[0].best_logs
-    states, score = np.empty(len(seqs.values), dtype=np.intp), np.empty(len(seqs))
-
-    def fill(edges: tuple[int, int]) -> None:
-        a, b = edges
-        part, frames = seqs[a:b], slice(seqs.offsets[a], seqs.offsets[b])
-        with np.errstate(all="ignore"):
-            if len(part.values) > LONG and len(part) == 1:
-                states[frames], score[a] = _long_path(model, part.values)
-            else:
-                states[frames], score[a:b] = best_paths(arcs, model.scores(part, a), part.offsets)
-
-    _over_blocks(fill, seqs)
-    if np.isneginf(score).any():
-        states[np.repeat(np.isneginf(score), seqs.lengths)] = -1
-    return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, seqs.offsets), score)
-
-
-def _long_path(model: Any, values: Any) -> tuple[Index, float]:
-    """Viterbi path of one long sequence, whose scores would not fit into memory at once."""
-    from likely.hmm._loops import path_recursions as loops
-
-    arcs, T = model.chains[0].best_logs, len(values)
-    backpointers, path, delta = np.empty((T, model.states), np.int16), np.empty(T, dtype=np.intp), arcs.initial.copy()
-    for a in range(0, T, LONG):
-        logs = model.scores(Ragged.of(values[a : a + LONG]))
-        loops.advance(delta, a == 0, arcs.transition, logs, backpointers[a : a + LONG])
-    whole = delta + arcs.final
-    last = int(whole.argmax())
-    loops.backtrack(backpointers, np.array([0, T]), np.array([last]), path)
-    return path, float(whole[last])
-
-
-def _over_blocks(fill: Any, seqs: Ragged) -> None:
-    with one_blas_thread():
-        for _ in ordered_map(fill, runs(seqs), cores()):
-            pass
-
-
-def k_best(model: Any, x: Any, k: int) -> list[Path]:
-    """The k most probable paths of one sequence, best first."""
-    from likely.hmm._loops import path_recursions as loops
-
-    k = whole(k, 1, "HMM.k_best", "k")
-    seqs, arcs = one_sequence(x, "k_best"), model.chains[0].best_logs
-    score, path = np.empty(int(k)), np.empty((int(k), len(seqs.values)), dtype=np.intp)
-    with np.errstate(all="ignore"):
-        loops.k_best(arcs.initial, arcs.transition, arcs.final, model.scores(seqs), int(k), score, path)
-    return [Path(p, float(s)) for p, s in zip(path, score, strict=True) if np.isfinite(s)]
-
-
 class Smoothed(NamedTuple):
     """Smoothed probabilities p(s_t | x) of every frame, and log p(x); for many sequences a Ragged and (n,)."""
 
@@ -107,68 +40,66 @@ class Smoothed(NamedTuple):
     log_prob: Any  # a number, or (n,)
 
 
-def smooth(model: Any, x: Any) -> Smoothed:
-    """Forward–backward algorithm: smoothed state probabilities and log p(x)."""
-    seqs = Ragged.of(x)
-    total = np.empty(len(seqs))
-    out = _smoothed(model, seqs, None, total)
-    return Smoothed(out, float(total[0])) if is_one(x) else Smoothed(Ragged(out, seqs.offsets), total)
+def smoothed(data: SequenceBlocks, lag: int | None) -> Smoothed:
+    """p(s_t | x_1 … x_{t + lag}) of all frames (T, K); lag None is smoothing with all frames, 0 is filtering.
 
-
-def smoothed(model: Any, x: Any, lag: int | None) -> Any:
-    """p(s_t | x_1 … x_{t + lag}) of every frame; lag None is smoothing with all frames, 0 is filtering."""
-    seqs = Ragged.of(x)
-    if lag is not None:
-        lag = min(whole(lag, 0, "HMM.posterior", "lag"), int(seqs.lengths.max(initial=0)))
-    out = _smoothed(model, seqs, lag, np.empty(len(seqs)))
-    return out if is_one(x) else Ragged(out, seqs.offsets)
-
-
-def _smoothed(model: Any, seqs: Ragged, lag: int | None, total: Array) -> Array:
-    arcs, out = model.chains[0].summed, np.empty((len(seqs.values), model.states))
+    With lag None also log p(x) of each sequence (n,).
+    """
+    out, total = np.empty((len(data.frames.values), data.model.states)), np.zeros(len(data.frames))
     skipped: list[PassedOver] = []
 
-    def fill(edges: tuple[int, int]) -> None:
-        a, b = edges
-        part = seqs[a:b]
-        with np.errstate(all="ignore"):
-            if b - a == 1 and len(part.values) > LONG and _in_pieces(model, part.values, lag, a, out, seqs, total):
-                return
-            logs, view = model.scores(part, a), out[seqs.offsets[a] : seqs.offsets[b]]
-            if lag is None:
-                total[a:b] = forward_backward.smoothed(arcs, logs, part.offsets, view, partial(model.scores, part, a))
-                impossible = np.isneginf(total[a:b])
-            else:
-                view[:], impossible = _with_lag(arcs, logs, part, lag)
-            for i in np.flatnonzero(impossible & (part.lengths > 0)).tolist():
-                at = slice(part.offsets[i], part.offsets[i + 1])
-                view[at], over = _skipping_posterior(arcs, model.scores(part[i : i + 1], a + i), lag, a + i)
-                skipped.append(over)
+    def fill(a: int, b: int) -> None:
+        view = out[data.offsets[a] : data.offsets[b]]
+        if data.is_cut(a, b):
+            total[a] = scaled_or_log(lambda method: _smooth_in_pieces(data, a, method, lag, view))
+        else:
+            total[a:b] = _smooth_block(data, a, b, lag, view)
+        for i in np.flatnonzero(np.isneginf(total[a:b]) & (data.frames.lengths[a:b] > 0)).tolist():
+            at = slice(data.offsets[a + i] - data.offsets[a], data.offsets[a + i + 1] - data.offsets[a])
+            view[at], over = _skipping_posterior(data.block(a + i, a + i + 1), lag, a + i)
+            skipped.append(over)
 
-    _over_blocks(fill, seqs)
+    data.fill(fill)
     tell_of_passed(skipped, "HMM.posterior")
-    return out
+    return Smoothed(out, total)
 
 
-def _in_pieces(model: Any, values: Any, lag: int | None, a: int, out: Array, seqs: Ragged, total: Array) -> bool:
-    """Smooth or filter one long sequence piece by piece, in place; False where it must be done as a whole."""
-    view = out[seqs.offsets[a] : seqs.offsets[a + 1]]
+def _smooth_block(data: SequenceBlocks, a: int, b: int, lag: int | None, out: Array) -> Array:
+    """Posterior of whole sequences, written to out; log p(x) of each, or with a lag −inf where one is impossible."""
+    part = data.block(a, b)
+    seqs = part.seqs
     if lag is None:
-        total[a] = long_sequences.smooth(model, values, view)
-        return not np.isneginf(total[a])
-    if lag == 0:
-        return bool(long_sequences.filtered(model, values, view))
-    return bool(long_sequences.lagged(model, values, lag, view, _fixed_lag))
-
-
-def _with_lag(arcs: Any, logs: Array, seqs: Ragged, lag: int) -> tuple[Array, Any]:
-    """p(s_t | x_1 … x_{t + lag}) (T, K), and which sequences (n,) have an impossible frame."""
-    alpha, increments = forward_backward.filtered(arcs, logs, seqs.offsets)
-    impossible, nonempty = np.zeros(len(seqs), dtype=bool), seqs.lengths > 0
-    impossible[nonempty] = np.logical_or.reduceat(~np.isfinite(increments), seqs.offsets[:-1][nonempty])
+        return forward_backward.smoothed(part.arcs, part.logs, seqs.offsets, out, lambda: data.block(a, b).logs)
+    out[:], increments = forward_backward.filtered(part.arcs, part.logs, seqs.offsets)
+    bad = np.concatenate([[0], np.cumsum(~np.isfinite(increments))])
+    impossible = bad[seqs.offsets[1:]] > bad[seqs.offsets[:-1]]
     if lag and not impossible.all():
-        alpha = _fixed_lag(arcs, logs, alpha, seqs, lag)
-    return alpha, impossible
+        out[:] = _fixed_lag(part.arcs, part.logs, out, seqs, lag)
+    return np.where(impossible, -np.inf, 0.0)
+
+
+def _smooth_in_pieces(data: SequenceBlocks, i: int, method: Pass, lag: int | None, out: Array) -> float:
+    """The same for one long sequence."""
+    total, T = 0.0, len(out)
+    if lag is None:
+        z = T
+        for _, found in data.smoothed(i, method):
+            a = z - len(found.states)
+            out[a:z], z = found.states, a
+            total += float(found.log_prob[0])
+        return total
+    start = None
+    for a, z in data.pieces(i):
+        part = data.piece(i, a, min(z + lag, T))
+        anywhere = part.arcs._replace(final=np.ones(data.model.states))
+        forward = method(anywhere.at(slice(0, z - a)), part.logs[: z - a], np.array([0, z - a]), start)
+        if not forward.in_range.all():
+            raise Underflow
+        alpha = forward.filter
+        out[a:z] = _fixed_lag(anywhere, part.logs, alpha, part.seqs, lag, start) if lag else alpha
+        total += float(forward.increments.sum())
+        start = forward.end
+    return total
 
 
 # --------------------------------------------------------------- impossible frames
@@ -183,53 +114,49 @@ class PassedOver(NamedTuple):
     over: int | None = None  # from this frame on no state is possible: the chain has exited
 
 
-class _SkippingFilter(NamedTuple):
-    """Scores in which impossible frames are missing, the filter over them, and the impossible frames."""
-
-    logs: Array  # (T, K)
-    alpha: Array  # (T, K)
-    frames: list[int]
-    end: int  # number of frames that the chain can reach
-
-
-def _skipping_posterior(arcs: Any, logs: Array, lag: int | None, sequence: int) -> tuple[Array, PassedOver]:
+def _skipping_posterior(part: Part, lag: int | None, sequence: int) -> tuple[Array, PassedOver]:
     """Posterior (T, K) of one sequence with impossible frames treated as missing, as `lk.step` does."""
-    found = _skipping_filter(arcs.logs, logs)
-    end, out, any_final = found.end, np.zeros_like(logs), False
-    kept = found.logs[:end]
+    logs, alpha, frames, end = _skipping_filter(part.arcs, part.logs)
+    out, any_final, arcs = np.zeros_like(logs), False, part.arcs.at(slice(0, end))
+    kept, cut = logs[:end], np.array([0, end])
     if end and lag is None:
-        view, cut = np.empty_like(kept), np.array([0, end])
-        total = forward_backward.smoothed(arcs, kept.copy(), cut, view, kept.copy)[0]
-        if end == len(logs) and np.isneginf(total):
-            any_final = True
+        total = forward_backward.smoothed(arcs, kept.copy(), cut, out[:end], kept.copy)[0]
+        any_final = bool(end == len(logs) and np.isneginf(total))
         if np.isneginf(total):  # the end is treated as missing, too
-            forward_backward.smoothed(arcs._replace(final=np.ones(len(arcs.final))), kept.copy(), cut, view, kept.copy)
-        out[:end] = view
+            anywhere = arcs._replace(final=np.ones(len(arcs.final)))
+            forward_backward.smoothed(anywhere, kept.copy(), cut, out[:end], kept.copy)
     elif end:
-        one = Ragged.trusted(values=kept, offsets=np.array([0, end]))
-        out[:end] = _fixed_lag(arcs, kept, found.alpha[:end], one, lag) if lag else found.alpha[:end]
-    return out, PassedOver(sequence, found.frames, any_final, end if end < len(logs) else None)
+        one = Ragged.trusted(values=kept, offsets=cut)
+        out[:end] = _fixed_lag(arcs, kept, alpha[:end], one, lag) if lag else alpha[:end]
+    return out, PassedOver(sequence, frames, any_final, end if end < len(logs) else None)
 
 
-def _skipping_filter(arcs: Any, logs: Array) -> _SkippingFilter:
-    """Filter of one sequence, in logarithms, that treats impossible frames as missing."""
+def _skipping_filter(arcs: Arcs, logs: Array) -> tuple[Array, Array, list[int], int]:
+    """Filter of one sequence, in logarithms, that treats impossible frames as missing.
+
+    Returns the scores in which they are missing (T, K), the filter (T, K), the impossible frames, and the number of
+    frames that the chain can reach.
+    """
     logs, alpha = logs.copy(), np.zeros_like(logs)
     impossible = np.isneginf(logs).all(axis=1)
     logs[impossible] = 0.0
-    frames, a, initial = np.flatnonzero(impossible).tolist(), 0, arcs.initial
-    while a < len(logs) and not np.isneginf(initial).all():
-        piece, scale = forward_backward.forward_logs(arcs._replace(initial=initial), logs[a : a + PIECE].copy())
-        failures = np.flatnonzero(~np.isfinite(scale))
-        valid = int(failures[0]) if len(failures) else len(scale)
-        probs = np.exp(piece[:valid])
-        alpha[a : a + valid] = probs / probs.sum(axis=1, keepdims=True)
+    frames, a, start = np.flatnonzero(impossible).tolist(), 0, None
+    anywhere = arcs._replace(final=np.ones(len(arcs.final)))
+    while a < len(logs):
+        z = min(a + PIECE, len(logs))
+        forward = LogPass(anywhere.at(slice(a, z)), logs[a:z], np.array([0, z - a]), start)
+        failures = np.flatnonzero(~np.isfinite(forward.increments))
+        valid = int(failures[0]) if len(failures) else z - a
+        alpha[a : a + valid] = forward.filter[:valid]
         if valid:
-            initial = np.logaddexp.reduce(piece[valid - 1][:, None] + arcs.transition, axis=0)
+            start = Start(forward.alpha[valid - 1].copy(), np.zeros(1))
         a += valid
-        if len(failures) and not np.isneginf(initial).all():
+        if len(failures):
+            if a in frames:  # not even a missing frame can follow: the chain has exited
+                break
             logs[a] = 0.0
             frames.append(a)
-    return _SkippingFilter(logs, alpha, sorted(t for t in frames if t < a), a)
+    return logs, alpha, sorted(t for t in frames if t < a), a
 
 
 def tell_of_passed(skipped: list[PassedOver], whose: str) -> None:
@@ -249,17 +176,26 @@ def tell_of_passed(skipped: list[PassedOver], whose: str) -> None:
     tell(f"{whose}: {message}, and counts as not observed{more}: log_prob is -inf")
 
 
-def _fixed_lag(arcs: Any, logs: Array, alpha: Array, seqs: Ragged, lag: int) -> Array:
-    """Fixed-lag smoothing: p(s_t | x_1 … x_{t+lag}) ∝ α_t β_t, β over the next `lag` frames only, for all t at once."""
-    T = len(logs)
-    end = np.repeat(seqs.offsets[1:], seqs.lengths)  # the end of each frame's sequence
+# ------------------------------------------------------------- fixed-lag smoothing
+
+
+def _fixed_lag(arcs: Arcs, logs: Array, alpha: Array, seqs: Ragged, lag: int, start: Start | None = None) -> Array:
+    """Fixed-lag smoothing: p(s_t | x_1 … x_{t+lag}) ∝ α_t β_t, β over the next `lag` frames only, for all t at once.
+
+    For a piece of a sequence, `start` is that of the pass which filtered it, and logs reach further than alpha.
+    """
+    T = len(alpha)
+    end = np.repeat(seqs.offsets[1:], seqs.lengths)[:T]  # the end of each frame's sequence
     b = np.exp(logs - logs.max(axis=1, keepdims=True))
     beta, log_scale = np.ones_like(alpha), np.zeros(T)
     for step in range(lag, 0, -1):
         later = np.arange(T) + step
         inside = later < end
         at = later[inside]
-        product = (b[at] * beta[inside]) @ arcs.transition.T
+        forward = b[at] * beta[inside]
+        product = (
+            np.einsum("tij,tj->ti", arcs.transition[at], forward) if arcs.is_varying else forward @ arcs.transition.T
+        )
         maximum = product.max(axis=1)
         beta[inside] = product / maximum[:, None]
         log_scale[inside] += np.log(maximum)
@@ -267,25 +203,33 @@ def _fixed_lag(arcs: Any, logs: Array, alpha: Array, seqs: Ragged, lag: int) -> 
     total = out.sum(axis=1)
     out /= total[:, None]
     in_range = np.log(total) + log_scale > LEAST
-    return out if in_range.all() else _log_fixed_lag(arcs, logs, out, seqs, lag, np.flatnonzero(~in_range))
+    if in_range.all():
+        return out
+    return _log_fixed_lag(arcs, logs, out, seqs, lag, np.flatnonzero(~in_range), start)
 
 
-def _log_fixed_lag(arcs: Any, logs: Array, out: Array, seqs: Ragged, lag: int, which: Index) -> Array:
+def _log_fixed_lag(
+    arcs: Arcs, logs: Array, out: Array, seqs: Ragged, lag: int, which: Index, start: Start | None
+) -> Array:
     """Fixed-lag smoothing in logarithms, for the frames at which α_t β_t underflows."""
     from likely.hmm._loops import log_recursions as loops
 
     sequence = np.searchsorted(seqs.offsets, which, side="right") - 1
     for i in np.unique(sequence).tolist():
         a, z = int(seqs.offsets[i]), int(seqs.offsets[i + 1])
-        shifted = logs[a:z].copy()
-        alpha, _ = forward_backward.forward_logs(arcs.logs, shifted)
+        forward = LogPass(arcs.at(slice(a, z)), logs[a:z], np.array([0, z - a]), start)
         for t in which[sequence == i].tolist():
-            window = shifted[t - a : t - a + lag + 1]
-            beta = np.empty_like(window)
-            loops.backward(arcs.logs.transition, np.zeros(len(arcs.initial)), window, np.array([0, len(window)]), beta)
-            probs = np.exp(alpha[t - a] + beta[0] - (alpha[t - a] + beta[0]).max())
+            window = slice(t - a, t - a + lag + 1)
+            rows = np.ascontiguousarray(forward.logs[window])
+            beta, into = np.empty_like(rows), forward.arcs.at(window).matrices
+            loops.backward(into, np.zeros(len(arcs.initial)), rows, np.array([0, len(rows)]), beta)
+            joint = forward.alpha[t - a] + beta[0]
+            probs = np.exp(joint - joint.max())
             out[t] = probs / probs.sum()
     return out
+
+
+# --------------------------------------------------------------------- forecasts
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,29 +273,38 @@ def _means(emission: Any) -> Array:
     return np.asarray(emission.mean, dtype=np.float64)
 
 
-def forecast(model: Any, x: Any, steps: int) -> Forecast:
-    """τ-step-ahead prediction of states and observations."""
-    steps, arcs = whole(steps, 1, "HMM.forecast", "steps"), model.chains[0].summed
-    now, out = _last_filtered(model, x), np.empty((steps, model.states))
-    going = np.empty(steps)
-    for step in range(steps):
-        now = now @ arcs.transition
+def forecast(emission: Any, now: Array, transitions: list[Array]) -> Forecast:
+    """Prediction of states and observations by these transitions (K, K), from the state probabilities (K,) of now."""
+    steps = len(transitions)
+    out, going = np.empty((steps, len(now))), np.empty(steps)
+    for step, transition in enumerate(transitions):
+        now = now @ transition
         going[step] = now.sum()
         out[step] = now / going[step] if going[step] > 0 else 1.0 / len(now)
-    return Forecast.trusted(states=out, going=np.minimum(going, 1.0), emission=model.emission)
+    return Forecast.trusted(states=out, going=np.minimum(going, 1.0), emission=emission)
 
 
-def _last_filtered(model: Any, x: Any) -> Array:
-    """Filtered state probabilities (K,) at the end of a sequence, or those of a belief."""
-    if isinstance(x, Categorical):
-        return belief_over(x, model.states)
-    seqs, arcs = one_sequence(x, "forecast"), model.chains[0].summed
+def last_filter(data: SequenceBlocks) -> Array:
+    """Filtered state probabilities (K,) at the end of one sequence."""
+    one_sequence(data.frames, "forecast")
+
+    def run(method: Pass) -> Array | None:
+        if not data.is_long(0):
+            part = data.block(0, 1)
+            alpha, increments = forward_backward.filtered(part.arcs, part.logs, part.seqs.offsets)
+            return np.asarray(alpha[-1]) if np.isfinite(increments).all() else None
+        for _, forward in data.forwards(0, method):
+            if not np.isfinite(forward.increments).all():
+                return None
+        return np.asarray(forward.filter[-1])
+
     with np.errstate(all="ignore"):
-        alpha, impossible = _with_lag(arcs, model.scores(seqs), seqs, 0)
-        if impossible.any():
-            alpha, skipped = _skipping_posterior(arcs, model.scores(seqs), 0, 0)
-            tell_of_passed([skipped], "HMM.forecast")
-    return np.asarray(alpha[-1])
+        found = scaled_or_log(run)
+        if found is None:
+            probs, over = _skipping_posterior(data.block(0, 1), 0, 0)
+            tell_of_passed([over], "HMM.forecast")
+            found = probs[-1]
+    return np.asarray(found)
 
 
 def belief_over(belief: Any, states: int) -> Array:
@@ -361,11 +314,3 @@ def belief_over(belief: Any, states: int) -> Array:
         expected = f"a belief must be a Categorical over {states} states"
         raise DomainError(sentence("HMM", expected, repr(belief)[:60], remedy))
     return belief.probs
-
-
-def one_sequence(x: Any, doing: str) -> Ragged:
-    """A single sequence with at least one frame."""
-    seqs = Ragged.of(x)
-    if len(seqs) != 1 or not len(seqs.values):
-        raise DataError(sentence(f"HMM.{doing}", "one sequence with at least one frame is needed", repr(seqs)))
-    return seqs

@@ -1,4 +1,9 @@
-"""Forward–backward algorithm for many sequences at once: scaled, with a fallback in logarithms."""
+"""Forward–backward algorithm for many sequences at once: scaled, with a fallback in logarithms.
+
+`ScaledPass` and `LogPass` are one forward and backward pass: the first is fast and detects underflow, the second cannot
+underflow. Transitions are constant or vary with time (`Arcs`). The frames are those of whole sequences, or a piece of
+one: `Start` is what a piece needs of the frames before it, and `back` what it needs of those after.
+"""
 
 from __future__ import annotations
 
@@ -7,119 +12,290 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
-from likely.hmm.markov_chain import Arcs
+from likely.hmm.markov_chain import THIN, Arcs
 
 STRETCH = 2**15  # frames that one core exponentiates at a time
+FAR = 1e-260  # a time-varying transition probability below which scaled probabilities are not tried
 
 
 class Posterior(NamedTuple):
-    """Expected states and transitions of the E-step, weighted, and the log-likelihood of each sequence."""
+    """Expected states and transitions, weighted, and the log-likelihood of each sequence."""
 
     states: Array  # (T, K): γ_t(k) = p(s_t = k | x) times the weight of the sequence
-    initial: Array  # (K,): expected first states
-    transition: Array  # (K, K): Σ_t ξ_t(j, k), expected transitions between frames
-    final: Array  # (K,): expected last states
+    transition: Array  # (K, K): Σ_t ξ_t(j, k); where transitions vary with time ξ_t (T, K, K), 0 at first frames
     log_prob: Array  # (n,): log p(x)
 
 
-def log_likelihoods(chains: list[Arcs], logs: Array, offsets: Index) -> Array:
-    """log p(x) of n sequences under C chains (n, C), from the scores log b (T, C·K), which are overwritten."""
+class Start(NamedTuple):
+    """What a piece of a sequence needs of the frames before it."""
+
+    log_filter: Array  # (K,): log p(s_t | x_1 … x_t) of the frame before
+    underflow: Array  # (1,): bound of the mass lost so far
+
+
+class ScaledPass:
+    """Forward pass with scaling factors, and `back`; `in_range` (n,) is false for sequences that underflow.
+
+    `out` takes the filtered probabilities; `overwrite` allows to overwrite the scores.
+    """
+
+    def __init__(
+        self, arcs: Arcs, logs: Array, offsets: Index, start: Start | None = None, out: Array | None = None,
+        overwrite: bool = False,
+    ) -> None:  # fmt: skip
+        from likely.hmm._loops import scaled_recursions as loops
+
+        (T, K), n = logs.shape, len(offsets) - 1
+        self.arcs, self.offsets, self.start = arcs, np.array(offsets), start
+        self.log_max, self.b = np.empty((T, 1)), logs if overwrite else logs.copy()
+        _exponentiate(self.b, self.log_max)
+        self.alpha, self.scale = np.empty((T, K)) if out is None else out, np.ones(T)
+        self.termination, self.underflow = np.empty(n), np.zeros(n) if start is None else start.underflow.copy()
+        initial = arcs.initial if start is None else np.exp(start.log_filter) @ arcs.matrices[0]
+        entry, self.in_range = _thresholds(arcs, self.offsets, start is not None)
+        loops.forward(
+            initial, arcs.matrices, arcs.final, entry, self.b[:, None], 0, self.offsets, self.alpha, self.scale,
+            self.termination, self.in_range, self.underflow,
+        )  # fmt: skip
+
+    @property
+    def increments(self) -> Array:
+        """log p(x_t | x_1 … x_{t−1}) (T,)."""
+        return np.log(self.scale) + self.log_max[:, 0]
+
+    @property
+    def log_prob(self) -> Array:
+        """log p(x) (n,); of a piece, given the frames before it."""
+        return np.log(self.termination) + _sums(self.increments, self.offsets)
+
+    @property
+    def filter(self) -> Array:
+        """p(s_t | x_1 … x_t) (T, K)."""
+        return self.alpha
+
+    @property
+    def log_filter(self) -> Array:
+        """log p(s_t | x_1 … x_t) (T, K)."""
+        return np.log(self.alpha)
+
+    @property
+    def end(self) -> Start:
+        """The start of the next piece."""
+        return Start(np.log(self.alpha[-1]), self.underflow)
+
+    def back(self, weight: Array | None = None, beta_last: Array | None = None) -> tuple[Posterior, Array]:
+        """Backward pass: γ_t and ξ_t, and β of the frame before the first one (K,).
+
+        `beta_last` (K,) is β of the last frame, from all later pieces. Sequences that are not in range get zeros.
+        """
+        from likely.hmm._loops import scaled_recursions as loops
+
+        gamma, b_beta = np.empty((2, *self.alpha.shape))
+        weight = np.ones(len(self.offsets) - 1) if weight is None else np.array(weight)
+        final, norm = (self.arcs.final, self.termination) if beta_last is None else (beta_last, np.ones(1))
+        loops.backward(
+            self._transposed, final, self.b, self.offsets, weight, self.alpha, self.scale, norm, self.in_range, gamma,
+            b_beta,
+        )  # fmt: skip
+        failed = np.flatnonzero(~self.in_range)
+        if len(failed):
+            frames = frames_of(failed, self.offsets)[0]
+            self.alpha[frames], gamma[frames], b_beta[frames] = 0.0, 0.0, 0.0
+        beta_before = self.arcs.final if self.start is None else self.arcs.matrices[0] @ b_beta[0]
+        return Posterior(gamma, self._transitions(b_beta), self.log_prob), beta_before
+
+    def smooth(self) -> None:
+        """Backward pass without ξ: the filtered probabilities become p(s_t | x), in place."""
+        from likely.hmm._loops import scaled_recursions as loops
+
+        loops.smooth(
+            self._transposed, self.arcs.final, self.b, self.offsets, self.scale, self.termination, self.in_range,
+            self.alpha,
+        )  # fmt: skip
+
+    @property
+    def _transposed(self) -> Array:
+        return np.ascontiguousarray(self.arcs.matrices.transpose(0, 2, 1))
+
+    def _transitions(self, b_beta: Array) -> Array:
+        """ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j), or their sum where transitions are constant."""
+        first, into = _first(self.offsets), self.arcs.matrices
+        across = None if self.start is None else np.exp(self.start.log_filter)[:, None] * into[0] * b_beta[0]
+        if not self.arcs.is_varying:
+            b_beta[first] = 0.0
+            total = expected_transitions(self.arcs.transition, self.alpha, b_beta)
+            return total if across is None else total + across
+        xi = np.empty(self.arcs.transition.shape)
+        np.multiply(self.arcs.transition[1:], b_beta[1:, None, :], out=xi[1:])
+        xi[1:] *= self.alpha[:-1, :, None]
+        xi[first] = 0.0 if across is None else across
+        return xi
+
+
+class LogPass:
+    """Forward and backward pass in logarithms: slower, without underflow; the reference of `ScaledPass`."""
+
+    def __init__(self, arcs: Arcs, logs: Array, offsets: Index, start: Start | None = None) -> None:
+        from likely.hmm._loops import log_recursions as loops
+        from likely.hmm._loops import scaled_recursions
+
+        T, n = len(logs), len(offsets) - 1
+        self.arcs, self.offsets, self.start = arcs.logs, np.array(offsets), start
+        log_max, self.logs = np.empty((T, 1)), np.array(logs, order="C")
+        scaled_recursions.shift(self.logs, log_max, logs.shape[1])
+        self.alpha, scale, total = np.empty_like(self.logs), np.empty(T), np.empty(n)
+        initial = self.arcs.initial
+        if start is not None:
+            initial = np.logaddexp.reduce(start.log_filter[:, None] + self.arcs.matrices[0], axis=0)
+        loops.forward(initial, self.arcs.matrices, self.arcs.final, self.logs, self.offsets, self.alpha, scale, total)
+        self.total, self.increments = total, scale + log_max[:, 0]
+        self.log_prob = total + _sums(log_max[:, 0], self.offsets)
+
+    @property
+    def in_range(self) -> Mask:
+        """True for all sequences."""
+        return np.ones(len(self.offsets) - 1, dtype=bool)
+
+    @property
+    def filter(self) -> Array:
+        """p(s_t | x_1 … x_t) (T, K)."""
+        return np.exp(self.alpha)
+
+    @property
+    def log_filter(self) -> Array:
+        """log p(s_t | x_1 … x_t) (T, K)."""
+        return self.alpha
+
+    @property
+    def end(self) -> Start:
+        """The start of the next piece."""
+        return Start(self.alpha[-1].copy(), np.zeros(1))
+
+    def back(self, weight: Array | None = None, beta_last: Array | None = None) -> tuple[Posterior, Array]:
+        """Backward pass: γ_t and ξ_t, zeros for impossible sequences; and log β of the frame before the first one."""
+        from likely.hmm._loops import log_recursions as loops
+
+        weight = np.ones(len(self.offsets) - 1) if weight is None else np.array(weight)
+        beta, gamma, into = np.empty_like(self.logs), np.empty_like(self.logs), self.arcs.matrices
+        counts, final = np.zeros_like(into), self.arcs.final if beta_last is None else beta_last
+        loops.backward(into, final, self.logs, self.offsets, beta)
+        loops.expected_counts(into, self.logs, self.offsets, self.alpha, beta, self.total, weight, gamma, counts)
+        beta_before = self.arcs.final
+        if self.start is not None:
+            pairs = into[0] + self.logs[0] + beta[0]
+            beta_before = np.logaddexp.reduce(pairs, axis=1)
+            pairs += self.start.log_filter[:, None]
+            counts[0] += np.exp(pairs - np.logaddexp.reduce(pairs, axis=None))
+        counts = counts[: len(gamma)] if self.arcs.is_varying else counts[0]
+        return Posterior(gamma, counts, self.log_prob), beta_before
+
+
+Pass = type[ScaledPass] | type[LogPass]
+
+
+class Underflow(Exception):
+    """Scaled probabilities underflow for a sequence that is processed piece by piece."""
+
+
+def scaled_or_log(run: Callable[[Pass], Any]) -> Any:
+    """The result of `run` with scaled probabilities, or in logarithms if they underflow."""
+    try:
+        return run(ScaledPass)
+    except Underflow:
+        return run(LogPass)
+
+
+# --------------------------------------------------------- several sequences
+
+
+def stacked(chains: list[Arcs]) -> tuple[Array, ...]:
+    """Initial (C, K), transition (C, K, K), final (C, K) and thresholds (C, K) of constant chains, as arrays."""
+    arcs = [(w.initial, w.transition, w.final, w.entry) for w in chains]
+    return tuple(np.stack(part) for part in zip(*arcs, strict=True))
+
+
+def log_likelihoods(chains: list[Arcs], logs: Array, offsets: Index, stack: tuple[Array, ...] | None = None) -> Array:
+    """log p(x) of n sequences under C chains (n, C), from scores log b (T, C·K), which are overwritten.
+
+    Several chains have constant transitions; `stack` are those of `stacked`, where they are known already.
+    """
     from likely.hmm._loops import scaled_recursions as loops
 
-    offsets = np.array(offsets)  # read-only ones would be a second signature of the loops
-    C, K, T = len(chains), len(chains[0].initial), len(logs)
-    each = [np.stack(part) for part in zip(*[(w.initial, w.transition, w.final, w.entry) for w in chains], strict=True)]
-    log_max, scale = np.empty((2, T, C))
-    termination, in_range = np.empty((len(offsets) - 1, C)), np.empty((len(offsets) - 1, C), dtype=np.bool_)
-    scores = logs.copy()
-    loops.shift(logs, log_max, K)
-    loops.likelihoods(*each, np.exp(logs, out=logs), offsets, scale, termination, in_range)
-    out = np.log(termination) + _summed(np.log(scale) + log_max, offsets)
-    for c in np.flatnonzero(~in_range.all(axis=0)):
-        failed = np.flatnonzero(~in_range[:, c])
-        frames, cut = _frames_of(failed, offsets)
-        out[failed, c] = _log_forward(chains[c].logs, np.ascontiguousarray(scores[frames, c * K : (c + 1) * K]), cut)[2]
+    offsets, scores = np.array(offsets), logs.copy()  # read-only offsets would be a second signature of the loops
+    C, K, T, n = len(chains), len(chains[0].initial), len(logs), len(offsets) - 1
+    if chains[0].is_varying:
+        forward = ScaledPass(chains[0], logs, offsets, overwrite=True)
+        out, in_range = forward.log_prob[:, None], forward.in_range[None]
+    else:
+        log_max, in_range = np.empty((T, C)), np.empty((C, n), dtype=np.bool_)
+        scale, termination = np.empty((C, T)), np.empty((C, n))
+        loops.shift(logs, log_max, K)
+        each = stacked(chains) if stack is None else stack
+        b = np.exp(logs, out=logs).reshape(T, C, K)
+        loops.likelihoods(*each, b, offsets, scale, termination, in_range)
+        out = np.log(termination).T + _sums(np.log(scale).T + log_max, offsets)
+    for c in np.flatnonzero(~in_range.all(axis=1)):
+        failed = np.flatnonzero(~in_range[c])
+        frames, cut = frames_of(failed, offsets)
+        again = LogPass(chains[c].at(frames), scores[frames, c * K : (c + 1) * K], cut)
+        out[failed, c] = again.log_prob
     empty = np.diff(offsets) == 0
     out[empty] = [w.logs.empty for w in chains] if empty.any() else 0.0
     return out
 
 
-def posterior(chain: Arcs, logs: Array, offsets: Index, weight: Array) -> Posterior:
-    """Forward–backward algorithm on the scores log b (T, K) of all frames; impossible sequences get weight 0."""
-    from likely.hmm._loops import scaled_recursions as loops
-
-    offsets, weight = np.array(offsets), np.array(weight)
-    T, K = logs.shape
-    n = len(offsets) - 1
-    log_max, shifted = np.empty((T, 1)), logs.copy()
-    loops.shift(shifted, log_max, K)
-    b = np.exp(shifted, out=shifted)
-    alpha, gamma, b_beta = np.empty((3, T, K))
-    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    loops.forward(
-        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, alpha, scale, termination, in_range,
-        underflow,
-    )  # fmt: skip
-    transposed = np.ascontiguousarray(chain.transition.T)
-    loops.backward(transposed, chain.final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
-    failed = np.flatnonzero(~in_range)
-    frames = None
+def posterior(arcs: Arcs, logs: Array, offsets: Index, weight: Array) -> Posterior:
+    """Forward–backward algorithm on the scores log b (T, K) of all frames; impossible sequences get zeros."""
+    forward = ScaledPass(arcs, logs, offsets)
+    found = forward.back(weight)[0]
+    failed = np.flatnonzero(~forward.in_range)
     if len(failed):
-        frames, cut = _frames_of(failed, offsets)
-        alpha[frames], gamma[frames], b_beta[frames], scale[frames], log_max[frames] = 0.0, 0.0, 0.0, 1.0, 0.0
-        termination[failed] = 1.0
-    total = np.log(termination) + _summed(np.log(scale) + log_max[:, 0], offsets)
-    first = offsets[:-1][np.diff(offsets) > 0]
-    b_beta[first] = 0.0
-    transition = expected_transitions(chain.transition, alpha, b_beta)
-    if frames is not None:
-        exact = log_posterior(chain, logs[frames], cut, weight[failed])
-        gamma[frames], transition, total[failed] = exact.states, transition + exact.transition, exact.log_prob
-    _set_empty(total, chain, offsets)
-    return Posterior(gamma, *_first_and_last(gamma, transition, offsets), total)
+        frames, cut = frames_of(failed, offsets)
+        again = LogPass(arcs.at(frames), logs[frames], cut).back(weight[failed])[0]
+        found.states[frames], found.log_prob[failed] = again.states, again.log_prob
+        if arcs.is_varying:
+            found.transition[frames] = again.transition
+        else:
+            found = found._replace(transition=found.transition + again.transition)
+    _set_empty(found.log_prob, arcs, offsets)
+    return found
 
 
-def smoothed(chain: Arcs, logs: Array, offsets: Index, gamma: Array, rescore: Callable[[], Array]) -> Array:
+def log_posterior(arcs: Arcs, logs: Array, offsets: Index, weight: Array) -> Posterior:
+    """Forward–backward algorithm in logarithms: the reference of `posterior`."""
+    found = LogPass(arcs, logs, offsets).back(weight)[0]
+    _set_empty(found.log_prob, arcs, offsets)
+    return found
+
+
+def smoothed(arcs: Arcs, logs: Array, offsets: Index, gamma: Array, rescore: Callable[[], Array]) -> Array:
     """log p(x) (n,) and p(s_t | x) of every frame, written to gamma (T, K): no ξ, so it needs less memory.
 
     The scores are overwritten; where logarithms are needed, `rescore` computes them again.
     """
-    from likely.hmm._loops import scaled_recursions as loops
-
-    offsets = np.array(offsets)
-    n, T = len(offsets) - 1, len(logs)
-    log_max, b = np.empty((T, 1)), logs
-    _exponentiate(b, log_max)
-    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    loops.forward(
-        chain.initial, chain.transition, chain.final, chain.entry, b, offsets, gamma, scale, termination, in_range,
-        underflow,
-    )  # fmt: skip
-    loops.smooth(np.ascontiguousarray(chain.transition.T), chain.final, b, offsets, scale, termination, in_range, gamma)
-    total = np.log(termination) + _summed(np.log(scale) + log_max[:, 0], offsets)
-    failed = np.flatnonzero(~in_range)
+    forward = ScaledPass(arcs, logs, offsets, out=gamma, overwrite=True)
+    forward.smooth()
+    total, failed = forward.log_prob, np.flatnonzero(~forward.in_range)
     if len(failed):
-        frames, cut = _frames_of(failed, offsets)
-        exact = log_posterior(chain, rescore()[frames], cut, np.ones(len(failed)))
-        gamma[frames], total[failed] = exact.states, exact.log_prob
-    _set_empty(total, chain, offsets)
-    return np.asarray(total)
+        frames, cut = frames_of(failed, offsets)
+        again = LogPass(arcs.at(frames), rescore()[frames], cut).back()[0]
+        gamma[frames], total[failed] = again.states, again.log_prob
+    _set_empty(total, arcs, offsets)
+    return total
 
 
-def _exponentiate(b: Array, log_max: Array) -> None:
-    """Replace b by exp(b − log_max), the largest of each frame at 1; a long sequence on all cores."""
-    from likely.hmm._loops import scaled_recursions as loops
-
-    def fill(a: int) -> None:
-        at = slice(a, a + STRETCH)
-        loops.shift(b[at], log_max[at], b.shape[1])
-        with np.errstate(all="ignore"):
-            np.exp(b[at], out=b[at])
-
-    for _ in ordered_map(fill, range(0, len(b), STRETCH), cores()):
-        pass
+def filtered(arcs: Arcs, logs: Array, offsets: Index) -> tuple[Array, Array]:
+    """Filtered probabilities p(s_t | x_1 … x_t) (T, K), and the increments log p(x_t | x_1 … x_{t−1}) (T,)."""
+    anywhere = arcs._replace(final=np.ones(len(arcs.final)))
+    forward = ScaledPass(anywhere, logs, offsets)
+    alpha, increments, failed = forward.filter, forward.increments, np.flatnonzero(~forward.in_range)
+    if len(failed):
+        frames, cut = frames_of(failed, offsets)
+        again = LogPass(anywhere.at(frames), logs[frames], cut)
+        alpha[frames], increments[frames] = again.filter, again.increments
+    return alpha, increments
 
 
 def expected_transitions(transition: Array, alpha: Array, b_beta: Array) -> Array:
@@ -129,66 +305,12 @@ def expected_transitions(transition: Array, alpha: Array, b_beta: Array) -> Arra
     out = np.empty_like(transition)
     return (
         out
-        if loops.sparse_transition_counts(transition, alpha, b_beta, out)
+        if loops.sparse_transition_counts(transition[None], alpha, b_beta, out)
         else np.multiply(transition, alpha[:-1].T @ b_beta[1:], out=out)
     )
 
 
-def log_posterior(chain: Arcs, logs: Array, offsets: Index, weight: Array) -> Posterior:
-    """Forward–backward algorithm in logarithms: the reference of the scaled one, and its fallback."""
-    from likely.hmm._loops import log_recursions as loops
-
-    offsets, weight = np.array(offsets), np.array(weight)
-    log_arcs, logs = chain.logs, np.array(logs, order="C")
-    alpha, _, total = _log_forward(log_arcs, logs, offsets)
-    beta, gamma, transition = np.empty_like(logs), np.empty_like(logs), np.zeros_like(chain.transition)
-    loops.backward(log_arcs.transition, log_arcs.final, logs, offsets, beta)
-    loops.expected_counts(log_arcs.transition, logs, offsets, alpha, beta, total, weight, gamma, transition)
-    _set_empty(total, chain, offsets)
-    return Posterior(gamma, *_first_and_last(gamma, transition, offsets), total)
-
-
-def filtered(chain: Arcs, logs: Array, offsets: Index) -> tuple[Array, Array]:
-    """Filtered probabilities p(s_t | x_1 … x_t) (T, K), and the increments log p(x_t | x_1 … x_{t−1}) (T,)."""
-    from likely.hmm._loops import scaled_recursions as loops
-
-    offsets = np.array(offsets)
-    T, K = logs.shape
-    n = len(offsets) - 1
-    log_max, b, alpha = np.empty((T, 1)), logs.copy(), np.empty((T, K))
-    loops.shift(b, log_max, K)
-    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    any_final = np.ones(K)
-    loops.forward(
-        chain.initial, chain.transition, any_final, chain.entry, np.exp(b), offsets, alpha, scale, termination,
-        in_range, underflow,
-    )  # fmt: skip
-    with np.errstate(divide="ignore", invalid="ignore"):
-        increments = np.log(scale) + log_max[:, 0]
-        for i in np.flatnonzero(~in_range):
-            a, z = offsets[i], offsets[i + 1]
-            alpha[a:z], increments[a:z] = _log_filtered(chain.logs, logs[a:z].copy())
-    return alpha, increments
-
-
-def forward_logs(log_arcs: Arcs, logs: Array) -> tuple[Array, Array]:
-    """log α_t of one sequence (T, K), less the cumulative sum of the second result (T,); scores are overwritten."""
-    return _log_forward(log_arcs, logs, np.array([0, len(logs)]))[:2]
-
-
-def _log_filtered(log_arcs: Arcs, logs: Array) -> tuple[Array, Array]:
-    alpha, scale = forward_logs(log_arcs, logs)
-    total = np.log(np.exp(alpha).sum(axis=1))  # of each frame the largest is 0
-    return np.exp(alpha - total[:, None]), scale + np.diff(total, prepend=0.0)
-
-
-def _log_forward(log_arcs: Arcs, logs: Array, offsets: Index) -> tuple[Array, Array, Array]:
-    """Forward recursion in logarithms; each frame of the scores is shifted so that its maximum is 0."""
-    from likely.hmm._loops import log_recursions as loops
-
-    alpha, scale, total = np.empty_like(logs), np.empty(len(logs)), np.empty(len(offsets) - 1)
-    loops.forward(log_arcs.initial, log_arcs.transition, log_arcs.final, logs, offsets, alpha, scale, total)
-    return alpha, scale, total
+# --------------------------------------------------------------- known states
 
 
 def apply_known_states(logs: Array, known: Any) -> Array:
@@ -212,26 +334,62 @@ def all_known(known: Any) -> bool:
     return bool((known >= 0).all() if known.ndim == 1 else (np.isfinite(known).sum(axis=1) == 1).all())
 
 
-def expected_log(probs: Array, logs: Array) -> float:
-    """Σ p · log q over the entries with p > 0."""
-    value = float(probs.ravel() @ logs.ravel())
-    return value if np.isfinite(value) else float(np.vdot(probs, np.where(probs > 0, logs, 0.0)))
+# -------------------------------------------------------------------- helpers
 
 
-def _first_and_last(gamma: Array, transition: Array, offsets: Index) -> tuple[Array, Array, Array]:
-    nonempty = np.diff(offsets) > 0
-    return gamma[offsets[:-1][nonempty]].sum(axis=0), transition, gamma[offsets[1:][nonempty] - 1].sum(axis=0)
+def frames_of(which: Index, offsets: Index) -> tuple[Index, Index]:
+    """Indices of the frames of some sequences, and the offset of each among them."""
+    lengths = np.diff(offsets)[which]
+    cut = np.concatenate([[0], np.cumsum(lengths)])
+    return np.repeat(offsets[which] - cut[:-1], lengths) + np.arange(cut[-1]), cut
 
 
-def _set_empty(total: Array, chain: Arcs, offsets: Index) -> None:
+def _exponentiate(b: Array, log_max: Array) -> None:
+    """Replace b by exp(b − log_max), the largest of each frame at 1; a long sequence on all cores."""
+    from likely.hmm._loops import scaled_recursions as loops
+
+    def fill(a: int) -> None:
+        at = slice(a, a + STRETCH)
+        loops.shift(b[at], log_max[at], b.shape[1])
+        with np.errstate(all="ignore"):
+            np.exp(b[at], out=b[at])
+
+    for _ in ordered_map(fill, range(0, len(b), STRETCH), cores()):
+        pass
+
+
+def _thresholds(arcs: Arcs, offsets: Index, inside: bool) -> tuple[Array, Mask]:
+    """Thresholds of underflow (1, K) or (n, K), and which sequences (n,) may be tried with scaled probabilities."""
+    n = len(offsets) - 1
+    if not arcs.is_varying:
+        return arcs.entry[None], np.ones(n, dtype=bool)
+    least = np.where(np.isneginf(arcs.log_transition), 0.0, arcs.log_transition).min(axis=(1, 2), initial=0.0)
+    thin, far = (_any_of(least < np.log(limit), offsets, inside) for limit in (THIN, FAR))
+    return np.where(thin[:, None] & np.isfinite(arcs.entry), -1.0, arcs.entry), ~far
+
+
+def _any_of(marked: Mask, offsets: Index, inside: bool) -> Mask:
+    """Which sequences have a marked frame after their first, (n,); with `inside`, the first counts too."""
+    if not inside:
+        marked[_first(offsets)] = False
+    count = np.concatenate([[0], np.cumsum(marked)])
+    return np.asarray(count[offsets[1:]] > count[offsets[:-1]])
+
+
+def _first(offsets: Index) -> Index:
+    """The first frame of each sequence that is not empty."""
+    return np.asarray(offsets[:-1][np.diff(offsets) > 0])
+
+
+def _set_empty(total: Array, arcs: Arcs, offsets: Index) -> None:
     """Sequences without a frame have the probability of passing from entry to exit at once."""
     empty = np.diff(offsets) == 0
     if empty.any():
         with np.errstate(divide="ignore"):
-            total[empty] = np.log(chain.empty)
+            total[empty] = np.log(arcs.empty)
 
 
-def _summed(each: Array, offsets: Index) -> Array:
+def _sums(each: Array, offsets: Index) -> Array:
     """Sums over the frames of each sequence."""
     if len(offsets) == 2:
         return each.sum(axis=0, keepdims=True)
@@ -240,10 +398,3 @@ def _summed(each: Array, offsets: Index) -> Array:
     if nonempty.any():
         out[nonempty] = np.add.reduceat(each, offsets[:-1][nonempty], axis=0)
     return out
-
-
-def _frames_of(which: Index, offsets: Index) -> tuple[Index, Index]:
-    """Indices of the frames of some sequences, and the offset of each among them."""
-    lengths = np.diff(offsets)[which]
-    cut = np.concatenate([[0], np.cumsum(lengths)])
-    return np.repeat(offsets[which] - cut[:-1], lengths) + np.arange(cut[-1]), cut

@@ -18,17 +18,22 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.mahalanobis import load_loops
 from likely.distributions.gaussian.moments import Moments, scratch
 from likely.hmm import forward_backward
+from likely.hmm.hmm_stats import HMMStats
+from likely.hmm.sequence_blocks import SequenceBlocks
 from likely.mixture.mixture import Mixture, MixtureStats
 
 FRAMES = 4096  # of a block: its features and responsibilities stay in cache
 WIDE = 64  # states from which the recursion takes most of the time: no gain, and all posteriors would be stored
 
 
-def gaussian_e_step(model: Any, seqs: Ragged, weight: Array) -> Any:
+def gaussian_e_step(data: SequenceBlocks, weight: Array) -> HMMStats | None:
     """Sufficient statistics of complete sequences under one chain; None where the sweep does not apply."""
+    model, seqs = data.model, data.frames
     mixed = isinstance(model.emission, Mixture)
     distribution = model.emission.components if mixed else model.emission
     if not isinstance(distribution, Gaussian) or not len(seqs.values) or (model.states >= WIDE and not mixed):
+        return None
+    if data.is_long(int(seqs.lengths.argmax())):
         return None
     if len(distribution.form.thin) or (
         mixed and not model.emission.weights.all()
@@ -56,7 +61,7 @@ class _Accumulator:
         self.first_and_last, self.transition = np.zeros((2, K)), np.zeros((K, K))  # first and last states; transitions
         self.unscaled = np.zeros((K, K))  # Σ_t α_{t−1}(i) b_beta_t(j), not yet multiplied by a_ij
         self.total = np.zeros(1)  # Σ weight · log p(x)
-        self.transposed = np.ascontiguousarray(self.chain.transition.T)
+        self.transposed = np.ascontiguousarray(self.chain.transition.T)[None]
         self.possible = self.chain.empty > 0 or not (weight[seqs.lengths == 0] > 0).any()
         self.label_entropy = np.zeros(K)  # entropy of the component labels of each state's mixture
 
@@ -88,9 +93,9 @@ class _Accumulator:
         (K, T), arcs = scores.shape, self.chain
         offsets, weight = self.seqs.offsets[a : b + 1] - at.start, np.array(self.weight[a:b])
         work, gamma = scratch("work", 4, T, K), np.empty((T, K))
-        chain = (arcs.initial, arcs.transition, arcs.final)
+        chain, entry = (arcs.initial, arcs.matrices, arcs.final), arcs.entry[None]
         if not loops.e_step(
-            scores, chain, self.transposed, arcs.entry, offsets, weight, work, gamma, self.first_and_last, self.total
+            scores, chain, self.transposed, entry, offsets, weight, work, gamma, self.first_and_last, self.total
         ):
             return self._log_e_step(np.ascontiguousarray(scores.T), offsets, weight, self.seqs.lengths[a:b] > 0)
         self.unscaled += work[1, :-1].T @ work[2, 1:]
@@ -100,12 +105,14 @@ class _Accumulator:
         """As `_e_step` where some sequences need logarithms; `stats` counts those without a frame."""
         found = forward_backward.posterior(self.chain, logs, offsets, weight)
         self.possible &= bool(np.isfinite(found.log_prob[nonempty]).all())
-        self.first_and_last += [found.initial, found.final]
+        whole = offsets[:-1][nonempty], offsets[1:][nonempty] - 1
+        self.first_and_last += [found.states[at].sum(axis=0) for at in whole]
         self.transition += found.transition
         self.total += float(weight[nonempty] @ found.log_prob[nonempty])
         return found.states
 
-    def stats(self, emission: Any, scored: float) -> Any:
+    def stats(self, emission: Any, scored: float) -> HMMStats:
+        """The statistics of all sequences."""
         chain = self.model.chains[0]
         none = self.seqs.lengths == 0
         empty = float(self.weight[none].sum())
@@ -122,4 +129,7 @@ class _Accumulator:
             counts = counts.reshape(self.model.emission.weights.shape)
             emission = MixtureStats.trusted(counts=counts, components=emission, entropy=self.label_entropy, seen=False)
             counts = counts.sum(axis=1)
-        return self.model.stats_of(uses, counts, emission, entropy, False)
+        return HMMStats.trusted(
+            initial=uses.initial, transition=uses.transition, final=uses.final, counts=counts, emission=emission,
+            entropy=np.asarray(entropy), seen=False,
+        )  # fmt: skip

@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
-from operator import add
+from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.special import xlogy
 
 from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights
-from likely.core.blocks import BLOCKS, Blocks, runs
-from likely.core.engine import Threads, cores, one_blas_thread, ordered_map
+from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
+from likely.core.columns import Columns
+from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
+from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
-from likely.hmm import forward_backward, long_sequences
-from likely.hmm.baum_welch import e_step, in_double, m_step, viterbi_e_step
-from likely.hmm.decoding import Forecast, Path, Smoothed, belief_over, decode, forecast, k_best, smooth, smoothed
-from likely.hmm.gaussian_e_step import gaussian_e_step
+from likely.hmm import decoding, viterbi
+from likely.hmm.baum_welch import e_step, in_double, m_step
+from likely.hmm.decoding import Forecast, Smoothed, belief_over, whole
+from likely.hmm.forward_backward import log_likelihoods, scaled_or_log, stacked
 from likely.hmm.hmm_stats import HMMStats
-from likely.hmm.markov_chain import Chain, check_chain
-from likely.hmm.viterbi import best_paths, emitted, sample_paths
+from likely.hmm.logistic_transition import LogisticTransition
+from likely.hmm.markov_chain import SUM_TO_ONE, Arcs, Chain, check_chain
+from likely.hmm.path_sampling import emitted, sample_driven_paths, sample_paths, sample_states
+from likely.hmm.sequence_blocks import SequenceBlocks, is_one, one_sequence
+from likely.hmm.viterbi import Path
 from likely.mixture.embedding import by_thirds, embedded
-
-FRAMES = 4096  # of a block: its scores and posteriors stay in cache
-PIECE = 2**20  # scores (frames × states) in memory at a time, for chains of very many states
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +52,36 @@ class HMM(Distribution):
     are *null states*, which emit nothing and take no time. A leading axis C makes a stack of C chains over one stack of
     C·K emissions.
 
+    `transition` may be a `LogisticTransition`: transition probabilities that depend on covariates (input–output HMM),
+    in a single chain without null states and `final`. A sample is then a sequence of frames with covariates: methods
+    take `covariates` of the same form as x, or both together, by `with_covariates(x, u)`. The model is conditional on
+    the covariates: `log_prob` is log p(x | u). Those of a sequence's first frame have no effect; elsewhere a missing
+    one is an error. Learning is then a generalized EM: each step maximizes a lower bound of the transition
+    log-likelihood, so the likelihood never decreases   (Böhning 1992).
+
+    Time-varying transition probabilities are an argument: `transition` (T, K, K) of `log_prob`, `posterior`, `smooth`,
+    `viterbi` and `k_best` replaces that of the model; matrix t leads into frame t, and the first one has no effect.
+
     >>> import likely as lk
     >>> h = HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> h.viterbi([0.1, -0.3, 4.8, 5.2]).states
     array([0, 0, 1, 1])
+    >>> rain = lk.LogisticTransition([[[0.0, 0.0], [-4.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]])  # u = 1 makes state 0 leave
+    >>> h = HMM([1.0, 0.0], rain, lk.Gaussian([[0.0], [5.0]], 1.0))
+    >>> h.forecast([0.1, -0.2], 1, covariates=[1.0], past=[0.0, 0.0]).states.round(2)
+    array([[0.02, 0.98]])
     """
 
     initial: Annotated[Array, declared.numbers("* N", 0)]  # (N,), or (C, N) for a stack
-    transition: Annotated[Array, declared.numbers("* N N", 0)]  # (N, N), or (C, N, N)
+    # (N, N), or (C, N, N), or a LogisticTransition
+    transition: Annotated[Any, declared.either(declared.numbers("* N N", 0), declared.of_class("LogisticTransition"))]
     emission: Annotated[Any, declared.distribution]  # a stack of K, or C·K, members; the other N − K states are null
     # (N,), or (C, N): to the exit
     final: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))] = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
+        if isinstance(self.transition, LogisticTransition):
+            return self._check_logistic()
         initial, transition = parameter(self.initial, "HMM", "initial"), parameter(self.transition, "HMM", "transition")
         final = None if self.final is None else parameter(self.final, "HMM", "final")
         C, N = (1, *initial.shape)[-2:] if initial.ndim in (1, 2) else (0, 0)
@@ -78,7 +98,25 @@ class HMM(Distribution):
         for chain in self.chains:
             check_chain(chain.initial, chain.transition, chain.final, chain.states)
 
+    def _check_logistic(self) -> None:
+        initial, K = parameter(self.initial, "HMM", "initial"), self.transition.states
+        size = getattr(self.emission, "members", None)
+        if initial.shape != (K,) or size != K:
+            expected = f"transitions of {K} states need initial ({K},) and a stack of {K} emissions, no null states"
+            raise ShapeError(sentence("HMM", expected, [initial.shape, size]))
+        if self.final is not None:
+            remedy = "leave final=None: sequences may stop anywhere"
+            raise DomainError(sentence("HMM", "final probabilities need constant transitions", "final", remedy))
+        if (initial < 0).any() or abs(initial.sum() - 1) > SUM_TO_ONE:
+            raise DomainError(sentence("HMM", "initial must not be negative and must sum to 1", initial.tolist()))
+        self._set(initial=initial)
+
     # ------------------------------------------------------------------ shape
+
+    @property
+    def is_logistic(self) -> bool:
+        """True if transitions depend on covariates."""
+        return isinstance(self.transition, LogisticTransition)
 
     @property
     def members(self) -> int | None:
@@ -96,8 +134,16 @@ class HMM(Distribution):
         return int(self.emission.dim)
 
     @property
+    def n_covariates(self) -> int:
+        """Number of covariates p that transitions depend on; 0 where they are constant."""
+        return self.transition.n_covariates if isinstance(self.transition, LogisticTransition) else 0
+
+    @property
     def n_parameters(self) -> int:
         """Number of free parameters of the emissions, the initial distribution, transitions and final probabilities."""
+        if self.is_logistic:
+            free_initial = int((self.initial > 0).sum()) - 1
+            return int(self.emission.n_parameters) + free_initial + int(self.transition.n_parameters)
         free = [(chain.initial > 0)[None].sum() - 1 for chain in self.chains]
         for chain in self.chains:
             on = (chain.transition > 0).sum(axis=1) + (0 if chain.final is None else chain.final > 0)
@@ -129,7 +175,9 @@ class HMM(Distribution):
 
     @cached_property
     def chains(self) -> list[Chain]:
-        """The Markov chain of each member, without its emissions."""
+        """The Markov chain of each member, without its emissions; transitions are constant."""
+        if self.is_logistic:
+            raise DomainError(sentence("HMM", "constant transitions are needed here", "a LogisticTransition"))
         final = [None] * (self.members or 1) if self.final is None else self.final.reshape(-1, self.initial.shape[-1])
         initial, K = self.initial.reshape(-1, self.initial.shape[-1]), self.states
         transition = self.transition.reshape(len(initial), *self.transition.shape[-2:])
@@ -146,44 +194,42 @@ class HMM(Distribution):
         return [self.member(c) for c in range(self.members)] if self.members else [self]
 
     @cached_property
-    def _arcs(self) -> list[Any]:
-        return [chain.summed for chain in self.chains]
+    def _arcs(self) -> tuple[list[Arcs], tuple[Array, ...]]:
+        """The arcs between emitting states of each chain, and all of them as arrays."""
+        chains = [chain.summed for chain in self.chains]
+        return chains, stacked(chains)
 
-    def _require_one(self, doing: str) -> Chain:
+    def _require_one(self, doing: str) -> None:
         if self.members is not None:
             expected = f"{doing} needs a single chain"
             raise DomainError(sentence("HMM", expected, f"a stack of {self.members}", "take member(c) first"))
-        return self.chains[0]
+
+    def _data(self, doing: str, x: Any, covariates: Any, transition: Any = None, **options: Any) -> SequenceBlocks:
+        """The sequences of a call that needs a single chain."""
+        self._require_one(doing)
+        return SequenceBlocks.of(self, x, covariates, transition, **options)
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Array:
         """log p(x) of each sequence: (n,), or (n, C) for a stack."""
-        seqs = Ragged.of(x)
-        n = len(seqs)
-        out = np.empty((n, len(self.chains)))
-        if len(seqs.values) <= FRAMES:
-            out[:] = self._likelihoods(seqs)
-        else:
-            edges = runs(seqs, self._frames)
-            with one_blas_thread():
-                for a, part in ordered_map(
-                    lambda ab: (ab[0], self._likelihoods(seqs[ab[0] : ab[1]], ab[0])), edges, cores()
-                ):
-                    out[a : a + len(part)] = part
+        data = SequenceBlocks.of(self, x, covariates, transition)
+        out = np.empty((len(data.frames), self.members or 1))
+
+        def fill(a: int, b: int) -> None:
+            if data.is_cut(a, b):
+                out[a] = [_log_prob_in_pieces(data._replace(model=one), a) for one in self._member_list]
+            elif data.is_varying:
+                part = data.block(a, b)
+                out[a:b] = log_likelihoods([part.arcs], part.logs, part.seqs.offsets)
+            else:
+                chains, stack = self._arcs
+                seqs = data.frames if b - a == len(out) else data.frames[a:b]
+                out[a:b] = log_likelihoods(chains, self.scores(seqs, a), seqs.offsets, stack)
+
+        data.fill(fill)
         out = out if self.members else out[:, 0]
-        return out.astype(np.float32) if seqs.dtype == np.float32 else out
-
-    @property
-    def _frames(self) -> int:
-        """Frames of a block: fewer for very many states."""
-        return max(64, min(FRAMES, PIECE // int(self.emission.members)))
-
-    def _likelihoods(self, seqs: Ragged, before: int = 0) -> Array:
-        with np.errstate(all="ignore"):
-            if len(seqs) == 1 and long_sequences.is_long(len(seqs.values), self.states):
-                return np.array([[long_sequences.log_prob(one, seqs.values) for one in self._member_list]])
-            return forward_backward.log_likelihoods(self._arcs, self.scores(seqs, before), seqs.offsets)
+        return out.astype(np.float32) if data.frames.dtype == np.float32 else out
 
     def scores(self, seqs: Ragged, before: int = 0) -> Array:
         """Emission log-likelihoods log p(x_t | state) of all frames under all states (T, C·K), as a new array."""
@@ -196,33 +242,42 @@ class HMM(Distribution):
             return logs  # not shared
         return np.array(logs, dtype=np.float64, order="C")
 
-    def sample(self, n: int, rng: Generator, length: Any = None) -> Any:
+    def sample(self, n: int, rng: Generator, length: Any = None, *, covariates: Any = None) -> Any:
         """Sample n sequences (a Ragged): until the chain exits, or of the given `length`, a number or one per sequence.
 
-        For a stack, a list with the sequences of each chain.
+        For a stack, a list with the sequences of each chain. Where transitions depend on covariates, these are n
+        sequences (T_i, p), or a single one (T, p) for all, and both are returned together, as by `with_covariates`:
+        `result[i]["frames"]` (T_i, d) and `result[i]["covariates"]` (T_i, p).
         """
         if self.members is not None:
             return [one.sample(n, rng, length) for one in self._member_list]
+        if self.is_logistic:
+            u = _covariates_to_sample(covariates, n, length)
+            paths = sample_driven_paths(self.initial, self.transition, u, rng)
+            return with_covariates(emitted(self.emission, paths, rng), u)
         if length is not None:
             length = _lengths(length)
         return emitted(self.emission, sample_paths(self.chains[0], n, rng, length), rng)
 
     # --------------------------------------------------------------- decoding
 
-    def viterbi(self, x: Any) -> Path:
+    def viterbi(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Path:
         """Viterbi path: `states` (T,) and `log_prob`; for many sequences a Ragged and (n,).
 
         For an impossible sequence, log_prob is −inf and every state −1.
         """
-        self._require_one("viterbi")
-        return decode(self, x)
+        data = self._data("viterbi", x, covariates, transition, best=True)
+        states, score = viterbi.viterbi(data)
+        return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, data.offsets), score)
 
-    def k_best(self, x: Any, k: int) -> list[Path]:
+    def k_best(self, x: Any, k: int, covariates: Any = None, *, transition: Any = None) -> list[Path]:
         """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
-        self._require_one("k_best")
-        return k_best(self, x, k)
+        k = whole(k, 1, "HMM.k_best", "k")
+        data = self._data("k_best", x, covariates, transition, best=True)
+        one_sequence(data.frames, "k_best")
+        return viterbi.k_best(data, k)
 
-    def posterior(self, x: Any, lag: int | None = None) -> Any:
+    def posterior(self, x: Any, lag: int | None = None, covariates: Any = None, *, transition: Any = None) -> Any:
         """Smoothed probabilities p(s_t | x) of every frame (T, K), a Ragged for many sequences.
 
         With a `lag` (fixed-lag smoothing) they are conditional on x_1 … x_{t + lag} only.
@@ -231,36 +286,81 @@ class HMM(Distribution):
         missing, as in `lk.step`, with a warning; so it changes nothing before it (with `lag=0`), and in no other
         sequence. Where a chain must have exited, no state is possible: all probabilities are 0.
         """
-        self._require_one("posterior")
-        return smoothed(self, x, lag)
+        if lag is not None:
+            lag = _whole_lag(lag)
+        data = self._data("posterior", x, covariates, transition)
+        if lag is not None:
+            lag = min(lag, int(data.frames.lengths.max(initial=0)))
+        out = decoding.smoothed(data, lag).states
+        return out if is_one(x) else Ragged(out, data.offsets)
 
-    def smooth(self, x: Any) -> Smoothed:
+    def smooth(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Smoothed:
         """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
-        self._require_one("smooth")
-        return smooth(self, x)
+        data = self._data("smooth", x, covariates, transition)
+        out, total = decoding.smoothed(data, None)
+        return Smoothed(out, float(total[0])) if is_one(x) else Smoothed(Ragged(out, data.offsets), total)
 
-    def forecast(self, x: Any, steps: int = 1) -> Forecast:
-        """Forecast of states and observations 1 … steps frames after a sequence, or after a belief state."""
-        self._require_one("forecast")
-        return forecast(self, x, steps)
+    def sample_states(self, x: Any, rng: Generator, covariates: Any = None) -> Index:
+        """Sample one state path per sequence from p(s | x), concatenated (T,)."""
+        return sample_states(self._data("sample_states", x, covariates), rng)
+
+    def forecast(self, x: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
+        """Forecast of states and observations 1 … steps frames after a sequence, or after a belief state.
+
+        Where transitions depend on covariates, `covariates` (steps, p) are those to come, (steps,) for one; `past` (T,
+        p) are those of x, unless x has its own. In the result `states` is (steps, K), `mean` (steps, d), and
+        `result[i]` the density of the observation i + 1 frames ahead.
+        """
+        steps = whole(steps, 1, "HMM.forecast", "steps")
+        if not self.is_logistic:
+            matrices = [self.chains[0].summed.transition] * steps
+        elif covariates is None or len(np.atleast_1d(covariates)) != steps:
+            got = "none" if covariates is None else len(np.atleast_1d(covariates))
+            raise ShapeError(sentence("HMM.forecast", f"the covariates of {steps} frames to come are needed", got))
+        else:
+            matrices = list(self.transition.matrices(covariates))
+        if isinstance(x, Categorical):
+            return decoding.forecast(self.emission, belief_over(x, self.states), matrices)
+        return decoding.forecast(self.emission, decoding.last_filter(self._data("forecast", x, past)), matrices)
 
     # ----------------------------------------------------------------- filter
 
     def initial_belief(self) -> Categorical:
         """Belief state before any frame: the initial distribution."""
         self._require_one("initial_belief")
-        return _over_states(self._arcs[0].initial)
+        return _over_states(self.initial if self.is_logistic else self.chains[0].summed.initial)
 
-    def predict(self, belief: Categorical) -> Categorical:
-        """Prediction step of the filter: the state one frame later, given that the sequence goes on."""
-        return _over_states(belief_over(belief, self.states) @ self._arcs[0].transition)
+    def predict(self, belief: Any, covariates: Any = None) -> Any:
+        """Prediction step of the filter: the state one frame later, given that the sequence goes on.
 
-    def update(self, belief: Categorical, y: Any) -> tuple[Categorical, float]:
+        Where transitions depend on covariates, those (p,) of the frame to come; without them the transition is due, and
+        `update` makes it.
+        """
+        if not self.is_logistic:
+            _refuse_inputs(covariates)
+            return _over_states(belief_over(belief, self.states) @ self.chains[0].summed.transition)
+        if isinstance(belief, DueTransition):
+            expected = "a transition is due already: its covariates must be known before the next"
+            raise DomainError(sentence("HMM", expected, "another", "predict(belief, covariates)"))
+        due = DueTransition.trusted(probs=belief_over(belief, self.states))
+        return due if covariates is None else self._made(due, covariates)
+
+    def _made(self, due: DueTransition, covariates: Any) -> Categorical:
+        u = np.asarray(covariates, dtype=np.float64).reshape(1, -1)
+        return Categorical.trusted(probs=due.probs @ self.transition.matrices(u)[0], levels=None)
+
+    def update(self, belief: Any, y: Any, covariates: Any = None) -> tuple[Any, float]:
         """Update step of the filter: the belief state given frame y, and log p(y | all before).
 
-        An impossible frame leaves the belief unchanged.
+        Where transitions depend on covariates, `covariates` (p,) are those of the transition into y; without them y is
+        a pair of both, or Columns of "frames" and "covariates". An impossible frame leaves the belief unchanged.
         """
-        logs = self.emission.log_prob(_one_frame(y, self.dim))[0]
+        if not self.is_logistic:
+            _refuse_inputs(covariates)
+        else:
+            y, covariates = _observation(y, self.n_covariates) if covariates is None else (y, covariates)
+            belief = self._made(belief, covariates) if isinstance(belief, DueTransition) else belief
+        logs = self.emission.log_prob(y if isinstance(y, Columns) else _one_frame(y, self.dim))[0]
         top = float(logs.max())
         if np.isneginf(top):
             return belief, top
@@ -274,68 +374,52 @@ class HMM(Distribution):
 
     of_sequences = True
     hides_labels = True  # so that `fit(hard=True)` can use the Viterbi path of each sequence
-    takes_parts = True  # `collect` splits blocks itself, at the ends of sequences
+
+    @property
+    def takes_parts(self) -> bool:
+        """`collect` splits blocks itself, at the ends of sequences; with covariates blocks are small anyway."""
+        return not self.is_logistic
 
     def collect(
-        self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Any = None, hard: bool = False
-    ) -> HMMStats:
+        self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Any = None, hard: bool = False,
+        covariates: Any = None,
+    ) -> HMMStats:  # fmt: skip
         """E-step of Baum–Welch: expected counts of initial, transition and final states, and emission statistics.
 
         `log_mask` are known states: a Ragged (or list) of state numbers (T_i,), −1 where unknown, or of log-masks (T_i,
         K). `hard` uses the Viterbi path alone (Viterbi training). In a stack, `weight` (n, C) and `labels` (n,) refer
         to the chains.
         """
-        seqs = Ragged.of(x)
-        n = len(seqs)
+        data = SequenceBlocks.of(self, x, covariates, best=hard, hard=hard)
+        n = len(data.frames)
         w = weights(weight, n, "HMM")
         if w is not None and w.ndim == 2 and (self.members is None or w.shape[1] != self.members):
             raise ShapeError(sentence("HMM", f"weight must have one entry per sequence ({n})", w.shape))
-        known = None if log_mask is None else known_states(log_mask, seqs, self.states)
+        if log_mask is not None:
+            data = data._replace(known=known_states(log_mask, data.frames, self.states))
+        w = np.ones(n) if w is None else w
         if self.members is None:
-            return self._collect(seqs, w, known, hard)
-        if labels is not None:
-            labels = checked_labels(labels, n, self.members, "HMM")
+            return self._collect(data, w)
+        owner = None if labels is None else checked_labels(labels, n, self.members, "HMM")
         out = []
         for c, one in enumerate(self._member_list):
-            selected = slice(None) if labels is None else np.flatnonzero(labels == c)
-            of = w if w is None or w.ndim == 1 else w[:, c]
-            out.append(
-                one.collect(
-                    seqs[selected], None if of is None else of[selected], None, _subset(known, selected), hard
-                ).as_stack()
-            )
+            own, at = w if w.ndim == 1 else w[:, c], slice(0, n) if owner is None else np.flatnonzero(owner == c)
+            out.append(one._collect(data._replace(model=one).some(at), own[at]).as_stack())
         return self.joined_stats(out)
 
-    def _collect(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
-        if len(seqs.values) > FRAMES * BLOCKS and len(seqs) > 1:
-            blocks = Blocks.of(seqs, w, log_mask=known).whole()
-            return Threads().total(lambda b: self._collect_part(b.x, b.weight, b.log_mask, hard), blocks)
-        return self._collect_part(seqs, w, known, hard)
-
-    def _collect_part(self, seqs: Ragged, w: Array | None, known: Ragged | None, hard: bool) -> HMMStats:
-        w = np.ones(len(seqs)) if w is None else w
+    def _collect(self, data: SequenceBlocks, w: Array) -> HMMStats:
+        """Statistics of one chain: of the sequences with weight, many of them on all cores."""
         if not (w > 0).all():
             kept = np.flatnonzero(w > 0)
-            return _numbered(lambda: self._collect_part(seqs[kept], w[kept], _subset(known, kept), hard), kept)
-        with np.errstate(all="ignore"):
-            short = not long_sequences.is_long(int(seqs.lengths.max(initial=0)), self.states)
-            stats = gaussian_e_step(self, seqs, w) if short and known is None and not hard else None
-            if stats is not None:
-                return stats
-            edges = runs(seqs, self._frames)
-            if len(edges) > 1:
-                return reduce(add, (self._collect_run(seqs, w, known, hard, np.arange(a, b)) for a, b in edges))
-            return self._collect_block(seqs, w, known, hard)
+            return _numbered(lambda: self._collect(data.some(kept), w[kept]), kept)
+        if len(data.frames.values) <= ROWS * BLOCKS or len(data.frames) == 1:
+            return e_step(data, w)
 
-    def _collect_run(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool, at: Index) -> HMMStats:
-        run = slice(int(at[0]), int(at[-1]) + 1)
-        return _numbered(lambda: self._collect_block(seqs[run], w[run], _subset(known, run), hard), at)
+        def part(block: Block) -> HMMStats:
+            at = slice(block.start, block.start + len(block))
+            return e_step(data.some(at), w[at])
 
-    def _collect_block(self, seqs: Ragged, w: Array, known: Ragged | None, hard: bool) -> HMMStats:
-        with np.errstate(all="ignore"):
-            if len(seqs) == 1 and long_sequences.is_long(len(seqs.values), self.states):
-                return long_sequences.collect(self, seqs.values, w, None if known is None else known.values, hard)
-            return viterbi_e_step(self, seqs, w, known) if hard else e_step(self, seqs, w, known)
+        return Threads().total(part, Blocks.of(data.frames).whole())
 
     def _best_scores(self, seqs: Ragged) -> Array:
         """Scores of frames where emissions that are mixtures count by their best component."""
@@ -343,21 +427,10 @@ class HMM(Distribution):
         return self.scores(seqs) if best is None else best(in_double(seqs.values))
 
     def best_log_prob(self, x: Any) -> Array:
-        """Joint log-probability of the Viterbi path: (n,), or (n, C) for a stack."""
-        seqs = Ragged.of(x)
-        with np.errstate(all="ignore"):
-            out = [one._viterbi_score(seqs) for one in self._member_list]
+        """Joint log-probability of the Viterbi path, and of the best components: (n,), or (n, C) for a stack."""
+        data = [SequenceBlocks.of(one, x, best=True, hard=True) for one in self._member_list]
+        out = [viterbi.viterbi(one).log_prob for one in data]
         return np.stack(out, axis=1) if self.members else out[0]
-
-    def _viterbi_score(self, seqs: Ragged) -> Array:
-        return best_paths(self.chains[0].best_logs, np.array(self._best_scores(seqs), order="C"), seqs.offsets).log_prob
-
-    def stats_of(self, uses: Chain, counts: Array, emission: Any, entropy: float, seen: bool) -> HMMStats:
-        """Sufficient statistics of one chain from its parts."""
-        return HMMStats.trusted(
-            initial=uses.initial, transition=uses.transition, final=uses.final, counts=counts, emission=emission,
-            entropy=np.asarray(entropy), seen=seen,
-        )  # fmt: skip
 
     def joined_stats(self, parts: list[HMMStats]) -> HMMStats:
         """Statistics of several groups of members as one stack."""
@@ -378,8 +451,11 @@ class HMM(Distribution):
         value = float(np.sum(stats.entropy)) + float(
             self.emission.objective(stats.emission, None if prior is None else prior.emission)
         )
-        for c, chain in enumerate(self.chains):
-            value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
+        if self.is_logistic:
+            value += self.transition.expected_log(stats.transition) + float(xlogy(stats.initial, self.initial).sum())
+        else:
+            for c, chain in enumerate(self.chains):
+                value += chain.expected_log(_uses_of(stats, c if self.members else None, chain.states))
         return value + (0.0 if prior is None else prior.log_density_of_transitions(self))
 
     @property
@@ -388,10 +464,13 @@ class HMM(Distribution):
         return float(getattr(self.emission, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: HMMStats) -> Any:
-        """Weak prior: one pseudo-count per state and for the initial distribution, spread over possible transitions."""
+        """Weak prior: one pseudo-count per state and for the initial distribution, spread over possible transitions.
+
+        Effects of covariates are moderate: one standard deviation changes log-odds by about 2.5.
+        """
         from likely.hmm.priors import HMMPrior
 
-        return HMMPrior.weak(self, untied(self.emission).weak_prior(self.for_prior(stats)))
+        return HMMPrior.weak(self, untied(self.emission).weak_prior(self.for_prior(stats)), stats=stats)
 
     def for_prior(self, stats: HMMStats) -> Any:
         """The emissions' statistics that scale a weak prior; those of an initialization are pooled first."""
@@ -399,6 +478,17 @@ class HMM(Distribution):
             return stats.emission
         tied = untied(self.emission) is not self.emission
         return softened(stats.emission, 1 if tied else self.members or 1, one_covariance(self.emission))
+
+
+@dataclass(frozen=True, eq=False)
+class DueTransition(Value):
+    """Belief state of an HMM whose next transition waits for its covariates.
+
+    >>> DueTransition(np.array([0.5, 0.5])).probs
+    array([0.5, 0.5])
+    """
+
+    probs: Annotated[Array, declared.numbers("K", 0)]  # (K,): before the transition
 
 
 class BadFrame(BadEntry):
@@ -466,10 +556,6 @@ def _numbered(collect: Callable[[], HMMStats], at: Index) -> HMMStats:
         raise BadFrame(error.details, int(at[error.row]), error.frame) from None
 
 
-def _subset(known: Ragged | None, which: Any) -> Any:
-    return None if known is None else known[which]
-
-
 def _uses_of(stats: HMMStats, c: int | None, states: int) -> Chain:
     pick: Callable[[Array], Array] = (lambda a: a) if c is None else (lambda a: a[c])
     return Chain.trusted(
@@ -491,6 +577,13 @@ def _updated_by_logs(belief: Categorical, logs: Array) -> tuple[Categorical, flo
     return Categorical.trusted(probs=probs / probs.sum(), levels=None), top + float(np.log(probs.sum()))
 
 
+def _refuse_inputs(covariates: Any) -> None:
+    """Raise an error for inputs of a filter with constant transitions."""
+    if covariates is not None:
+        remedy = "leave inputs out, or give it transition=LogisticTransition(coefficients)"
+        raise DomainError(sentence("HMM", "an HMM with constant transitions takes no inputs", "some", remedy))
+
+
 def _one_frame(y: Any, dim: int) -> Any:
     """One frame as one row."""
     if isinstance(y, dict):
@@ -502,6 +595,19 @@ def _one_frame(y: Any, dim: int) -> Any:
     return row
 
 
+def _observation(y: Any, p: int) -> tuple[Any, Any]:
+    """A frame and the covariates (p,) of the transition into it: a pair, or a row of Columns (a dict) with both."""
+    if isinstance(y, Columns | dict) and {FRAMES, COVARIATES} <= set(y):
+        if isinstance(y, Columns) and len(y) != 1:
+            raise ShapeError(sentence("HMM", "an observation is one row", f"{len(y)} rows", "take x[t : t + 1]"))
+        return y[FRAMES], y[COVARIATES]
+    if isinstance(y, tuple) and len(y) == 2:
+        return y
+    expected = 'an observation is a pair (frame, covariates), or Columns of "frames" and "covariates"'
+    remedy = "lk.step(model, belief, (x, u))" + (", u with one number" if p == 1 else f", u with {p} numbers")
+    raise DataError(sentence("HMM", expected, type(y).__name__, remedy))
+
+
 def _lengths(length: Any) -> Any:
     """Validate lengths of sequences to be sampled: whole numbers, not negative."""
     a = np.asarray(length)
@@ -510,6 +616,32 @@ def _lengths(length: Any) -> Any:
             sentence("HMM.sample", "length must be a whole number of frames, or one per sequence", repr(length))
         )
     return a
+
+
+def _whole_lag(lag: Any) -> int:
+    """Validate a lag as a number of frames; covariates in its place get their own message."""
+    if np.ndim(lag) or isinstance(lag, Ragged | Columns | list):
+        expected, remedy = "the second argument is the lag", "pass covariates by name: covariates=u"
+        raise ShapeError(sentence("HMM.posterior", expected, type(lag).__name__, remedy))
+    return whole(lag, 0, "HMM.posterior", "lag")
+
+
+def _covariates_to_sample(covariates: Any, n: int, length: Any) -> Ragged:
+    """The covariates of n sequences to be sampled: they determine the lengths."""
+    if covariates is None or length is not None:
+        expected = "covariates are needed for the transitions, and give the lengths"
+        remedy = "sample(n, rng, covariates=u)"
+        raise DomainError(sentence("HMM.sample", expected, "none" if covariates is None else "length", remedy))
+    u = Ragged.of(covariates).map(table)
+    u = u[np.zeros(n, dtype=np.intp)] if len(u) == 1 else u
+    if len(u) != n:
+        raise ShapeError(sentence("HMM.sample", f"covariates of {n} sequences are needed", len(u)))
+    return u
+
+
+def _log_prob_in_pieces(data: SequenceBlocks, i: int) -> float:
+    """log p(x) of one long sequence under one chain."""
+    return float(scaled_or_log(lambda method: sum(forward.log_prob[0] for _, forward in data.forwards(i, method))))
 
 
 @embedded.register

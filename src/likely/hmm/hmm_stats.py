@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.stats import Addable
 from likely.core.value import Value
+from likely.hmm.logistic_transition import LogisticStats
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +21,8 @@ class HMMStats(Addable, Value):
 
     A leading axis C holds a stack of chains.
 
-    transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4). Statistics of
-    two sets of sequences add.
+    transition(j, k) = Σ_t ξ_t(j, k), ξ_t(j, k) = p(s_{t−1} = j, s_t = k | x)   (Rabiner 1989, Ney 7.4); where
+    transitions depend on covariates, `LogisticStats`. Statistics of two sets of sequences add.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.5, 0.5], [0.0, 1.0]], lk.Gaussian([[0.0], [9.0]], 1.0))
@@ -30,7 +32,8 @@ class HMMStats(Addable, Value):
     """
 
     initial: Annotated[Array, declared.numbers("* N", 0)]  # (N,): from the entry
-    transition: Annotated[Array, declared.numbers("* N N", 0)]  # (N, N)
+    # (N, N), or LogisticStats of transitions with covariates
+    transition: Annotated[Any, declared.either(declared.numbers("* N N", 0), declared.of_class("LogisticStats"))]
     # (N,): to the exit, or the last states where the chain has none
     final: Annotated[Array, declared.numbers("* N", 0)]
     counts: Annotated[Array, declared.numbers("* K", 0)]  # (K,): frames in each emitting state
@@ -39,10 +42,18 @@ class HMMStats(Addable, Value):
     entropy: Annotated[Array, declared.numbers("*")]
     seen: bool = False  # all states were observed
 
+    @classmethod
+    def inconsistency(cls, fields: Mapping[str, Any]) -> str:
+        """Statistics of transitions with covariates have the states of the others."""
+        transition, K = fields["transition"], len(fields["counts"])
+        if isinstance(transition, LogisticStats) and (fields["initial"].ndim > 1 or len(transition.coefficients) != K):
+            return f"transition must have {K} states"
+        return ""
+
     @property
     def complete(self) -> bool:
-        """True if neither states nor entries were missing."""
-        return bool(self.seen and self.emission.complete)
+        """True if neither states nor entries were missing; coefficients of covariates are always found iteratively."""
+        return bool(self.seen and self.emission.complete and not isinstance(self.transition, LogisticStats))
 
     @property
     def filled(self) -> bool:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 
@@ -24,20 +24,51 @@ THIN = 1e-20  # a transition probability below that may make a product underflow
 
 
 class Arcs(NamedTuple):
-    """Initial, transition and final probabilities between emitting states, and that of an empty sequence."""
+    """Initial, transition and final probabilities between emitting states, and that of an empty sequence.
+
+    `transition` is one matrix, or one that leads into each of T frames. Its logarithms are stored as well:
+    probabilities may underflow.
+    """
 
     initial: Array  # (K,)
-    transition: Array  # (K, K)
+    transition: Array  # (K, K), or (T, K, K)
     final: Array  # (K,)
     empty: float
     entry: Array  # (K,): inf for states never entered, −1 if some probability into it is below THIN, else 0
+    log_transition: Array  # as `transition`
+
+    @classmethod
+    def varying(cls, initial: Array, transition: Array, log_transition: Array, possible: Mask) -> Arcs:
+        """Time-varying transitions (T, K, K); `possible` (K, K) are those that are possible at some time."""
+        K = len(initial)
+        entry = np.where((initial > 0) | possible.any(axis=0), 0.0, np.inf)
+        return cls(initial, transition, np.ones(K), 1.0, entry, log_transition)
+
+    @property
+    def is_varying(self) -> bool:
+        """True if transitions vary with time."""
+        return self.transition.ndim == 3
+
+    @property
+    def matrices(self) -> Array:
+        """Transition matrices (S, K, K) as the recursions take them: S is 1, or the number of frames, at least 1."""
+        if self.is_varying:
+            return self.transition if len(self.transition) else np.zeros((1, *self.transition.shape[1:]))
+        return self.transition[None]
 
     @property
     def logs(self) -> Arcs:
         """The same probabilities in logarithms."""
         with np.errstate(divide="ignore"):
-            logs = np.log(self.initial), np.log(self.transition), np.log(self.final), float(np.log(self.empty))
-        return Arcs(*logs, self.entry)
+            ends = np.log(self.initial), np.log(self.final), float(np.log(self.empty))
+        logs = self.log_transition
+        return Arcs(ends[0], logs, *ends[1:], self.entry, logs)
+
+    def at(self, frames: Any) -> Arcs:
+        """The arcs into some frames: the same ones where they are constant."""
+        if not self.is_varying:
+            return self
+        return self._replace(transition=self.transition[frames], log_transition=self.log_transition[frames])
 
 
 class Routes(NamedTuple):
@@ -61,7 +92,9 @@ class Routes(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chain(Value):
-    """Markov chain: states 0 … K − 1 emit, the others are null states; `final` None lets a sequence stop anywhere.
+    """Markov chain of constant transitions: states 0 … K − 1 emit, the others are null states.
+
+    `final` None lets a sequence stop anywhere.
 
     >>> half = Chain(np.array([1.0, 0.0]), np.array([[0.5, 0.5], [1.0, 0.0]]), None, 1)  # state 1 is a null state
     >>> half.summed.transition  # stay, or go through the null state and come back
@@ -119,7 +152,9 @@ class Chain(Value):
         final = np.ones(K) if self.final is None else np.ascontiguousarray(between[:K, K])
         empty = 1.0 if self.final is None else float(between[K, K])
         initial, transition = np.ascontiguousarray(between[K, :K]), np.ascontiguousarray(between[:K, :K])
-        return Arcs(initial, transition, final, empty, _entry(initial, transition))
+        with np.errstate(divide="ignore"):
+            logs = np.log(transition)
+        return Arcs(initial, transition, final, empty, _entry(initial, transition), logs)
 
     @cached_property
     def _routes(self) -> Routes:

@@ -1,4 +1,4 @@
-"""Conjugate prior of a hidden Markov model: Dirichlet distributions of transitions, and a prior of the emissions."""
+"""Prior of a hidden Markov model: Dirichlet distributions or logistic coefficients of transitions, and of emissions."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.hmm.hmm import HMM
+from likely.hmm.logistic_transition import EFFECT, LogisticPrior
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,9 @@ class HMMPrior(Value):
     """Dirichlet priors of the initial distribution and of each row of the transition matrix: α − 1 pseudo-counts.
 
     α = 0 marks an impossible transition. None leaves all transitions, or the emissions, to maximum likelihood. The
-    arrays have the shapes of the model's; those of one chain serve every member of a stack.
+    arrays have the shapes of the model's; those of one chain serve every member of a stack. Where transitions depend on
+    covariates, their prior is a `LogisticPrior`, which has a mode only: `update`, `point`, `draw` and `predictive` need
+    Dirichlet distributions.
 
     log p = Σ over states of log Dirichlet(row | α), so the mode of a row is (n + α − 1) / Σ (n + α − 1)   (Ney 7.4).
 
@@ -34,18 +37,26 @@ class HMMPrior(Value):
     """
 
     initial: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))]  # (N,)
-    transition: Annotated[Array | None, declared.maybe(declared.numbers("* N N", 0))]  # (N, N)
+    # (N, N), or a LogisticPrior, or None
+    transition: Annotated[
+        Any, declared.maybe(declared.either(declared.numbers("* N N", 0), declared.of_class("LogisticPrior")))
+    ]
     final: Annotated[Array | None, declared.maybe(declared.numbers("* N", 0))]  # (N,), None for chains without
     emission: Annotated[Any, declared.maybe(declared.prior)]
 
     def __post_init__(self) -> None:
-        checked = {name: _alpha(getattr(self, name), name) for name in ("initial", "transition", "final")}
-        initial, transition, final = checked["initial"], checked["transition"], checked["final"]
+        logistic = isinstance(self.transition, LogisticPrior)
+        names = ("initial", "final") if logistic else ("initial", "transition", "final")
+        checked = {name: _alpha(getattr(self, name), name) for name in names}
+        initial, transition, final = checked["initial"], checked.get("transition", self.transition), checked["final"]
         if (initial is None) != (transition is None) or (initial is None and final is not None):
             raise DomainError(
                 sentence("HMMPrior", "initial and transition must both have a prior, or neither", "one of them")
             )
-        if initial is not None and transition is not None:
+        if logistic and final is not None:
+            expected = "final probabilities need constant transitions"
+            raise DomainError(sentence("HMMPrior", expected, "a LogisticPrior", "leave final=None"))
+        if initial is not None and not logistic:
             shapes = [initial.shape, transition.shape, initial.shape if final is None else final.shape]
             if shapes != [initial.shape, (*initial.shape, initial.shape[-1]), initial.shape]:
                 raise ShapeError(
@@ -56,8 +67,18 @@ class HMMPrior(Value):
         self._set(**checked)
 
     @classmethod
-    def weak(cls, model: HMM, emission: Any, strength: float = 1.0) -> HMMPrior:
-        """`strength` pseudo-counts per state and for the initial distribution, spread over all possible transitions."""
+    def weak(
+        cls, model: HMM, emission: Any, strength: float = 1.0, stats: Any = None, effect: float = EFFECT
+    ) -> HMMPrior:
+        """`strength` pseudo-counts per state and for the initial distribution, spread over all possible transitions.
+
+        Where transitions depend on covariates, statistics are needed: one standard deviation of a covariate in them
+        changes log-odds by about `effect`.
+        """
+        if model.is_logistic:
+            initial = model.initial > 0
+            alpha = np.where(initial, 1 + strength / initial.sum(), 0.0)
+            return cls(alpha, LogisticPrior.weak(_statistics(stats), strength, effect), None, emission)
         final = None if model.final is None else model.final > 0
         n_targets = (model.transition > 0).sum(axis=-1) + (0 if final is None else final)
         share = strength / np.maximum(n_targets, 1)
@@ -69,31 +90,36 @@ class HMMPrior(Value):
         )  # fmt: skip
 
     @classmethod
-    def symmetric(cls, model: HMM, alpha: float, emission: Any) -> HMMPrior:
-        """The same α for every transition that is possible in the model."""
+    def symmetric(cls, model: HMM, alpha: float, emission: Any, stats: Any = None) -> HMMPrior:
+        """The same α for every transition that is possible in the model; with covariates, at the mean of these."""
+        if model.is_logistic:
+            initial, targets = np.where(model.initial > 0, alpha, 0.0), float(model.transition.mask.sum(axis=1).mean())
+            return cls(initial, LogisticPrior.weak(_statistics(stats), (alpha - 1.0) * targets), None, emission)
         final = None if model.final is None else np.where(model.final > 0, alpha, 0.0)
         return cls(np.where(model.initial > 0, alpha, 0.0), np.where(model.transition > 0, alpha, 0.0), final, emission)
 
     @cached_property
     def pseudo_counts(self) -> tuple[Any, Any, Any]:
         """The pseudo-counts α − 1 that the posterior mode adds to expected counts."""
-        return _pseudo_counts(self.initial), _pseudo_counts(self.transition), _pseudo_counts(self.final)
+        logistic = isinstance(self.transition, LogisticPrior)
+        transition = 0.0 if logistic else _pseudo_counts(self.transition)
+        return _pseudo_counts(self.initial), transition, _pseudo_counts(self.final)
 
     def log_density_of_transitions(self, model: HMM) -> float:
         """Log prior density of a model's initial, transition and final probabilities."""
         if self.initial is None or self.transition is None:
             return 0.0
-        C = model.members or 1
-        initial = _broadcast(self.initial, model.initial.shape)
-        value = _log_dirichlet(initial, model.initial)
-        rows, probs = _broadcast(self.transition, model.transition.shape), model.transition
+        value = _log_dirichlet(np.broadcast_to(self.initial, model.initial.shape), model.initial)
+        if isinstance(self.transition, LogisticPrior):
+            return float(value.sum()) + self.transition.log_density(model.transition)
+        rows, probs = np.broadcast_to(self.transition, model.transition.shape), model.transition
         if model.final is not None:
-            final = np.zeros_like(model.final) if self.final is None else _broadcast(self.final, model.final.shape)
+            final = np.zeros_like(model.final) if self.final is None else np.broadcast_to(self.final, model.final.shape)
             rows, probs = (
                 np.concatenate([rows, final[..., None]], -1),
                 np.concatenate([probs, model.final[..., None]], -1),
             )
-        return float(value.sum() + _log_dirichlet(rows, probs).sum()) if C else 0.0
+        return float(value.sum() + _log_dirichlet(rows, probs).sum())
 
     def log_density(self, model: HMM) -> float:
         """Log prior density of all parameters of a model; those without a prior add nothing."""
@@ -102,6 +128,7 @@ class HMMPrior(Value):
 
     def update(self, stats: Any) -> HMMPrior:
         """The posterior: expected counts are added to α, and the emissions' prior is updated."""
+        self._refuse_logistic("update")
         emission = None if self.emission is None else self.emission.update(stats.emission)
         if self.initial is None or self.transition is None:
             return HMMPrior(None, None, None, emission)
@@ -142,7 +169,13 @@ class HMMPrior(Value):
             + np.sum(emission.log_evidence(stats.emission))
         )
 
+    def _refuse_logistic(self, doing: str) -> None:
+        if isinstance(self.transition, LogisticPrior):
+            expected = "a prior of coefficients is not conjugate: it has no closed-form posterior"
+            raise DomainError(sentence(f"HMMPrior.{doing}", expected, "a call", "use refit(stats, prior), or fit"))
+
     def _emission_or_refuse(self, doing: str) -> Any:
+        self._refuse_logistic(doing)
         if self.emission is None or self.initial is None:
             raise DomainError(
                 sentence(f"HMMPrior.{doing}", "transitions and emissions need priors", "None for one of them")
@@ -155,6 +188,14 @@ class HMMPrior(Value):
         N = self.transition.shape[-1]
         final = None if self.final is None else rows[..., N].copy()
         return HMM(_normalized(weights(self.initial)), rows[..., :N].copy(), emission, final=final)
+
+
+def _statistics(stats: Any) -> Any:
+    """The statistics of transitions that scale a prior of coefficients."""
+    if stats is None:
+        expected = "statistics are needed where transitions depend on covariates: they scale the coefficients"
+        raise DomainError(sentence("HMMPrior", expected, "none", "pass stats=model.collect(x)"))
+    return stats.transition
 
 
 def _alpha(given: Any, name: str) -> Array | None:
@@ -173,10 +214,6 @@ def _alpha(given: Any, name: str) -> Array | None:
 def _pseudo_counts(alpha: Array | None) -> Any:
     """Pseudo-counts α − 1 where a transition is possible."""
     return 0.0 if alpha is None else np.where(alpha > 0, alpha - 1.0, 0.0)
-
-
-def _broadcast(alpha: Array, shape: tuple[int, ...]) -> Array:
-    return np.broadcast_to(alpha, shape)
 
 
 def _rows_of(transition: Array, final: Array | None) -> Array:

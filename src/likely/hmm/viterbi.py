@@ -1,164 +1,94 @@
-"""Viterbi paths, and sampling of state paths and of the frames emitted along them."""
+"""Viterbi algorithm and list Viterbi: the most probable state paths."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.random import Generator
 
 from likely.core.arrays import Array, Index
-from likely.core.columns import Columns
-from likely.core.errors import DataError, DomainError, sentence
-from likely.core.ragged import Ragged
-from likely.hmm.markov_chain import Arcs, Chain
-
-FOREVER = 10**7  # frames after which sampling gives up on a sequence that has not ended
+from likely.hmm.markov_chain import Arcs
+from likely.hmm.sequence_blocks import SequenceBlocks
 
 
-class BestPaths(NamedTuple):
-    """Viterbi path of each of several sequences."""
+class Path(NamedTuple):
+    """A path of states and its joint log-probability with the observations; for many sequences a Ragged and (n,)."""
 
-    states: Index  # (T,)
-    log_prob: Array  # (n,)
-
-    def counted(self, offsets: Index, weight: Array, K: int) -> tuple[Array, Array, Array]:
-        """Weighted counts of first states (K,), transitions (K, K) and last states (K,)."""
-        nonempty = np.diff(offsets) > 0
-        first, last, w = offsets[:-1][nonempty], offsets[1:][nonempty] - 1, weight[nonempty]
-        inside = np.ones(len(self.states), dtype=bool)
-        inside[first] = False
-        at = np.flatnonzero(inside)
-        each = np.repeat(weight, np.diff(offsets))[at]
-        pairs = self.states[at - 1] * K + self.states[at]
-        transition = np.bincount(pairs, each, K * K).reshape(K, K).astype(np.float64)
-        initial = np.bincount(self.states[first], w, K).astype(np.float64)
-        return initial, transition, np.bincount(self.states[last], w, K).astype(np.float64)
+    states: Any  # (T,), or a Ragged of them
+    log_prob: Any  # a number, or (n,)
 
 
-def best_paths(log_arcs: Arcs, logs: Array, offsets: Index) -> BestPaths:
-    """Viterbi algorithm on the scores log b (T, K) of all frames, which are overwritten; `log_arcs` are logarithms."""
-    from likely.hmm._loops import path_recursions as loops
+def viterbi(data: SequenceBlocks) -> Path:
+    """Viterbi path of each sequence, concatenated (T,), and log-probabilities (n,); −1 where no path is possible.
 
-    offsets = np.array(offsets)
+    References: Rabiner 1989, Herbst 9.6, Ney 7.2.2.
+    """
+    states, score = np.empty(len(data.frames.values), dtype=np.intp), np.empty(len(data.frames))
+
+    def fill(a: int, b: int) -> None:
+        at = slice(int(data.offsets[a]), int(data.offsets[b]))
+        if data.is_cut(a, b):
+            states[at], score[a] = viterbi_in_pieces(data, a)
+        else:
+            part = data.block(a, b)
+            states[at], score[a:b] = viterbi_of_scores(part.arcs, part.logs, part.seqs.offsets)
+
+    data.fill(fill)
+    if np.isneginf(score).any():
+        states[np.repeat(np.isneginf(score), data.frames.lengths)] = -1
+    return Path(states, score)
+
+
+def viterbi_of_scores(arcs: Arcs, logs: Array, offsets: Index) -> Path:
+    """Viterbi algorithm on the scores log b (T, K) of all frames, which are overwritten."""
+    from likely.hmm._loops import log_recursions as loops
+
+    offsets, log_arcs = np.array(offsets), arcs.logs
     n = len(offsets) - 1
     path, last, score = np.empty(len(logs), dtype=np.intp), np.empty(n, dtype=np.intp), np.empty(n)
-    loops.viterbi(log_arcs.initial, log_arcs.transition, log_arcs.final, logs, offsets, last, score)
-    loops.backtrack_by_scores(np.ascontiguousarray(log_arcs.transition.T), logs, offsets, last, path)
+    loops.viterbi(log_arcs.initial, log_arcs.matrices, log_arcs.final, logs, offsets, last, score)
+    loops.backtrack(_transposed(log_arcs), logs, offsets, last, path)
     score[np.diff(offsets) == 0] = log_arcs.empty
-    return BestPaths(path, score)
+    return Path(path, score)
 
 
-def sample_paths(chain: Chain, n: int, rng: Generator, length: Any = None) -> Ragged:
-    """Sample n paths of a chain: until it exits, or of given lengths, from p(path | length)."""
-    if length is not None:
-        return _sample_of_length(chain.summed, np.broadcast_to(np.asarray(length, dtype=np.intp), (n,)), rng)
-    if chain.final is None:
-        remedy = "give a length: sample(n, rng, length=100)"
-        raise DomainError(
-            sentence(
-                "HMM.sample", "a chain without final probabilities never stops: a length is needed", "no length", remedy
-            )
-        )
-    return _sample_until_exit(chain.summed, n, rng)
+def viterbi_in_pieces(data: SequenceBlocks, i: int, unobserved: bool = False) -> Path:
+    """Viterbi path of one long sequence: δ is stored at the borders of pieces, and backtracking computes each again."""
+    from likely.hmm._loops import log_recursions as loops
+
+    path, starts, delta, last = np.empty(int(data.frames.lengths[i]), dtype=np.intp), [], None, np.empty(1, np.intp)
+    score = np.empty(1)
+
+    def recur(a: int, z: int, delta: Array | None) -> tuple[Arcs, Array]:
+        part = data.piece(i, a, z, unobserved)
+        arcs = part.arcs.logs
+        initial = arcs.initial if delta is None else (delta[:, None] + arcs.matrices[0]).max(axis=0)
+        loops.viterbi(initial, arcs.matrices, arcs.final, part.logs, np.array([0, z - a]), last, score)
+        return arcs, part.logs
+
+    for a, z in data.pieces(i):
+        starts.append((a, z, delta))
+        delta = recur(a, z, delta)[1][-1].copy()
+    final, total = last.copy(), float(score[0])
+    for a, z, delta in reversed(starts):
+        arcs, deltas = recur(a, z, delta)
+        loops.backtrack(_transposed(arcs), deltas, np.array([0, z - a]), final, path[a:z])
+        if delta is not None:
+            final[0] = int((delta + arcs.matrices[0][:, path[a]]).argmax())
+    return Path(path, total)
 
 
-def _sample_of_length(arcs: Arcs, lengths: Index, rng: Generator) -> Ragged:
-    """Forward filtering without observations, then backward sampling."""
-    from likely.hmm.forward_backward import log_likelihoods
+def k_best(data: SequenceBlocks, k: int) -> list[Path]:
+    """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
+    from likely.hmm._loops import log_recursions as loops
 
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
-    no_scores = np.zeros((int(offsets[-1]), len(arcs.initial)))
+    score, path = np.empty(k), np.empty((k, len(data.frames.values)), dtype=np.intp)
     with np.errstate(all="ignore"):
-        impossible = np.isneginf(log_likelihoods([arcs], no_scores.copy(), offsets)[:, 0])
-    if impossible.any():
-        bad = int(lengths[impossible.argmax()])
-        raise DomainError(sentence("HMM.sample", "sequences of that length must be possible under the chain", bad))
-    return Ragged.trusted(values=sample_paths_given(arcs, no_scores, offsets, rng), offsets=offsets)
+        part = data.block(0, 1)
+        arcs = part.arcs.logs
+        loops.k_best(arcs.initial, arcs.matrices, arcs.final, part.logs, k, score, path)
+    return [Path(p, float(s)) for p, s in zip(path, score, strict=True) if np.isfinite(s)]
 
 
-def sample_paths_given(arcs: Arcs, logs: Array, offsets: Index, rng: Generator) -> Index:
-    """Forward filtering, backward sampling: one path per sequence from p(s | x) (T,), given the scores (T, K).
-
-    Where scaled probabilities underflow, it is sampled in logarithms: a state that is very improbable given the past
-    may be required by the future.
-    """
-    from likely.hmm._loops import path_recursions as paths
-    from likely.hmm._loops import scaled_recursions
-
-    offsets = np.array(offsets)
-    (T, K), n = logs.shape, len(offsets) - 1
-    b, log_max, alpha, path = logs.copy(), np.empty((T, 1)), np.empty((T, K)), np.empty(T, dtype=np.intp)
-    scale, termination, in_range, underflow = np.empty(T), np.empty(n), np.empty(n, dtype=np.bool_), np.zeros(n)
-    uniform = np.asarray(rng.random(T))
-    with np.errstate(all="ignore"):
-        scaled_recursions.shift(b, log_max, K)
-        np.exp(b, out=b)
-        scaled_recursions.forward(
-            arcs.initial, arcs.transition, arcs.final, arcs.entry, b, offsets, alpha, scale, termination, in_range,
-            underflow,
-        )  # fmt: skip
-        paths.backward_sampling(arcs.transition, arcs.final, alpha, offsets, uniform, path, in_range)
-        for a, z in zip(offsets[:-1][~in_range], offsets[1:][~in_range], strict=True):
-            path[a:z] = _log_sample_given(arcs.logs, logs[a:z].copy(), uniform[a:z])
-    return path
-
-
-def _log_sample_given(arcs: Arcs, logs: Array, uniform: Array) -> Index:
-    """Forward filtering, backward sampling of one sequence in logarithms; the scores are overwritten."""
-    from likely.hmm._loops import path_recursions as paths
-    from likely.hmm.forward_backward import forward_logs
-
-    T = len(logs)
-    alpha, _ = forward_logs(arcs, logs)
-    path, in_range = np.empty(T, dtype=np.intp), np.empty(1, dtype=np.bool_)
-    paths.log_backward_sampling(arcs.transition, arcs.final, alpha, np.array([0, T]), uniform, path, in_range)
-    if not in_range[0]:
-        raise DataError(sentence("HMM", "paths are sampled for sequences of positive probability", "an impossible one"))
-    return path
-
-
-def _sample_until_exit(arcs: Arcs, n: int, rng: Generator) -> Ragged:
-    """Simulate all sequences step by step until each has reached the exit."""
-    K = len(arcs.initial)
-    on = np.cumsum(np.concatenate([arcs.transition, arcs.final[:, None]], axis=1), axis=1)
-    begin = np.cumsum(np.append(arcs.initial, arcs.empty))
-    state = _categorical_samples(np.broadcast_to(begin, (n, K + 1)), rng.random(n))
-    alive, steps = np.arange(n), []
-    while True:
-        going = state < K
-        alive, state = alive[going], state[going]
-        if not len(alive):
-            break
-        steps.append((alive, state))
-        if len(steps) > FOREVER:
-            remedy = "give a length: sample(n, rng, length=100)"
-            raise DomainError(sentence("HMM.sample", "sequences must come to an end", f"{FOREVER} frames", remedy))
-        state = _categorical_samples(on[state], rng.random(len(state)))
-    whose = np.concatenate([np.empty(0, np.intp), *(a for a, _ in steps)])
-    what = np.concatenate([np.empty(0, np.intp), *(s for _, s in steps)])
-    order = np.argsort(whose, kind="stable")
-    lengths = np.bincount(whose, minlength=n)
-    return Ragged(what[order], np.concatenate([[0], np.cumsum(lengths)]))
-
-
-def _categorical_samples(sums: Array, u: Array) -> Index:
-    """Sample an index per row by inversion of u, given cumulative sums."""
-    return np.minimum((u[:, None] * sums[:, -1:] >= sums).sum(axis=1), sums.shape[1] - 1)
-
-
-def emitted(emission: Any, paths: Ragged, rng: Generator) -> Ragged:
-    """Sample one frame for every state of every path."""
-    order = np.argsort(paths.values, kind="stable")
-    counts = np.bincount(paths.values, minlength=emission.members)
-    draws = [emission.member(k).sample(int(c), rng) for k, c in enumerate(counts) if c]
-    values = _concatenated(draws) if draws else emission.member(0).sample(0, rng)
-    back = np.empty(len(order), dtype=np.intp)
-    back[order] = np.arange(len(order))
-    return Ragged(values[back], paths.offsets)
-
-
-def _concatenated(draws: list[Any]) -> Any:
-    if isinstance(draws[0], Columns):
-        return Columns({name: _concatenated([d[name] for d in draws]) for name in draws[0]})
-    return np.concatenate(draws)
+def _transposed(arcs: Arcs) -> Array:
+    return np.ascontiguousarray(arcs.matrices.transpose(0, 2, 1))

@@ -29,12 +29,10 @@ from likely.distributions.stacks.stack import Stack
 from likely.distributions.stacks.tied import Tied
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
-from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.hmm import HMM
 from likely.imputation.impute_sequences import (
     any_in,
     as_given,
-    driven_responsibilities,
     frame_responsibilities,
     is_of_sequences,
 )
@@ -101,9 +99,8 @@ def gaps(x: Any) -> Mask:
 def _incomplete_rows(distribution: Any, x: Any) -> Mask:
     """Which rows (n,) have missing entries, as their distribution reads them."""
     if isinstance(distribution, HMM):
-        return any_in(_incomplete_rows(distribution.emission, x.values), x)
-    if isinstance(distribution, DrivenHMM):
-        return any_in(_incomplete_rows(distribution.emission, apart(x).frames.values), x)
+        frames = apart(x).frames if distribution.is_logistic else x
+        return any_in(_incomplete_rows(distribution.emission, frames.values), x)
     if isinstance(distribution, Product):
         cut = distribution._cut(x)
         return np.any([_incomplete_rows(part, cut[name]) for name, part in distribution.components], axis=0)
@@ -223,25 +220,25 @@ def _by_component(distribution: Product, parts: Mapping[str, Any], x: Any, resp:
 
 @_fill.register
 def _(distribution: HMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
-    """Only sequences with missing values are evaluated, and of these only their incomplete frames are imputed."""
+    """Only sequences with missing values are evaluated, and of these only their incomplete frames are imputed.
+
+    Covariates stay with their frames.
+    """
     which = np.flatnonzero(_incomplete_rows(distribution, x))
     some: Ragged = x[which]
     states = frame_responsibilities(distribution, some, None if resp is None else resp[which], rng)
-    filled = _filled_frames(distribution.emission, some.values, states, rng)
+    if distribution.is_logistic:
+        frames, covariates = apart(some)
+        filled = _filled_frames(distribution.emission, frames.values, states, rng)
+        done = with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
+    else:
+        done = some.map(lambda _: _filled_frames(distribution.emission, some.values, states, rng))
     if len(which) == len(x):
-        return Ragged.trusted(values=filled, offsets=x.offsets)
+        return done
     place = np.empty(len(x), dtype=np.intp)
     rest = np.setdiff1d(np.arange(len(x)), which)
     place[which], place[rest] = np.arange(len(which)), len(which) + np.arange(len(rest))
-    return Ragged.joined([some.map(lambda _: filled), x[rest]])[place]
-
-
-@_fill.register
-def _(distribution: DrivenHMM, x: Any, resp: Array | None, rng: Generator | None) -> Ragged:
-    """Frames of an HMM with covariates; the covariates stay with them."""
-    frames, covariates = apart(x)
-    filled = _filled_frames(distribution.emission, frames.values, driven_responsibilities(distribution, x, rng), rng)
-    return with_covariates(frames.map(lambda _: filled), frames.map(lambda _: covariates))
+    return Ragged.joined([done, x[rest]])[place]
 
 
 def _filled_frames(distribution: Any, frames: Any, states: Array, rng: Generator | None) -> Any:

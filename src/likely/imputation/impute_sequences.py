@@ -14,15 +14,13 @@ from likely.core.ragged_input import is_list_of_sequences
 from likely.core.warnings import unheard
 from likely.distributions.stacks.tied import untied
 from likely.hmm.decoding import is_one
-from likely.hmm.driven.driven_hmm import DrivenHMM
 from likely.hmm.hmm import HMM
-from likely.hmm.viterbi import sample_paths_given
 
 
 def is_of_sequences(model: Any) -> bool:
     """True for an HMM, a stack of them, or a mixture of them: rows are sequences."""
     inner = untied(model)
-    return isinstance(inner, HMM | DrivenHMM) or (hasattr(inner, "components") and is_of_sequences(inner.components))
+    return isinstance(inner, HMM) or (hasattr(inner, "components") and is_of_sequences(inner.components))
 
 
 def any_in(frames: Mask, seqs: Ragged) -> Mask:
@@ -36,8 +34,9 @@ def frame_responsibilities(model: HMM, seqs: Ragged, resp: Array | None, rng: Ge
 
     With a generator one state path drawn from p(s | x), so that neighboring missing values are drawn jointly.
     """
-    out = np.zeros((len(seqs.values), len(model.chains) * model.states))
-    for c in range(len(model.chains)):
+    chains = model.members or 1
+    out = np.zeros((len(seqs.values), chains * model.states))
+    for c in range(chains):
         weight = np.ones(len(seqs)) if resp is None else resp[:, c]
         some = np.flatnonzero(weight > 0)
         if len(some):
@@ -50,17 +49,7 @@ def frame_responsibilities(model: HMM, seqs: Ragged, resp: Array | None, rng: Ge
 
 def _of_one_hmm(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
     known = _state_posterior(model, seqs)
-    if rng is None:
-        return known
-    with np.errstate(all="ignore"):
-        logs = model.scores(seqs)
-    return np.eye(model.states)[sample_paths_given(model.chains[0].summed, logs, seqs.offsets, rng)]
-
-
-def driven_responsibilities(model: DrivenHMM, seqs: Ragged, rng: Generator | None) -> Array:
-    """The same for an HMM with covariates (T, K)."""
-    known = _state_posterior(model, seqs)
-    return known if rng is None else np.eye(model.states)[model.drawn_states(seqs, rng)]
+    return known if rng is None else np.eye(model.states)[model.sample_states(seqs, rng)]
 
 
 def _state_posterior(model: Any, seqs: Ragged) -> Array:

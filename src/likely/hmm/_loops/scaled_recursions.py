@@ -4,7 +4,10 @@ Emission log-likelihoods are exponentiated beforehand, the largest of each frame
 multiply and add. Products may underflow. The loops bound the probability mass that underflow can have cost; where the
 bound is not negligible, the sequence is marked out of range and computed again by `log_recursions`.
 
-For few possible transitions, the loops use a sparse transition matrix: the same sums without zeros.
+Transitions are matrices (S, K, K): one of them (S = 1) for all frames, or one that leads into each frame (S = T), of
+which that of a sequence's first frame is not used. One body serves both; the product with a matrix is written twice in
+it, since a matrix chosen frame by frame costs a tenth. For few possible transitions, the loops use a sparse form of a
+constant matrix: the same sums without zeros.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ import numpy as np
 
 from likely.numerics.compile import compiled, with_entry
 
-LEAST = 1e-200  # a scaling factor n_underflows that is too near the end of the range to be divided by
-TINY = 1e-280  # products n_underflows that count as underflow
+LEAST = 1e-200  # a scaling factor below that is too near the end of the range to be divided by
+TINY = 1e-280  # products below that count as underflow
 NEGLIGIBLE = 1e-18  # share of a total that underflow may cost
 DOMINATED = 1e20  # underflow does not matter where other paths to the same states have so much more probability
 MANY = 24  # states from which a sparse transition matrix may be faster,
@@ -41,42 +44,37 @@ def shift(logs, log_max, size):  # type: ignore[no-untyped-def]
 
 
 @with_entry
-def _sparse_rows(matrix, zero, max_entries):  # type: ignore[no-untyped-def]
-    """Compressed sparse rows (indptr, indices, data) of a matrix: the entries that differ from `zero`.
+def _sparse_rows(transition, share):  # type: ignore[no-untyped-def]
+    """Compressed sparse rows (indptr, indices, data) of a constant transition matrix (1, K, K).
 
-    `indptr` is empty where there are more than `max_entries`: then the dense matrix is faster.
+    `indptr` is empty where the dense matrix is faster: with fewer than MANY states, or a larger share of entries above
+    0; and where transitions vary with time.
     """
-    rows, K = matrix.shape
+    S, K, _ = transition.shape
     count = 0
-    for i in range(rows):
-        for j in range(K):
-            count += matrix[i, j] != zero
-    is_sparse = count <= max_entries
-    indptr = np.zeros(rows + 1 if is_sparse else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
+    if S == 1 and K >= MANY:
+        for i in range(K):
+            for j in range(K):
+                count += transition[0, i, j] != 0.0
+    is_sparse = S == 1 and K >= MANY and count <= int(share * K * K)
+    indptr = np.zeros(K + 1 if is_sparse else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
     indices = np.empty(count if is_sparse else 0, dtype=np.uint64)
     data = np.empty(count if is_sparse else 0)
     p = 0
     for i in range(len(indptr) - 1):
         for j in range(K):
-            if matrix[i, j] != zero:
-                indices[p], data[p] = j, matrix[i, j]
+            if transition[0, i, j] != 0.0:
+                indices[p], data[p] = j, transition[0, i, j]
                 p += 1
         indptr[i + 1] = p
     return indptr, indices, data
 
 
-@with_entry
-def _max_sparse_entries(matrix):  # type: ignore[no-untyped-def]
-    """The number of entries of a matrix (rows, K) up to which its sparse form is faster."""
-    rows, K = matrix.shape
-    return int(FEW * rows * K) if K >= MANY else -1
-
-
 @compiled
-def _sparse_vector_matrix(vector, indptr, indices, data, out):  # type: ignore[no-untyped-def]
-    """out += vector @ matrix, for a sparse matrix."""
+def _sparse_vector_matrix(vectors, t, indptr, indices, data, out):  # type: ignore[no-untyped-def]
+    """out += vectors[t] @ matrix, for a sparse matrix."""
     for i in range(len(out)):
-        a = vector[i]
+        a = vectors[t, i]
         if a != 0.0:
             for p in range(indptr[i], indptr[i + 1]):
                 out[indices[p]] += a * data[p]
@@ -101,59 +99,6 @@ def _vector_matrix(vectors, t, matrix, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def likelihoods(initial, transition, final, entry, b, offsets, scale, termination, in_range):  # type: ignore[no-untyped-def]
-    """Forward recursion for p(x) alone, n sequences under C chains: scaling factors scale (T, C), termination (n, C).
-
-    initial (C, K), transition (C, K, K), final (C, K), b (T, C·K). entry (C, K) is a threshold for underflow: inf for
-    states that are never entered, 0 where transition probabilities keep products in range, −1 where some are so small
-    that even a prediction of 0 may be an underflow. p(x) is the product of the scaling factors and the termination sum
-    Σ_i α_T(i) final_i; where `in_range` (n, C) is false, it must be computed in logarithms.
-    """
-    C, K = initial.shape
-    alpha, predicted = np.empty((1, K)), np.empty(K)
-    stacked = transition.reshape(C * K, K)
-    indptr, indices, data = _sparse_rows(stacked, 0.0, _max_sparse_entries(stacked))
-    for n in range(len(offsets) - 1):
-        for c in range(C):
-            termination[n, c], in_range[n, c], underflow, matrix = 1.0, True, 0.0, transition[c]
-            for t in range(offsets[n], offsets[n + 1]):
-                if t == offsets[n]:
-                    predicted[:] = initial[c]
-                else:
-                    predicted[:] = 0.0
-                    if len(indptr) > 0:
-                        _sparse_vector_matrix(alpha[0], indptr[c * K :], indices, data, predicted)
-                    else:
-                        _vector_matrix(alpha, 0, matrix, predicted)
-                n_underflows = 0
-                for j in range(K):
-                    alpha[0, j] = predicted[j] * b[t, c * K + j]
-                    n_underflows += (alpha[0, j] < TINY) & (predicted[j] > entry[c, j])
-                total = 0.0
-                for j in range(K):
-                    total += alpha[0, j]
-                if not total > LEAST:
-                    in_range[n, c] = False
-                    break
-                inverse = 1.0 / total
-                for j in range(K):
-                    alpha[0, j] *= inverse
-                scale[t, c] = total
-                if n_underflows > 0 or underflow > 0.0:
-                    underflow = _underflow_bound(underflow, n_underflows, predicted, entry[c]) * inverse
-                    if underflow > NEGLIGIBLE:
-                        in_range[n, c] = False
-                        break
-            if in_range[n, c] and offsets[n + 1] > offsets[n]:
-                total = 0.0
-                for j in range(K):
-                    total += alpha[0, j] * final[c, j]
-                termination[n, c] = total
-                if not total > LEAST or (underflow > 0.0 and not total > underflow / NEGLIGIBLE):
-                    in_range[n, c] = False
-
-
-@compiled
 def _underflow_bound(underflow, n_underflows, predicted, entry):  # type: ignore[no-untyped-def]
     """Bound on the mass lost by underflow up to this frame; reset where other paths dominate in every state."""
     if underflow > 0.0:
@@ -167,30 +112,41 @@ def _underflow_bound(underflow, n_underflows, predicted, entry):  # type: ignore
 
 
 @compiled
-def forward(initial, transition, final, entry, b, offsets, alpha, scale, termination, in_range, underflows):  # type: ignore[no-untyped-def]
+def forward(initial, transition, final, entry, b, c, offsets, alpha, scale, termination, in_range, underflows):  # type: ignore[no-untyped-def]
     """Scaled forward variables α_t(j) = p(s_t = j | x_1 … x_t) in alpha (T, K), scaling factors in scale (T,).
 
-    scale_t = p(x_t | x_1 … x_{t−1}); the other arguments are those of `likelihoods`, for one chain. underflows (n,) is
-    the bound from earlier pieces of a sequence and is updated: a sequence may be given in pieces.
+    scale_t = p(x_t | x_1 … x_{t−1}); p(x) is the product of the scaling factors and the termination sum
+    Σ_i α_T(i) final_i in termination (n,). The exponentiated scores are b[:, c], those of chain c in b (T, C, K).
+
+    entry (1, K), or (n, K) by sequence, is a threshold for underflow: inf for states that are never entered, 0 where
+    transition probabilities keep products in range, −1 where some are so small that even a prediction of 0 may be an
+    underflow. Sequences with `in_range` (n,) false are skipped; it becomes so for those that must be computed in
+    logarithms. underflows (n,) is the bound from earlier pieces of a sequence and is updated: a sequence may be given
+    in pieces.
     """
     K = len(initial)
-    predicted = np.empty(K)
-    indptr, indices, data = _sparse_rows(transition, 0.0, _max_sparse_entries(transition))
+    varying, matrix, predicted = len(transition) > 1, transition[0], np.empty(K)
+    indptr, indices, data = _sparse_rows(transition, FEW)
     for n in range(len(offsets) - 1):
-        termination[n], in_range[n], underflow = 1.0, True, underflows[n]
+        termination[n], underflow = 1.0, underflows[n]
+        threshold = entry[n if len(entry) > 1 else 0]
         for t in range(offsets[n], offsets[n + 1]):
+            if not in_range[n]:
+                break
             if t == offsets[n]:
                 predicted[:] = initial
             else:
                 predicted[:] = 0.0
                 if len(indptr) > 0:
-                    _sparse_vector_matrix(alpha[t - 1], indptr, indices, data, predicted)
+                    _sparse_vector_matrix(alpha, t - 1, indptr, indices, data, predicted)
+                elif varying:
+                    _vector_matrix(alpha, t - 1, transition[t], predicted)
                 else:
-                    _vector_matrix(alpha, t - 1, transition, predicted)
+                    _vector_matrix(alpha, t - 1, matrix, predicted)
             n_underflows = 0
             for j in range(K):
-                alpha[t, j] = predicted[j] * b[t, j]
-                n_underflows += (alpha[t, j] < TINY) & (predicted[j] > entry[j])
+                alpha[t, j] = predicted[j] * b[t, c, j]
+                n_underflows += (alpha[t, j] < TINY) & (predicted[j] > threshold[j])
             total = 0.0
             for j in range(K):
                 total += alpha[t, j]
@@ -202,10 +158,9 @@ def forward(initial, transition, final, entry, b, offsets, alpha, scale, termina
                 alpha[t, j] *= inverse
             scale[t] = total
             if n_underflows > 0 or underflow > 0.0:
-                underflow = _underflow_bound(underflow, n_underflows, predicted, entry) * inverse
+                underflow = _underflow_bound(underflow, n_underflows, predicted, threshold) * inverse
                 if underflow > NEGLIGIBLE:
                     in_range[n] = False
-                    break
         underflows[n] = underflow
         if in_range[n] and offsets[n + 1] > offsets[n]:
             total = 0.0
@@ -217,15 +172,31 @@ def forward(initial, transition, final, entry, b, offsets, alpha, scale, termina
 
 
 @compiled
+def likelihoods(initial, transition, final, entry, b, offsets, scale, termination, in_range):  # type: ignore[no-untyped-def]
+    """`forward` for p(x) alone under each of C chains: scale (C, T), termination (C, n), in_range (C, n).
+
+    initial (C, K), transition (C, K, K), final (C, K), entry (C, K), b (T, C, K).
+    """
+    C, K = initial.shape
+    alpha, underflows = np.empty((len(b), K)), np.empty(len(offsets) - 1)
+    for c in range(C):
+        in_range[c, :], underflows[:] = True, 0.0
+        forward(
+            initial[c], transition[c : c + 1], final[c], entry[c : c + 1], b, c, offsets, alpha, scale[c],
+            termination[c], in_range[c], underflows,
+        )  # fmt: skip
+
+
+@compiled
 def backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta):  # type: ignore[no-untyped-def]
     """Backward recursion: γ_t(i) = p(s_t = i | x) times weight (n,) in gamma (T, K), after `forward`.
 
-    b_beta (T, K) is b_j(x_t) β_t(j) / scale_t, so ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j). `transposed` is the
-    transposed transition matrix. Where γ_t does not sum to 1, `in_range` becomes false.
+    b_beta (T, K) is b_j(x_t) β_t(j) / scale_t, so ξ_t(i, j) = α_{t−1}(i) a_ij b_beta_t(j). `transposed` (S, K, K) are
+    the transposed transition matrices. Where γ_t does not sum to 1, `in_range` becomes false.
     """
     K = len(final)
-    beta = np.empty(K)
-    indptr, indices, data = _sparse_rows(transposed, 0.0, _max_sparse_entries(transposed))
+    varying, matrix, beta = len(transposed) > 1, transposed[0], np.empty(K)
+    indptr, indices, data = _sparse_rows(transposed, FEW)
     for n in range(len(offsets) - 1):
         if not in_range[n]:
             continue
@@ -237,9 +208,11 @@ def backward(transposed, final, b, offsets, weight, alpha, scale, termination, i
             else:
                 beta[:] = 0.0
                 if len(indptr) > 0:
-                    _sparse_vector_matrix(b_beta[t + 1], indptr, indices, data, beta)
+                    _sparse_vector_matrix(b_beta, t + 1, indptr, indices, data, beta)
+                elif varying:
+                    _vector_matrix(b_beta, t + 1, transposed[t + 1], beta)
                 else:
-                    _vector_matrix(b_beta, t + 1, transposed, beta)
+                    _vector_matrix(b_beta, t + 1, matrix, beta)
             inverse = 1.0 / scale[t]
             for i in range(K):
                 beta_i = (
@@ -263,13 +236,51 @@ def backward(transposed, final, b, offsets, weight, alpha, scale, termination, i
 
 
 @compiled
+def smooth(transposed, final, b, offsets, scale, termination, in_range, gamma):  # type: ignore[no-untyped-def]
+    """`backward` without ξ, in place: the forward variables in gamma (T, K) become p(s_t | x).
+
+    A body of its own, for a long sequence: `backward` needs twice the memory, and in place it takes a fifth longer,
+    since arrays that may be the same keep it from using vector lanes.
+    """
+    K = len(final)
+    varying, matrix, beta, b_beta = len(transposed) > 1, transposed[0], np.empty(K), np.empty((1, K))
+    indptr, indices, data = _sparse_rows(transposed, FEW)
+    for n in range(len(offsets) - 1):
+        if not in_range[n]:
+            continue
+        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
+            if t == offsets[n + 1] - 1:
+                for i in range(K):
+                    beta[i] = final[i] / termination[n]
+            else:
+                beta[:] = 0.0
+                if len(indptr) > 0:
+                    _sparse_vector_matrix(b_beta, 0, indptr, indices, data, beta)
+                elif varying:
+                    _vector_matrix(b_beta, 0, transposed[t + 1], beta)
+                else:
+                    _vector_matrix(b_beta, 0, matrix, beta)
+            inverse = 1.0 / scale[t]
+            for i in range(K):
+                beta_i = beta[i] if gamma[t, i] > 0.0 else 0.0
+                gamma[t, i] *= beta_i
+                b_beta[0, i] = beta_i * b[t, i] * inverse
+            total = 0.0
+            for i in range(K):
+                total += gamma[t, i]
+            if not abs(total - 1.0) < 1e-6:
+                in_range[n] = False
+                break
+
+
+@compiled
 def sparse_transition_counts(transition, alpha, b_beta, out):  # type: ignore[no-untyped-def]
-    """Σ_t ξ_t(i, j) = a_ij Σ_t α_{t−1}(i) b_beta_t(j) in out (K, K), for a sparse transition matrix.
+    """Σ_t ξ_t(i, j) = a_ij Σ_t α_{t−1}(i) b_beta_t(j) in out (K, K), for a sparse transition matrix (1, K, K).
 
     Returns False, with nothing done, where a product of matrices is faster.
     """
-    K = len(transition)
-    indptr, indices, data = _sparse_rows(transition, 0.0, int(RARE * K * K) if K >= MANY else -1)
+    K = transition.shape[1]
+    indptr, indices, data = _sparse_rows(transition, RARE)
     if len(indptr) == 0:
         return False
     sums = np.zeros(len(indices))
@@ -285,38 +296,6 @@ def sparse_transition_counts(transition, alpha, b_beta, out):  # type: ignore[no
         for p in range(indptr[i], indptr[i + 1]):
             out[i, indices[p]] = sums[p] * data[p]
     return True
-
-
-@compiled
-def smooth(transposed, final, b, offsets, scale, termination, in_range, gamma):  # type: ignore[no-untyped-def]
-    """Backward recursion without ξ: the forward variables in gamma (T, K) become p(s_t | x)."""
-    K = len(final)
-    beta, b_beta = np.empty(K), np.empty((1, K))
-    indptr, indices, data = _sparse_rows(transposed, 0.0, _max_sparse_entries(transposed))
-    for n in range(len(offsets) - 1):
-        if not in_range[n]:
-            continue
-        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
-            if t == offsets[n + 1] - 1:
-                for i in range(K):
-                    beta[i] = final[i] / termination[n]
-            else:
-                beta[:] = 0.0
-                if len(indptr) > 0:
-                    _sparse_vector_matrix(b_beta[0], indptr, indices, data, beta)
-                else:
-                    _vector_matrix(b_beta, 0, transposed, beta)
-            inverse = 1.0 / scale[t]
-            for i in range(K):
-                beta_i = beta[i] if gamma[t, i] > 0.0 else 0.0
-                gamma[t, i] *= beta_i
-                b_beta[0, i] = beta_i * b[t, i] * inverse
-            total = 0.0
-            for i in range(K):
-                total += gamma[t, i]
-            if not abs(total - 1.0) < 1e-6:
-                in_range[n] = False
-                break
 
 
 MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: what is added to it is rounded to a whole number, found in its last bits
@@ -363,17 +342,17 @@ def _exponentials(x, whole):  # type: ignore[no-untyped-def]
 def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first_and_last, total):  # type: ignore[no-untyped-def]
     """E-step of some sequences from scores log b (K, T): forward, backward and all sums; False if any is out of range.
 
-    chain is (initial, transition, final); work (4, T, K) is scratch space, of which [1] and [2] become alpha and
-    b_beta; gamma (T, K) becomes p(s_t | x) times weight (n,). first_and_last (2, K) gains the expected first and last
-    states, total (1,) gains Σ weight · log p(x). Rows of b_beta at which sequences begin are set to 0. Scores are left
-    unchanged.
+    chain is (initial, transition (1, K, K), final); work (4, T, K) is scratch space, of which [1] and [2] become alpha
+    and b_beta; gamma (T, K) becomes p(s_t | x) times weight (n,). first_and_last (2, K) gains the expected first and
+    last states, total (1,) gains Σ weight · log p(x). Rows of b_beta at which sequences begin are set to 0. Scores are
+    left unchanged.
     """
     initial, transition, final = chain
     K, T = scores.shape
     n = len(offsets) - 1
     b, alpha, b_beta, exponents = work[0], work[1], work[2], work[3]
     log_max, scale, termination = np.empty(T), np.empty(T), np.empty(n)
-    in_range, underflow = np.empty(n, dtype=np.bool_), np.zeros(n)
+    in_range, underflow = np.ones(n, dtype=np.bool_), np.zeros(n)
     for t in range(T):
         log_max[t] = scores[0, t]
     for k in range(1, K):
@@ -387,7 +366,20 @@ def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first
     for t in range(T):
         for k in range(K):
             b[t, k] = shifted[k, t]
-    forward(initial, transition, final, entry, b, offsets, alpha, scale, termination, in_range, underflow)
+    forward(
+        initial,
+        transition,
+        final,
+        entry,
+        b.reshape(T, 1, K),
+        0,
+        offsets,
+        alpha,
+        scale,
+        termination,
+        in_range,
+        underflow,
+    )
     backward(transposed, final, b, offsets, weight, alpha, scale, termination, in_range, gamma, b_beta)
     for i in range(n):
         if not in_range[i]:

@@ -1,7 +1,8 @@
-"""Estimator of hidden Markov models: Baum–Welch (EM) on sequences."""
+"""Estimator of hidden Markov models: Baum–Welch (EM) on sequences, generalized EM where transitions have covariates."""
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,11 +13,13 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, in_memory
-from likely.core.em_loop import Stop, best_of, fit
+from likely.core.columns import Columns
+from likely.core.covariates import COVARIATES, FRAMES, apart, features, with_covariates
+from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.warnings import tell
+from likely.core.warnings import tell, unheard
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.tied import Tied, untied
@@ -34,14 +37,18 @@ from likely.estimation.sequence_validation import (
     tell_of_codes,
     tell_of_empty,
 )
-from likely.hmm.decoding import is_one
-from likely.hmm.estimators.hmm_default_prior import PriorOfHMM
+from likely.hmm.decoding import Forecast, is_one
 from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
-from likely.hmm.state_expansion import of_higher_order, on_transitions, with_durations
-from likely.hmm.topology import Topology
+from likely.hmm.logistic_transition import LogisticPrior, LogisticTransition
+from likely.hmm.priors import HMMPrior
+from likely.hmm.topology import Topology, of_higher_order, on_transitions, with_durations
+from likely.imputation.impute import impute
 
+SMALL_STEPS = 5  # iterations of generalized EM for one of EM: steps of coefficients maximize a bound
+LEAST = 1e-6  # smallest initial probability of a possible transition with covariates
+SHORTLY = 1e-4  # gain per frame at which the HMM of their initialization is good enough
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
 
 
@@ -62,19 +69,27 @@ class HMMDensity(ChainStarts, DensityEstimator):
       own. All three are expanded into more states; `topology_.original` is the original state of each of them.
     - **prior**: "weak" regularizes the emissions and adds one pseudo-count per state to the transitions; None is
       maximum likelihood; a number α ≥ 1 is a Dirichlet prior of transitions, α − 1 pseudo-counts each; or an
-      `HMMPrior`.
+      `HMMPrior`. A `LogisticPrior` is that of the coefficients of covariates, and leaves the rest weak.
     - **init**: "segments" (equal segments of each sequence), "clusters" (similar frames), "random", or an `HMM`.
       "auto": segments where states follow in order, else clusters.
     - **n_init, max_iter, tol, hard, random_state**: as in `MixtureDensity`; `hard` is Viterbi training, `tol` is
-      the gain per frame.
+      the gain per frame. With covariates, there are five times `max_iter` iterations at most.
 
     Sequences are a `Ragged`, a list of arrays (T_i, D) or (T_i,), or one array (T, D), which `lengths` may cut. Missing
     entries and frames are NaN. Weights are one per sequence.
 
+    With `covariates` in `fit` (one row per frame, in the same form as X, or together with it: `with_covariates(X, U)`),
+    transitions depend on them: `model_.transition` is a `LogisticTransition`, and the density is p(frames |
+    covariates). An HMM without covariates is fitted first, as the initialization; then generalized EM, whose steps of
+    the coefficients maximize a lower bound and are small: it may take a few hundred where plain EM takes a few dozen.
+    "weak" expects that one standard deviation of a covariate changes log-odds by about 2.5. Covariates are standardized
+    internally, so that their units do not matter; `coefficients_` are those of unstandardized (1, u). Sequences may
+    stop anywhere; null states, `order`, `durations` and `emit="transitions"` need constant transitions.
+
     Blocks of frames, or sequences, are held out once each to estimate the surprisal of new frames
     (`held_out_surprise_`). `supported_rate_` is the largest false-alarm rate on new normal frames of a live stream that
     these do not exclude where one in n / 3τ lines or more is requested (95 % confidence; n held-out frames, of which τ
-    count as one because of autocorrelation): 7.75 τ / n. It is None where there are too few of them.
+    count as one because of autocorrelation): 7.75 τ / n. It is None where there are too few of them, or covariates.
     `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
     of held-out frames, by the earlier halves alone: above 0.3 where the level drifts.
 
@@ -96,7 +111,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "order": [Interval(Integral, 1, None, closed="left")],
         "durations": [Interval(Integral, 1, None, closed="left"), None],
         "emit": [StrOptions({"states", "transitions"})],
-        "prior": [*PRIOR, Interval(Real, 1, None, closed="left")],
+        "prior": [*PRIOR, LogisticPrior, Interval(Real, 1, None, closed="left")],
         "init": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
@@ -134,6 +149,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "mean_length_",
         "held_out_surprise_",
         "later_half_rate_",
+        "n_covariates_in_",
     )
     model_types = (HMM,)
     member_noun = "state"
@@ -141,25 +157,32 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, states: Any = None,
-        checkpoint: Any = None,
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None, lengths: Any = None,
+        states: Any = None, checkpoint: Any = None,
     ) -> Self:  # fmt: skip
         """Fit to sequences by EM; `y` is ignored. `lengths` split one long array X (in hmmlearn the second argument).
 
-        `states`: known states, one number per frame of each sequence, −1 where unknown. With all of them known, one
-        pass suffices. `checkpoint` is a file name: an interrupted fit resumes from there.
+        `covariates`: one row per frame of each sequence; transitions then depend on them. `states`: known states, one
+        number per frame of each sequence, −1 where unknown. With all of them known, and without covariates, one pass
+        suffices. `checkpoint` is a file name: an interrupted fit resumes from there (with covariates, the HMM without
+        them, which comes first, is fitted again).
         """
         self._validate_params()
         states = None if states is None else _known_states(states, lengths)
-        X, weight, states = self._with_states(cut(X, lengths), y, sample_weight, states)
+        X, weight, states = self._with_states(_sequences(X, covariates, lengths), y, sample_weight, states)
+        frames = _apart(X)[0]
         with self._named_columns():
-            report = self._learn(X, weight, states, checkpoint)
+            if frames is X:
+                report = self._learn(X, weight, states, checkpoint)
+            else:
+                report = self._learn_coefficients(X, weight, states, checkpoint)
         self._tell_of(report)
         self.is_online_ = False
         self._note_lengths(X, weight)
         self._adopt(report)
-        self.held_out_surprise_ = np.empty((3, 0)) if states is not None else left_out_frames(self, X, weight)
-        self.later_half_rate_ = later_half_rate(self, X, weight, self.held_out_surprise_)
+        held_out = states is None and frames is X
+        self.held_out_surprise_ = left_out_frames(self, X, weight) if held_out else np.empty((3, 0))
+        self.later_half_rate_ = later_half_rate(self, X, weight, self.held_out_surprise_) if frames is X else 0.0
         return self
 
     @property
@@ -185,7 +208,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _require_observed(self, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
         """Require that at least one entry was observed."""
-        if isinstance(X.values, np.ndarray) and X.values.dtype.kind == "f" and np.isnan(X.values).all():
+        frames = _apart(X)[0].values
+        if isinstance(frames, np.ndarray) and frames.dtype.kind == "f" and np.isnan(frames).all():
             expected = "at least one entry of one frame must have been observed"
             raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(X) else "no sequence"))
         return X, weight
@@ -223,6 +247,38 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
         return best_of(self._starts(blank, X, weight, rng, given), learn)
 
+    def _learn_coefficients(self, X: Ragged, weight: Any, given: Ragged | None, checkpoint: Any) -> FitReport:
+        """Generalized EM for transitions with covariates, from an HMM without them."""
+        plain, (frames, u) = copy(self), _apart(X)
+        logistic = isinstance(self.init, HMM) and self.init.is_logistic
+        plain.max_iter, plain.tol = SMALL_STEPS * self.max_iter, max(self.tol, SHORTLY)
+        plain.init = "auto" if logistic else self.init
+        plain.prior = "weak" if isinstance(self.prior, HMMPrior) else self.prior
+        with unheard():  # this one warns itself
+            first = plain._learn(frames, weight, given)
+        emission = None if first.prior is None else first.prior.emission
+        model = first.model
+        start = self._given_coefficients(model, u) if logistic else self._no_effects(model, frames, u, weight)
+        return fit(
+            start, evenly(X, weight, log_mask=given), prior=PriorOfHMM(self.component_, self.prior, emission),
+            stop=Stop(SMALL_STEPS * self.max_iter, self.tol), hard=self.hard, checkpoint=keeper(checkpoint, 0, 1),
+        )  # fmt: skip
+
+    def _given_coefficients(self, plain: HMM, u: Any) -> HMM:
+        wanted = (plain.states, plain.dim, u.values.shape[1])
+        given = (self.init.states, self.init.dim, self.init.transition.n_covariates)
+        if given != wanted:
+            expected = f"init must have {wanted[0]} states, {wanted[1]} columns and {wanted[2]} covariates"
+            raise DomainError(sentence(type(self).__name__, expected, given))
+        return self.init
+
+    def _no_effects(self, plain: HMM, frames: Ragged, u: Any, weight: Any) -> HMM:
+        """An HMM as one with covariates that have no effect yet."""
+        possible, units = self.topology_.transition, _units(frames, u.values, weight)
+        coefficients = np.zeros((*possible.shape, 1 + units.shape[1]))
+        coefficients[:, :, 0] = np.where(possible, np.log(np.maximum(plain.transition, LEAST)), 0.0)
+        return HMM(plain.initial, LogisticTransition(coefficients, possible, units), plain.emission)
+
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
@@ -230,22 +286,28 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
         After `fit`, sufficient statistics add. In a stream from the beginning, early statistics are discounted slowly.
         """
+        seqs = cut(X, lengths)
+        if has_covariates(seqs) or vars(self).get("n_covariates_in_", 0):
+            expected = "with covariates all sequences are needed at once: statistics at other coefficients do not add"
+            raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
         if not hasattr(self, "model_"):
             self.fit(X, y, sample_weight, lengths=lengths)
             self.is_online_ = True
             return self
         self._validate_params()
-        X, weight = self._checked(cut(X, lengths), sample_weight, reset=False, y=y)
+        X, weight = self._checked(seqs, sample_weight, reset=False, y=y)
         self._refuse_short(X)
         return self._adopt(one_step(self, X, weight))
 
     # --------------------------------------------------------------- validation
 
     def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
-        """Validate sequences: all frames are validated by the component at once."""
+        """Validate sequences: all frames are validated by the component at once; covariates stay with them."""
         name, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, name)
-        seqs = Ragged.of(X)
+        seqs, u = _apart(Ragged.of(X))
+        if u is not None:
+            X = seqs
         if reset:
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
             if isinstance(self.component_, HMMDensity):
@@ -254,6 +316,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
             if self.component is None:
                 tell_of_codes(seqs.values, name)
             self.component_._validate_params()
+            self.n_covariates_in_ = 0 if u is None else int(u.values.shape[1])
+            if u is not None:
+                features(u.values, None, seqs.offsets)  # raises for missing covariates, by sequence and frame
             self.topology_ = self._expanded()
             self._refuse_short(seqs)
             tell_of_empty(seqs, name)
@@ -267,7 +332,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.component_, "feature_names_in_"):
                 self.feature_names_in_ = self.component_.feature_names_in_
-        return Ragged.trusted(values=rows, offsets=seqs.offsets)
+        return _together(Ragged.trusted(values=rows, offsets=seqs.offsets), u)
 
     def _frames(self, frames: Any, reset: bool) -> Any:
         """Validate frames by the component, with this estimator's name in messages."""
@@ -299,12 +364,16 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _base(self) -> Topology:
         """The requested topology, with ties."""
-        topology = Topology.of(self.topology, self.n_states, self.final)
+        topology = Topology.of(self.topology, self.n_states, False if self.n_covariates_in_ else self.final)
+        if self.n_covariates_in_:
+            topology = topology.replace(final=None)
         return topology if self.tie is None else topology.tied(self.tie)
 
     def _expanded(self) -> Topology:
         """The topology with memory, durations and ties expanded."""
         topology = self._base()
+        if self.n_covariates_in_:
+            self._refuse_expansions(topology)
         n_requested = (self.order > 1) + (self.durations is not None) + (self.emit == "transitions")
         if n_requested > 1:
             raise DomainError(sentence(type(self).__name__, "only one of order, durations and emit can be set", "more"))
@@ -313,6 +382,18 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if self.durations is not None:
             return with_durations(topology, self.durations)
         return on_transitions(topology) if self.emit == "transitions" else topology
+
+    def _refuse_expansions(self, topology: Topology) -> None:
+        """Transitions with covariates are those of emitting states alone."""
+        asked = {
+            "null states": len(topology.initial) > topology.states, "an expanded topology": topology.origin is not None,
+            "final": bool(self.final), "order": self.order > 1, "durations": self.durations is not None,
+            'emit="transitions"': self.emit == "transitions",
+        }  # fmt: skip
+        wrong = [name for name, is_asked in asked.items() if is_asked]
+        if wrong:
+            expected, remedy = "transitions with covariates need a topology of emitting states alone", "omit them"
+            raise DomainError(sentence(type(self).__name__, expected, ", ".join(wrong), remedy))
 
     def _refuse_short(self, seqs: Ragged) -> None:
         if not len(seqs) or not len(seqs.values):
@@ -330,6 +411,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
             raise DataError(sentence(type(self).__name__, expected, got, remedy))
 
     def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> HMM:
+        if has_covariates(X):
+            remedy = "fit one on the sequences of each class, and compare their score_samples"
+            expected = "a density with covariates cannot be part of another model"
+            raise DomainError(sentence(type(self).__name__, expected, "inside another model", remedy))
         topology, C = self.topology_, members or 1
         K, D = topology.states, topology.densities
         frames = None if weight is None else np.repeat(weight, X.lengths)
@@ -392,7 +477,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def mask_unknown(self, X: Ragged, model: Any) -> tuple[Any, dict[str, Any]]:
         """Frames with unseen categories set to missing, and which sequences had one."""
-        frames, strange = self.component_.mask_unknown(X.values, untied(model.emission))
+        seqs, u = _apart(X)
+        frames, strange = self.component_.mask_unknown(seqs.values, untied(model.emission))
         if not strange:
             return X, {}
         nonempty = np.flatnonzero(X.lengths > 0)
@@ -400,7 +486,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         for name, mask in strange.items():
             found[name] = np.zeros(len(X), dtype=bool)
             found[name][nonempty] = np.logical_or.reduceat(mask, X.offsets[:-1][nonempty])
-        return Ragged.trusted(values=frames, offsets=X.offsets), found
+        return _together(Ragged.trusted(values=frames, offsets=X.offsets), u), found
 
     def column_names(self) -> list[str]:
         return self.component_.column_names()
@@ -408,6 +494,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def decode_rows(self, rows: Any, like: Any = None) -> Any:
         if not isinstance(rows, Ragged):
             return self.component_.decode_rows(rows, like)
+        rows, u = _apart(rows)
+        if u is not None:
+            frames = self.decode_rows(rows, None if like is None else _apart(like)[0])
+            return _together(frames, u)
         if like is None:
             return rows.map(lambda frames: self.component_.decode_rows(frames))
         return filled_sequences(self.component_, like, rows)
@@ -424,6 +514,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         )
         if not same_size or type(length) is not float or not 0 <= length < MOST_FRAMES:
             return False
+        if getattr(self, "n_covariates_in_", 0) != (model.transition.n_covariates if model.is_logistic else 0):
+            return False
         inner = untied(model.emission)
         return component.accepts_model(inner, width, inner.members)
 
@@ -436,38 +528,136 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     # -------------------------------------------------------------------- in use
 
-    def score_samples(self, X: Any, lengths: Any = None) -> Array:
-        """Log-likelihood of each sequence (n,)."""
+    @property
+    def coefficients_(self) -> Array:
+        """Coefficients β of unstandardized (1, u) (K, K, p + 1), where transitions depend on covariates."""
+        if not vars(self).get("n_covariates_in_", 0):
+            raise AttributeError(f"{type(self).__name__} has no coefficients_: it was fitted without covariates")
+        return self.model_.transition.raw_coefficients()
+
+    def score_samples(self, X: Any, lengths: Any = None, *, covariates: Any = None) -> Array:
+        """Log-likelihood of each sequence (n,), given its covariates where the model has some."""
         check_is_fitted(self)
-        return self.model_.log_prob(self.validate_rows(cut(X, lengths), reset=False))
+        return self.model_.log_prob(self.validate_rows(_sequences(X, covariates, lengths), reset=False))
 
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, lengths: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood per sequence; `y` is ignored."""
-        return super().score(cut(X, lengths), y)
+        return super().score(_sequences(X, covariates, lengths), y)
 
-    def predict(self, X: Any, lengths: Any = None) -> Any:
+    def predict(self, X: Any, lengths: Any = None, *, covariates: Any = None) -> Any:
         """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged."""
         check_is_fitted(self)
-        X = cut(X, lengths)
-        path = self.model_.viterbi(self.validate_rows(X, reset=False)).states
+        path = self.model_.viterbi(self.validate_rows(_sequences(X, covariates, lengths), reset=False)).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
-        return path[0] if is_one(X) else path
+        return path[0] if is_one(X) and lengths is None else path
 
-    def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None) -> Any:
+    def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None, *, covariates: Any = None) -> Any:
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
         check_is_fitted(self)
-        X = cut(X, lengths)
-        probs = self.model_.posterior(self.validate_rows(X, reset=False), lag)
+        probs = self.model_.posterior(self.validate_rows(_sequences(X, covariates, lengths), reset=False), lag)
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
         probs = probs if self.topology_.origin is None else probs.map(lambda p: p @ sums)
-        return probs[0] if is_one(X) else probs
+        return probs[0] if is_one(X) and lengths is None else probs
 
-    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
-        """Sample sequences; without final probabilities, of the mean length in training."""
+    def forecast(self, X: Any, steps: int = 1, *, covariates: Any = None, past: Any = None) -> Forecast:
+        """Forecast after one sequence (T, d), as `HMM.forecast`; `covariates` (steps, p) to come, `past` those of X."""
         check_is_fitted(self)
+        return self.model_.forecast(self.validate_rows(_sequences(X, past, None), reset=False), steps, covariates)
+
+    def impute(self, X: Any, random_state: Any = None, *, covariates: Any = None) -> Any:
+        """Sequences with missing values imputed: by expectation, or with `random_state` by sampling."""
+        if covariates is None and not has_covariates(X):
+            return super().impute(X, random_state)
+        check_is_fitted(self)
+        rng = None if random_state is None else np.random.default_rng(random_state)
+        filled, u = _apart(impute(self.model_, self.validate_rows(_sequences(X, covariates, None), reset=False), rng))
+        frames = filled_sequences(self.component_, X if covariates is not None else _apart(X)[0], filled)
+        return frames if covariates is not None else _together(frames, u)
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, length: Any = None, *, covariates: Any = None
+    ) -> Any:
+        """Sample sequences; without final probabilities, of the mean length in training.
+
+        With covariates, n_samples of them (T_i, p) or one (T, p) for all; both are returned together.
+        """
+        check_is_fitted(self)
+        rng = np.random.default_rng(random_state)
+        if self.model_.is_logistic:
+            return self.decode_rows(self.model_.sample(n_samples, rng, length, covariates=covariates))
         if length is None and self.model_.final is None:
             length = max(round(self.mean_length_), 1)
-        return self.decode_rows(self.model_.sample(n_samples, np.random.default_rng(random_state), length))
+        return self.decode_rows(self.model_.sample(n_samples, rng, length))
+
+
+class PriorOfHMM:
+    """Callable that builds the prior of transitions and emissions once there are statistics; called by `fit`.
+
+    Where transitions have covariates, `emission` is the emissions' prior in the HMM of the initialization.
+    """
+
+    def __init__(self, component: Any, prior: Any, emission: Any = None) -> None:
+        self.component, self.prior, self.emission = component, prior, emission
+
+    def __call__(self, model: Any, stats: Any) -> Any:
+        if isinstance(self.prior, HMMPrior):
+            return self.prior
+        emission = self.emission
+        if not model.is_logistic:
+            outer = None if self.prior is None else "weak"
+            emission = resolve_prior(untied(model.emission), model.for_prior(stats), self._emission_prior(outer))
+        if self.prior is None:
+            return None if emission is None else HMMPrior(None, None, None, emission)
+        if isinstance(self.prior, Real):
+            return HMMPrior.symmetric(model, float(self.prior), emission, stats)
+        weak = HMMPrior.weak(model, emission, stats=stats)
+        of_coefficients = isinstance(self.prior, LogisticPrior) and model.is_logistic
+        return weak.replace(transition=self.prior) if of_coefficients else weak
+
+    def _emission_prior(self, outer: Any) -> Any:
+        """The component's own prior; its "weak" follows the setting of the HMM."""
+        component = copy(self.component)
+        if isinstance(component.prior, str):
+            component.prior = outer
+        return component.prior_rule()
+
+
+def _sequences(X: Any, covariates: Any, lengths: Any) -> Any:
+    """Sequences, together with their covariates where there are some; `lengths` split one array, and both alike."""
+    if covariates is None:
+        return cut(X, lengths)
+    return with_covariates(cut(X, lengths), cut(covariates, lengths))
+
+
+def has_covariates(X: Any) -> bool:
+    """True for sequences with covariates, as by `with_covariates`."""
+    values = X.values if isinstance(X, Ragged) else X
+    return isinstance(values, Columns) and {FRAMES, COVARIATES} <= set(values)
+
+
+def _apart(X: Any) -> tuple[Any, Any]:
+    """Sequences of frames, and of covariates, or None."""
+    if not has_covariates(X):
+        return X, None
+    frames, u = apart(X)
+    return frames, Ragged.trusted(values=u, offsets=frames.offsets)
+
+
+def _together(frames: Any, u: Any) -> Any:
+    return frames if u is None else with_covariates(frames, u)
+
+
+def _units(frames: Ragged, u: Array, weight: Array | None) -> Array:
+    """Mean and standard deviation of the covariates after first frames (2, p); a constant has scale 1."""
+    after_first = np.ones(len(u), dtype=bool)
+    after_first[frames.offsets[:-1][frames.lengths > 0]] = False
+    later, p = u[after_first], u.shape[1]
+    if not len(later):
+        return np.stack([np.zeros(p), np.ones(p)])
+    w = None if weight is None else np.repeat(weight, frames.lengths)[after_first]
+    mean = np.average(later, axis=0, weights=w)
+    scale = np.sqrt(np.average((later - mean) ** 2, axis=0, weights=w))
+    return np.stack([mean, np.where(scale > 1e-12 * np.maximum(np.abs(mean), 1e-300), scale, 1.0)])
 
 
 def _known_states(given: Any, lengths: Any) -> Ragged:

@@ -1,1 +1,0 @@
-"""Hidden Markov models whose transitions depend on covariates."""
