@@ -172,7 +172,7 @@ def test_inputs_have_columns(name, tmp_path):
 def test_false_alarms_with_inputs_come_as_rarely_as_was_asked_for(name):
     model, rng = WITH_INPUTS[name], np.random.default_rng(5)
     u = rng.normal(size=(3000, 2))
-    y = model.sample(1, rng, inputs=[u])[0] if name == "linear" else model.sample(1, rng, u)[0]["frames"]
+    y = model.sample(1, rng, inputs=[u])[0] if name == "linear" else model.sample(1, rng, covariates=u)[0]["frames"]
     rule = BySurprise(subject_of(model, "model"), 60, "model", print)
     alarms = sum(belief.alarm for belief, _ in lk.follow(AlarmFilter(model, rule), y, inputs=u))
     assert 25 <= alarms <= 80
