@@ -154,9 +154,13 @@ class LinearGaussianDensity(DensityEstimator):
         """Additional remedy if the fit did not converge."""
         flat = _never_changing(X) if report.prior is None else []
         if flat:
-            told = self._in_names(f"column {flat[0]} is the same in all frames")
-            return f'; {told}, so its variances have no maximum above 0: give prior="weak"'
+            which = self._constant_column(flat[0])
+            return f'; {which}, so its variances have no maximum above 0: give prior="weak"'
         return "; raise max_iter, or tol" if report.reason.startswith(f"{self.max_iter} ") else ""
+
+    def _constant_column(self, j: int) -> str:
+        named = hasattr(self, "feature_names_in_")
+        return f"column {repr(self.column_names()[j]) if named else j} is the same in all frames"
 
     def _learn(self, learner: LinearLearner, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None) -> FitReport:
         X, weight = self._with_known_start(learner, X, weight)
@@ -166,7 +170,7 @@ class LinearGaussianDensity(DensityEstimator):
             flat = [] if prior is not None else _never_changing(X)
             if not flat:
                 raise
-            expected = self._in_names(f"column {flat[0]} is the same in all frames, so its variances have no maximum")
+            expected = f"{self._constant_column(flat[0])}, so its variances have no maximum"
             remedy = 'give prior="weak", fix its observation, or leave the column out'
             raise DomainError(sentence(type(self).__name__, expected, "variances that go to 0", remedy)) from error
 
