@@ -232,7 +232,7 @@ class DrivenHMMDensity(DensityEstimator):
         plain: Any = getattr(self, "plain_", None)
         sound = isinstance(model, DrivenHMM) and isinstance(plain, HMMDensity) and members is None
         sound = sound and model.n_covariates == getattr(self, "n_covariates_in_", None) and model.dim == width
-        return bool(sound and plain.n_features_in_ == width and model.states == self.n_states)
+        return bool(sound and getattr(plain, "n_features_in_", None) == width and model.states == self.n_states)
 
     # -------------------------------------------------------------------- in use
 

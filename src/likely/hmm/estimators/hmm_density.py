@@ -424,6 +424,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         )
         if not same_size or type(length) is not float or not 0 <= length < MOST_FRAMES:
             return False
+        if getattr(component, "n_features_in_", None) != width:  # it validates the frames
+            return False
         inner = untied(model.emission)
         return component.accepts_model(inner, width, inner.members)
 
