@@ -424,3 +424,18 @@ def test_ties_of_even_votes_do_not_go_against_the_row_that_is_left_out():
     for k, told, _ in clf.left_out_scores_:
         true = np.mean(lk.KNeighborsClassifier(int(k)).fit(X, y).predict(new) != np.tile([0, 1], 10_000))
         assert abs(told - true) < 0.05
+
+
+def test_weights_whose_sum_overflows_are_refused():
+    with pytest.raises(lk.DataError, match="the sum of sample_weight must be finite, got a sum that overflows: divide"):
+        lk.KNeighborsClassifier(1).fit([[0.0], [1.0]], [0, 1], [1e308, 1e308])
+
+
+def test_a_class_without_rows_has_a_small_share_at_any_weight():
+    shares = [
+        lk.KNeighborsClassifier(1, class_prior="uniform")
+        .partial_fit([[0.0], [1.0]], [0, 1], classes=[0, 1, 2], sample_weight=[w, w])
+        .predict_proba([[0.0]])
+        for w in (5e-324, 1e-200)
+    ]
+    assert np.isfinite(shares).all() and np.allclose(*shares, atol=1e-12)

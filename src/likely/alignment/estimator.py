@@ -21,7 +21,7 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.decide import decisions_from
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.sequence_validation import cut
@@ -249,7 +249,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     def check_state(self) -> None:
         """Validate the fitted state after a file was read."""
         _ = self._frame_cost
-        if not hasattr(self, "frames_"):
+        if not whole_state(self, "left_out_errors_"):
             return
         band_of(self.band_, "DTWClassifier")
         frames, labels, classes = self.frames_, self.labels_, self.classes_

@@ -653,7 +653,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             return
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
         learned, held_out_surprise = self.learned_model_, vars(self).get("held_out_surprise_", np.empty((3, 0)))
-        sound = all(isinstance(m, Mixture) and m.size == C for m in (self.model_, learned)) and type(width) is int
+        mixtures = (self.model_, learned)
+        sound = all(isinstance(m, Mixture) and m.members is None and m.size == C for m in mixtures)
+        sound = sound and type(width) is int
         sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learned.dim
         counts: Any = getattr(self.stats_, "counts", 0.0)
         sound = sound and self.density_.accepts_model(learned.components, width, C) and np.shape(counts) == (C,)

@@ -20,7 +20,7 @@ from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among
 from likely.estimation.decision_mixin import RULES, Deciding, class_probabilities
 from likely.estimation.density_estimator import DensityEstimator
@@ -239,7 +239,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     def check_state(self) -> None:
         """After loading a file: axes, moments and classes must be consistent."""
         axes, stats = getattr(self, "axes_", None), getattr(self, "stats_", None)
-        if axes is None and stats is None:
+        if not whole_state(self):
             return
         K, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
         sound = isinstance(axes, DiscriminantSubspace) and isinstance(stats, Moments) and type(width) is int

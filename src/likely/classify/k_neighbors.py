@@ -11,13 +11,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
-from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
+from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import speaking_as, tell
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
@@ -350,7 +350,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         sound = (
             sound and self.labels_.dtype.kind == self.prototype_indices_.dtype.kind == "i" and self.classes_.ndim == 1
         )
-        sound = sound and bool((self.weight_ > 0).all() and np.isfinite(self.weight_).all())
+        sound = sound and bool((self.weight_ > 0).all() and np.isfinite(self.weight_.sum()))
         sound = sound and bool(0 <= self.labels_.min() and self.labels_.max() < len(self.classes_))
         sound = (
             sound
@@ -382,8 +382,8 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
 
 def _floored_frequencies(counts: Array) -> Array:
     """Shares of counts (..., C), at least a thousandth of an even share."""
-    counts = np.maximum(counts, 1e-3 * counts.sum(axis=-1, keepdims=True) / counts.shape[-1])
-    return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
+    shares = np.maximum(counts / counts.sum(axis=-1, keepdims=True), 1e-3 / counts.shape[-1])
+    return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
 
 
 def _candidate_numbers(asked: Any, whose: str) -> list[int]:

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
-from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules, whole_state
+from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, gather
@@ -23,7 +23,7 @@ from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm, exceeds

@@ -31,16 +31,6 @@ def sound_rules(estimator: Any) -> bool:
     )
 
 
-def whole_state(estimator: Any, *optional: str) -> bool:
-    """Whether all fitted attributes were read; False if none was, an error if some are missing."""
-    must = [name for name in estimator.saved_attributes if name not in ("feature_names_in_", *optional)]
-    there = [name in vars(estimator) for name in must]
-    if any(there) and not all(there):
-        lacking = must[there.index(False)]
-        raise DataError(sentence(type(estimator).__name__, "all fitted attributes must be present", f"no {lacking}"))
-    return all(there)
-
-
 def row_weights(estimator: Any, sample_weight: Any, X: Array) -> Array:
     """Weights (n,) of rows, ones by default; some must be positive."""
     if sample_weight is None:
@@ -49,4 +39,8 @@ def row_weights(estimator: Any, sample_weight: Any, X: Array) -> Array:
     if not (w > 0).any():
         expected = "some row must have a weight above 0"
         raise DataError(sentence(type(estimator).__name__, expected, "sample_weight all zero"))
+    with np.errstate(over="ignore"):
+        if not np.isfinite(w.sum()):
+            expected, got = "the sum of sample_weight must be finite", "a sum that overflows"
+            raise DataError(sentence(type(estimator).__name__, expected, got, "divide the weights by their maximum"))
     return w

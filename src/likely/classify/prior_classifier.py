@@ -10,7 +10,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimation.input_validation import row_weights
@@ -72,9 +72,9 @@ class PriorClassifier(Deciding, BaseEstimator):
 
     def check_state(self) -> None:
         """After loading a file: one probability per class."""
-        if not hasattr(self, "classes_"):
+        if not whole_state(self):
             return
-        count: Any = getattr(self, "class_count_", None)
+        count: Any = self.class_count_
         alike = isinstance(count, np.ndarray) and count.ndim == 1 and count.shape == np.shape(self.classes_)
         if not (alike and (count >= 0).all()):
             raise DataError(sentence(type(self).__name__, "the fitted attributes must be consistent"))

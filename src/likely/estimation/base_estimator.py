@@ -11,7 +11,7 @@ from typing import Any
 import sklearn.base
 from sklearn.utils._param_validation import Interval
 
-from likely.core.errors import DomainError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.component import INTERNAL
 
 _GAUSSIAN = ("component=GaussianDensity(covariance=…)", "density=GaussianDensity(covariance=…)")
@@ -110,6 +110,16 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
         ours = next((path for path in ATTRIBUTES.get(name, ()) if _leads_somewhere(self, path)), None)
         hint = "" if ours is None else f"; here it is {MADE_OF.get(name, '')}{ours}"
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
+
+def whole_state(estimator: Any, *optional: str) -> bool:
+    """Whether all fitted attributes were read; False if none was, an error if some are missing."""
+    must = [name for name in estimator.saved_attributes if name not in ("feature_names_in_", *optional)]
+    there = [name in vars(estimator) for name in must]
+    if any(there) and not all(there):
+        lacking = must[there.index(False)]
+        raise DataError(sentence(type(estimator).__name__, "all fitted attributes must be present", f"no {lacking}"))
+    return all(there)
 
 
 def _with_hints(init: Callable[..., None]) -> Callable[..., None]:

@@ -93,10 +93,11 @@ def _estimator(cls: Any, parts: dict[str, Any], where: str) -> Any:
     same_names(parts, _settings(cls), name, where)
     refuse_learned(learned, where)
     try:
-        estimator = cls(**parts)
-        _refuse_settings(estimator, parts, where)
-        vars(estimator).update(learned)
-        getattr(estimator, "check_state", lambda: None)()
+        with np.errstate(all="ignore"):
+            estimator = cls(**parts)
+            _refuse_settings(estimator, parts, where)
+            vars(estimator).update(learned)
+            getattr(estimator, "check_state", lambda: None)()
     except Refusal:
         raise
     except LikelyError as error:

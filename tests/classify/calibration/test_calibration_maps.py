@@ -289,3 +289,15 @@ def test_what_does_not_settle_is_said():
 
     with pytest.warns(lk.FitWarning, match="converge"):
         minimize(never, np.zeros(1), "CalibratedClassifier")
+
+
+def test_a_tiny_temperature_decides_for_the_best_class():
+    for lapse, other in ((0.0, 0.0), (0.1, 0.05)):
+        p = np.exp(Temperature(1e-310, 2, lapse).log_posterior([[0.0, 4.0], [-3.0, -3.0]]))
+        assert np.allclose(p, [[other, 1 - other], [0.5, 0.5]])
+
+
+def test_a_slope_that_overflows_is_an_error_of_the_row():
+    steep = LogisticMap([[-1e308, 1e308], [1e308, -1e308]], [0.0, 0.0])
+    with pytest.raises(lk.DataError, match=r"slope · scores must be finite, got an overflow in row 1: rescale"):
+        steep.log_posterior([[0.0, 0.0], [5.0, -5.0]])

@@ -913,3 +913,12 @@ def test_the_form_of_the_notes():
     close(model.process_covariance, B @ B.T)
     close(model.observation_covariance, D @ D.T)
     assert (model.states, model.dim, model.n_inputs, model.length) == (2, 3, 0, None)
+
+
+def test_a_diffuse_state_that_overflows_is_an_error():
+    model = lk.LinearGaussian(
+        transition=[[1e200, 1e200], [0.0, 1e200]], process_covariance=[[1.0, 2.0], [2.0, 4.0]],
+        observation=[[1.0, 0.0]], observation_covariance=[[1.0]],
+    )  # fmt: skip
+    with np.errstate(all="ignore"), pytest.raises(lk.DomainError, match="states must not overflow"):
+        model.filter(np.zeros((3, 1)))

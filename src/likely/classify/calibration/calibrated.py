@@ -21,7 +21,7 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import said_once, tell
 from likely.decision.combine import change_log_prior
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.decision_mixin import RULES, Deciding
 from likely.estimation.foreign_classifiers import (
     checked_targets,
@@ -181,9 +181,9 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent."""
-        if not hasattr(self, "estimator_"):
+        if not whole_state(self, "trained_prior_", "n_features_in_"):
             return
-        C = len(getattr(self, "classes_", ()))
+        C = len(self.classes_)
         sound = C > 0 and isinstance(self.floor_, Floor) and getattr(self.calibration_, "classes", None) == C
         sound = sound and isinstance(self.estimator_, Deciding) and len(self.estimator_.classes_) <= C
         if not sound:

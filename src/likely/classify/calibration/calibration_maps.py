@@ -67,7 +67,9 @@ class Temperature(Value):
 
     def log_posterior(self, scores: Any) -> Array:
         """log of (1 − lapse) softmax(scores / temperature) + lapse / C   (n, C)."""
-        out = _normalized(_scores(scores, self.classes, "Temperature") / self.temperature)
+        z = _scores(scores, self.classes, "Temperature")
+        with np.errstate(over="ignore"):  # a tiny temperature: the best class has probability 1
+            out = _normalized((z - z.max(axis=1, keepdims=True)) / self.temperature)
         if self.lapse == 0:
             return out
         return np.logaddexp(np.log1p(-self.lapse) + out, np.log(self.lapse / self.classes))
@@ -109,7 +111,13 @@ class LogisticMap(Value):
     def log_posterior(self, scores: Any) -> Array:
         """log softmax(slope · scores + offset) (n, C)."""
         z = _scores(scores, self.classes, "LogisticMap")
-        return _normalized(np.einsum("nj,cj->nc", z, self.slope) + self.offset)
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits = np.einsum("nj,cj->nc", z, self.slope) + self.offset
+        sound = np.isfinite(logits).all(axis=1)
+        if not sound.all():
+            got = f"an overflow in row {int(np.argmin(sound))}"
+            raise DataError(sentence("LogisticMap", "slope · scores must be finite", got, "rescale the scores"))
+        return _normalized(logits)
 
     @classmethod
     def fit(cls, scores: Any, labels: Any, weight: Any = None) -> LogisticMap:

@@ -33,7 +33,10 @@ class Dendrogram(Value):
     method: str = ""
 
     def __post_init__(self) -> None:
-        merges = np.array(self.merges, dtype=np.int64).reshape(-1, 2)
+        merges = np.array(self.merges, dtype=np.int64)
+        if merges.size % 2:
+            raise ShapeError(sentence("Dendrogram", "merges must have shape (n − 1, 2)", merges.shape))
+        merges = merges.reshape(-1, 2)
         heights, weight = (
             parameter(self.heights, "Dendrogram", "heights"),
             parameter(self.weight, "Dendrogram", "weight"),

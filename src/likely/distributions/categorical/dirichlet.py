@@ -17,6 +17,7 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.categorical.categorical import Categorical, LevelCounts, known_levels
 from likely.distributions.categorical.dirichlet_fit import DirichletLearning
 from likely.distributions.distribution import in_units, lone
+from likely.numerics.gamma_draws import draw_probabilities
 from likely.numerics.special import (
     digamma_gap,
     gamma_divergence,
@@ -121,11 +122,7 @@ class Dirichlet(DirichletLearning):
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, L), or (n, K, L) for a stack: normalized gamma variates, in logs for tiny α."""
-        shape = (n, *self.alpha.shape)
-        with np.errstate(divide="ignore"):
-            logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
-        draws = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return np.asarray(draws / draws.sum(axis=-1, keepdims=True))
+        return draw_probabilities(self.alpha, n, rng)
 
     @property
     def mean(self) -> Array:

@@ -26,6 +26,7 @@ from likely.distributions.categorical.multinomial import (
 from likely.distributions.categorical.sparse_counts import SparseRows, row_products, row_sums, shares_of
 from likely.distributions.column_distribution import tell_fractions
 from likely.distributions.distribution import Distribution
+from likely.numerics.gamma_draws import draw_probabilities
 from likely.numerics.polya_urn import color, fall, heap, log_product, nearly_certain, rounded_off
 from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
 
@@ -116,11 +117,8 @@ class DirichletMultinomial(Distribution):
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack: probabilities from the Dirichlet, then `length` counts."""
-        shape = (n, *self.alpha.shape)
-        with np.errstate(divide="ignore"):  # in logs, for tiny α
-            logs = np.log(rng.standard_gamma(self.alpha + 1, shape)) + np.log(rng.random(shape)) / self.alpha
-        probs = np.exp(logs - logs.max(axis=-1, keepdims=True))
-        return rng.multinomial(int(self.length), probs / probs.sum(axis=-1, keepdims=True)).astype(np.float64)
+        probs = draw_probabilities(self.alpha, n, rng)
+        return rng.multinomial(int(self.length), probs).astype(np.float64)
 
     @property
     def mean(self) -> Array:

@@ -133,7 +133,8 @@ class PairCounts(Addable, Leveled):
 
     def __post_init__(self) -> None:
         count, pairs = parameter(self.rows, "PairCounts", "rows"), parameter(self.pairs, "PairCounts", "pairs")
-        W = int(offsets_of(self.levels)[-1])
+        levels = checked_levels(self.levels, "PairCounts")
+        W = int(offsets_of(levels)[-1])
         if pairs.ndim not in (2, 3) or pairs.shape[-2:] != (W, W) or count.shape != pairs.shape[:-2]:
             raise ShapeError(sentence("PairCounts", f"pairs must have shape (..., {W}, {W})", pairs.shape))
         if (count < 0).any() or (pairs < 0).any():
@@ -142,7 +143,6 @@ class PairCounts(Addable, Leveled):
         entropy = np.zeros(count.shape) if entropy.ndim == 0 and not entropy.any() else entropy
         if entropy.shape != count.shape or not np.isfinite(entropy).all():
             raise ShapeError(sentence("PairCounts", f"entropy must be numbers of shape {count.shape}", entropy.shape))
-        levels = checked_levels(self.levels, "PairCounts")
         self._set(rows=count, pairs=pairs, levels=levels, entropy=np.array(entropy))
 
     @property

@@ -163,7 +163,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         for name, part, own in parts:
             if not (isinstance(name, str) and isinstance(part, DensityEstimator) and isinstance(own, list)):
                 return False
-            if name not in model.names:
+            if name not in model.names or not all(map(_is_label, own)):
                 return False
             if not part.accepts_model(model[name], getattr(part, "n_features_in_", None), members):
                 return False
@@ -264,6 +264,11 @@ def _are_named(parts: Any) -> bool:
         return False
     shaped = all(isinstance(p, list | tuple) and len(p) in (2, 3) and isinstance(p[0], str) for p in parts)
     return shaped and len({p[0] for p in parts}) == len(parts)
+
+
+def _is_label(column: Any) -> bool:
+    """True for the label of a column: a text, a number, or a tuple of labels."""
+    return all(map(_is_label, column)) if isinstance(column, tuple) else isinstance(column, str | int | float)
 
 
 def _taken(X: Any, columns: list[Any]) -> Any:

@@ -19,6 +19,7 @@ from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation
 from likely.distributions.univariate.binomial import refuse_more
 from likely.distributions.univariate.binomial_trials import KnownTrials, given_trials, largest_counts
+from likely.numerics.gamma_draws import log_gamma_variates, raised
 from likely.numerics.newton_ascent import Spot, climb
 from likely.numerics.polya_urn import log_two_colors, nearly_certain
 from likely.numerics.special import digamma_gap, gamma_excess
@@ -70,8 +71,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         return np.where(p >= 1, trials, found)
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, trials: Array, a: Array, b: Array) -> Array:
-        with np.errstate(divide="ignore"):  # in logs, so that tiny a and b work
-            one, other = (np.log(rng.standard_gamma(c + 1, shape)) + np.log(rng.random(shape)) / c for c in (a, b))
+        one, other = (log_gamma_variates(c, shape, rng) for c in raised(np.stack([a, b]), axis=0))
         probs = 1.0 / (1.0 + np.exp(np.clip(other - one, -745.0, 709.0)))
         return rng.binomial(trials.astype(np.int64), probs, shape).astype(np.float64)
 

@@ -18,6 +18,7 @@ from likely.numerics.polya_urn import log_two_colors, nearly_certain
 from likely.numerics.special import count_by_count, log_factorial, log_gamma_ratio
 
 LONGEST = 1 << 22  # counts that are summed exactly
+LARGEST = 1e300  # odds and rates of draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +77,11 @@ class BetaNegativeBinomial(ColumnDistribution):
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, size: Array, a: Array, b: Array) -> Array:
         """Odds of p ~ beta from two gamma variates, then a rate from the gamma distribution, then a count."""
-        odds = rng.standard_gamma(b, shape) / np.maximum(rng.standard_gamma(a, shape), 1e-290)
-        return draw_counts(np.minimum(rng.standard_gamma(size, shape) * odds, 1e300), rng)
+        with np.errstate(over="ignore"):
+            odds = rng.standard_gamma(b, shape) / np.maximum(rng.standard_gamma(a, shape), 1e-290)
+            odds = np.minimum(odds, LARGEST)  # else 0 · ∞, where the gamma variate underflows
+            rate = np.minimum(rng.standard_gamma(size, shape) * odds, LARGEST)
+        return draw_counts(rate, rng)
 
     @property
     def mean(self) -> Array:

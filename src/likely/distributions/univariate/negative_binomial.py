@@ -118,7 +118,9 @@ class NegativeBinomial(ValueDistribution):
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draws (n, d), or (n, K, d) for a stack: a rate from the gamma distribution, then a count."""
-        rate = rng.standard_gamma(self.size, (n, *self.size.shape)) * (self.rest / self.prob)
+        with np.errstate(over="ignore"):
+            odds = np.minimum(self.rest / self.prob, 1e300)  # else 0 · ∞, where the gamma variate underflows
+        rate = rng.standard_gamma(self.size, (n, *self.size.shape)) * odds
         return draw_counts(rate, rng)
 
     # ---------------------------------------------------------------- moments

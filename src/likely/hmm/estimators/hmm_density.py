@@ -514,6 +514,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         )
         if not same_size or type(length) is not float or not 0 <= length < MOST_FRAMES:
             return False
+        if getattr(component, "n_features_in_", None) != width:  # it validates the frames
+            return False
         if getattr(self, "n_covariates_in_", 0) != (model.transition.n_covariates if model.is_logistic else 0):
             return False
         inner = untied(model.emission)

@@ -454,6 +454,8 @@ class MixtureDensity(DensityEstimator):
         component = getattr(self, "component_", None)
         if not (isinstance(model, Mixture) and isinstance(component, DensityEstimator) and model.members == members):
             return False
+        if getattr(component, "n_features_in_", None) != width:  # it validates the rows
+            return False
         components = model.components
         if members is not None and isinstance(components, Tied):
             return component.accepts_model(components.components, width, components.components.members)

@@ -13,6 +13,7 @@ import numpy as np
 
 from likely.core import declared
 from likely.core.arrays import Array
+from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 from likely.numerics import covariance_roots
 
@@ -48,6 +49,9 @@ def diffuse_moments(part: DiffusePart) -> tuple[Array, Array]:
     """Mean and covariance of the state in the diffuse phase; infinite variances in undetermined directions."""
     n_free, q = part.n_free, len(part.offset)
     G, g = part.information_root[:, :n_free], part.information_root[:, q]
+    if not (np.isfinite(G).all() and np.isfinite(part.loadings[:, :n_free]).all()):
+        got, remedy = "infinite loadings of the diffuse initial state", "the transition matrix is unstable or too large"
+        raise DomainError(sentence("LinearGaussian", "states must not overflow", got, remedy))
     unit = np.sqrt((G * G).sum(axis=0))
     unit[unit == 0] = 1.0  # columns may have any units: small ones must not appear undetermined
     G = G / unit
