@@ -48,7 +48,6 @@ def clusters() -> Result:
 def counts() -> Result:
     return {
         "log_stirling2": [lk.log_stirling2(25, 5), lk.log_stirling2(10_000, 100)],
-        "bell": [lk.bell(10), lk.bell(20)],
         "number_of_paths": [lk.number_of_paths(5, 4), lk.number_of_paths(5, 4, diagonal=False)],
     }
 
