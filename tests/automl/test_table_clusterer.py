@@ -47,7 +47,7 @@ def test_every_way_finds_the_lumps(by):
     X, k = lumps()
     model = TableClusterer(criterion=by, max_components=4, n_init=2).fit(X)
     assert model.n_components_ == 3 and adjusted_rand_score(k, model.labels_) == 1.0
-    assert model.found_.by == by and set(model.found_.choice.best) == {"bic", "held-out", "prior"}
+    assert model.found_.criterion == by and set(model.found_.choice.best) == {"bic", "held-out", "prior"}
     assert (np.diff(model.weights_) <= 0).all() and model.weights_.sum() == pytest.approx(1.0)
     assert np.array_equal(model.predict_proba(X).argmax(axis=1) + 1, model.labels_)
 

@@ -404,7 +404,7 @@ def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
     from likely.automl.table_classifier import TableClassifier
     from likely.cli.fitting.fit_run import PARTS_OF_WORDS, described
     from likely.data.table import Table
-    from likely.io import model_files
+    from likely.io import schema as schema_of_files
     from likely.io.json_nodes import Writer
 
     def taken(columns: int) -> tuple[int, int, int]:
@@ -413,7 +413,7 @@ def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
         naive = next(
             r for r in model_candidates({name: e["kind"] for name, e in schema.items()}) if r.key == "naive-bayes"
         )
-        writer = Writer(model_files._Catalog())
+        writer = Writer(schema_of_files)
         node = writer.node(TableClassifier.from_fitted(naive.estimator.fit(table.frame, ["a", "b"] * 6), schema))
         return writer.count, len(json.dumps(node)), described(table)
 

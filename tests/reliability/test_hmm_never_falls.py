@@ -32,7 +32,7 @@ def climbs(p: Problem, look: bool) -> bool:
             worst = condition(step.model.emission)
             if before is not None and np.isfinite(before.objective):
                 lost = (before.objective - step.objective) / size
-                lifted = p.prior is None and any(LIFTED.search(text) for text, _ in heard[told:])
+                lifted = p.prior is None and any(LIFTED.search(str(note)) for note in heard[told:])
                 assert lost <= FALL + EPS * max(condition(before.model.emission), worst) or lifted
             if look:
                 want = p.objective(step.model, step.prior)

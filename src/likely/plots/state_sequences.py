@@ -136,7 +136,7 @@ def decoded_sequence(
     if not hasattr(hmm, "viterbi"):
         expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
         raise DomainError(sentence("plots", expected, type(model).__name__, remedy))
-    given = one_sequence(model.frames(x) if hasattr(model, "frames") else x, "picture")
+    given = one_sequence(Ragged.of(model.frames(x) if hasattr(model, "frames") else x), "picture")
     rows = _crossed(model, given)
     way = hmm.viterbi(rows)
     shares, states = hmm.posterior(rows, lag).values, way.states.values

@@ -314,13 +314,13 @@ def test_true_is_not_one():
 
 def test_fields_of_a_file_are_checked():
     good = dict(forgery()._field_values())
-    assert ProbabilityTable._complaint(good) == ""
+    assert ProbabilityTable.inconsistency(good) == ""
     for change in (
         {"probs": good["probs"] * 2}, {"probs": -good["probs"]}, {"names": ("S", "S")}, {"names": ("S",)},
         {"levels": (good["levels"][0], np.array(["a", "a"]))}, {"levels": good["levels"][:1]}, {"total": -1.0},
         {"probs": np.full((2, 2), np.nan)}, {"total": np.nan},
     ):  # fmt: skip
-        assert ProbabilityTable._complaint({**good, **change})
+        assert ProbabilityTable.inconsistency({**good, **change})
 
 
 def test_rare_events_may_depend_on_each_other():

@@ -237,7 +237,7 @@ WRONG = [
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_weights_in_a_file_are_checked(wrong):
-    clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled")).fit(*heavy_tailed(0))
+    clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled"), novelty=0.1).fit(*heavy_tailed(0))
     vars(clf.density_).update(wrong)
     with pytest.raises(lk.ModelFileError):
         model_files.dumps(clf)  # which reads back what it writes
@@ -246,7 +246,8 @@ def test_weights_in_a_file_are_checked(wrong):
 def test_files_without_weights_still_open():
     X, y = heavy_tailed(0)
     clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled")).fit(X, y)
-    wanted = clf.predict_proba(X)
+    wanted, kept = clf.predict_proba(X), clf.held_out_surprise_
+    assert kept.shape == (3, len(X))  # computed before the weights are taken away
     del clf.density_.shrinkage_
     with pytest.raises(lk.ModelFileError):
         model_files.dumps(clf)  # one without the other

@@ -94,6 +94,9 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> FactorGaussian:
         return FactorGaussian.blank(X[:LOOK], factors=self._factors(X, None), kind=self._kind, members=members)
 
+    def _initial_model(self, X: Any, weight: Any) -> FactorGaussian:
+        return self.initialize(None, X, None, weight, None)  # which names rows that are not finite
+
     def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
         """Mean and variance of each column; with missing values from all rows, so that order does not matter."""
         if labels is not None:
