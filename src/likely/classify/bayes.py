@@ -604,7 +604,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """
         if self._novelty_of is not None:
             return self._novelty_of.held_out_surprise_
-        rows, self._novelty_rows = self._novelty_rows, None
+        rows = self.__dict__.pop("_novelty_rows", None)
         return np.empty((3, 0)) if rows is None else novelty_threshold.left_out(self, rows)
 
     def __getstate__(self) -> dict[str, Any]:

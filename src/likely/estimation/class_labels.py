@@ -53,7 +53,8 @@ def checked_labels(
 
 def labeled_things(X: Any) -> str:
     """The unit of a label: a "sequence" in a Ragged or a list of arrays (T, d), else a "row"."""
-    return "sequence" if isinstance(X, Ragged) or (isinstance(X, list) and X and np.ndim(X[0]) == 2) else "row"
+    listed = isinstance(X, list) and bool(X) and getattr(X[0], "ndim", 0) == 2
+    return "sequence" if isinstance(X, Ragged) or listed else "row"
 
 
 def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
