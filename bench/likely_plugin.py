@@ -328,7 +328,7 @@ def _(d):
 
 def tree(link):
     def setup(d):
-        from likely import linkage
+        from likely.cluster import linkage
 
         linkage(d["X"][:200], link)
         return lambda: {"Z": linkage(d["X"], link).linkage}
@@ -431,8 +431,8 @@ def _(d):
 
 def warped(d):
     lk = library()
-    lk.dtw_matrix(d["S"][:30], cost="squared", band=d["radius"])
-    return lambda: {"D": lk.dtw_matrix(d["S"], cost="squared", band=d["radius"])}
+    lk.alignment.dtw_matrix(d["S"][:30], cost="squared", band=d["radius"])
+    return lambda: {"D": lk.alignment.dtw_matrix(d["S"], cost="squared", band=d["radius"])}
 
 
 peer("dtw_full", "likely", note="dtw_matrix(S, cost='squared')")(warped)
@@ -471,7 +471,7 @@ def _(d):
     lk = library()
 
     def learned(Y):
-        learner = lk.LinearLearner.of(tracker(d))
+        learner = lk.statespace.LinearLearner.of(tracker(d))
         return lk.fit(learner, lk.Ragged.of(Y), stop=lk.Stop(d["iters"], 0.0)).model.model
 
     learned(d["Y"][:50])

@@ -85,7 +85,7 @@ def timed(make: Callable[[], Any]) -> tuple[Any, float]:
 
 def error(predicted: Any, true: Any) -> Any:
     """The error rate with its interval."""
-    return lk.proportion_interval(int(np.sum(predicted != true)), len(true))
+    return lk.metrics.proportion_interval(int(np.sum(predicted != true)), len(true))
 
 
 # ------------------------------------------------------------------ Old Faithful
@@ -148,7 +148,7 @@ def oil_flow(slow: bool) -> str:
         "scikit-learn's PCA divides by n − 1.\n\n"
     )
     text += table(["factors", "PPCA", "scikit-learn PCA", "factor analysis", "scikit-learn FA"], _factor_rows(data))
-    scores = lk.PPCA(2).fit(data.X)
+    scores = lk.decomposition.PPCA(2).fit(data.X)
     plane = error(lk.BayesClassifier().fit(scores.transform(data.X), data.y).predict(scores.transform(data.T)), data.u)
     text += f"\n\nThe plane of two PPCA scores alone separates the regimes with an error of {_cell(plane)} % "
     text += "(a Gaussian a class).\n\n**Clusters**, regimes unknown, best of three initializations:\n\n"
@@ -163,7 +163,10 @@ def oil_flow(slow: bool) -> str:
 
 def _factor_rows(data: Split) -> Iterable[Sequence[Any]]:
     for q in (1, 2, 3):
-        ours = [m.fit(data.X).score(data.T) for m in (lk.PPCA(q, prior=None), lk.FactorAnalysis(q, prior=None))]
+        ours = [
+            m.fit(data.X).score(data.T)
+            for m in (lk.decomposition.PPCA(q, prior=None), lk.FactorAnalysis(q, prior=None))
+        ]
         theirs = [
             m.fit(data.X).score(data.T)
             for m in (PCA(q), FactorAnalysis(q, tol=1e-6, max_iter=3000, svd_method="lapack"))
@@ -174,7 +177,7 @@ def _factor_rows(data: Split) -> Iterable[Sequence[Any]]:
 OIL_PARTS: dict[str, Callable[[], Any]] = {
     "full": lambda: lk.GaussianDensity(),
     "diagonal": lambda: lk.GaussianDensity("diagonal"),
-    "PPCA, 2 factors": lambda: lk.PPCA(2),
+    "PPCA, 2 factors": lambda: lk.decomposition.PPCA(2),
     "factor analysers, 2 factors": lambda: lk.FactorAnalysis(2),
 }
 
@@ -236,7 +239,7 @@ def discriminant(data: Split, groups: int) -> Split:
 
 
 def class_mixture(part: Any, K: int, tie: str | None = None) -> Any:
-    if K == 1 and tie is None and isinstance(part, lk.PPCA):
+    if K == 1 and tie is None and isinstance(part, lk.decomposition.PPCA):
         return lk.BayesClassifier(part)  # in closed form
     return lk.BayesClassifier(lk.MixtureDensity(part, K, tie=tie, tol=1e-4, random_state=0))
 
@@ -287,7 +290,7 @@ def usps(slow: bool) -> str:
             rows.append((space, kind + SHARED[tie], K, *judged(clf, spaces[space])))
     rows += [("40 PCA", "full, scikit-learn", K, *judged(Peer(K), spaces["40 PCA"])) for K in (1, 4, 8)]
     for q, K in ((10, 1), (20, 1), *(((10, 4), (20, 4)) if slow else ())):
-        rows.append(("pixels", f"PPCA, {q} factors", K, *judged(class_mixture(lk.PPCA(q), K), data)))
+        rows.append(("pixels", f"PPCA, {q} factors", K, *judged(class_mixture(lk.decomposition.PPCA(q), K), data)))
     text = "7291 + 2007 images of 16 × 16. Published error %: 1 nearest neighbor 5.63 [V], support vectors ≈ 4.0 [M], "
     text += "Gaussian mixtures on LDA features with shifted copies of images ≈ 3.4 → 2.7 (Keysers, Dahmen, Ney) [M], "
     text += (
@@ -311,7 +314,10 @@ def mnist(slow: bool) -> str:
     if slow:
         rows.append(("40 PCA", "full, scikit-learn", 8, *judged(Peer(8), data)))
         ways = ((20, 1), (40, 1))  # several a class: minutes, for each keeps a scatter of 784 × 784
-        rows += [("pixels", f"PPCA, {q} factors", K, *judged(class_mixture(lk.PPCA(q), K), raw)) for q, K in ways]
+        rows += [
+            ("pixels", f"PPCA, {q} factors", K, *judged(class_mixture(lk.decomposition.PPCA(q), K), raw))
+            for q, K in ways
+        ]
     text = "60,000 + 10,000 images of 28 × 28. Published error %: 40 PCA + quadratic 3.3, 1 nearest neighbor 3.09, "
     text += "Gaussian support vectors 1.4 [S].\n\n"
     return text + table(["features", "covariance", "components a class", "error %", "seconds"], rows)
@@ -496,8 +502,8 @@ IMPUTERS: dict[str, Callable[[], Any]] = {
     "mixture, 1 full": lambda: lk.MixtureDensity(lk.GaussianDensity(), 1, random_state=0),
     "mixture, 5 full": lambda: lk.MixtureDensity(lk.GaussianDensity(), 5, random_state=0),
     "mixture, 10 full": lambda: lk.MixtureDensity(lk.GaussianDensity(), 10, random_state=0),
-    "PPCA, factors by BIC": lambda: lk.PPCA(),
-    "5 PPCA of 3 factors": lambda: lk.MixtureDensity(lk.PPCA(3), 5, random_state=0),
+    "PPCA, factors by BIC": lambda: lk.decomposition.PPCA(),
+    "5 PPCA of 3 factors": lambda: lk.MixtureDensity(lk.decomposition.PPCA(3), 5, random_state=0),
     "scikit-learn mean": lambda: SimpleImputer(),
     "scikit-learn iterative": lambda: IterativeImputer(random_state=0),
     "scikit-learn 5 neighbors": lambda: KNNImputer(),

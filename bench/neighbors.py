@@ -144,7 +144,7 @@ ALL: list[tuple[str, Callable[[], Any]]] = [
     ("mixtures of 4", lambda: mixture(4)),
     ("mixtures of 16", lambda: mixture(16)),
     ("factor analysis", lambda: bayes(lk.FactorAnalysis(10))),
-    ("Gaussian with outliers", lambda: bayes(lk.ContaminatedDensity())),
+    ("Gaussian with outliers", lambda: bayes(lk.mixture.ContaminatedDensity())),
     ("Student t", lambda: bayes(lk.StudentTDensity())),
     ("Fisher's axes", lambda: lk.FisherDiscriminant()),
     ("Parzen windows", lambda: bayes(lk.KernelDensity(kernel="gaussian", bandwidth="leave-one-out"))),
@@ -294,14 +294,14 @@ def fewer(slow: bool) -> str:
     for title in ("satimage", "letter", "pendigits", "optdigits", "spambase", "Ripley"):
         rows = rows_of(title)
         whole = np.arange(len(rows.y))
-        edited = lk.edited_nearest_neighbors(rows.X, rows.y, method="multiedit")
+        edited = lk.neighbors.edited_nearest_neighbors(rows.X, rows.y, method="multiedit")
         kinds = {
             "all": whole,
-            "edited": lk.edited_nearest_neighbors(rows.X, rows.y),
+            "edited": lk.neighbors.edited_nearest_neighbors(rows.X, rows.y),
             "multiedited": edited,
-            "condensed": lk.condensed_nearest_neighbor(rows.X, rows.y),
-            "reduced": lk.condensed_nearest_neighbor(rows.X, rows.y, method="reduced"),
-            "multiedited, condensed": edited[lk.condensed_nearest_neighbor(rows.X[edited], rows.y[edited])],
+            "condensed": lk.neighbors.condensed_nearest_neighbor(rows.X, rows.y),
+            "reduced": lk.neighbors.condensed_nearest_neighbor(rows.X, rows.y, method="reduced"),
+            "multiedited, condensed": edited[lk.neighbors.condensed_nearest_neighbor(rows.X[edited], rows.y[edited])],
         }
         lines.append([title, *(_kept(rows, at) for at in kinds.values())])
         print(*lines[-1], sep="  ", flush=True)
@@ -340,7 +340,7 @@ def speed(slow: bool) -> str:
         theirs: list[float] = []
         for _ in range(5):
             start = time.perf_counter()
-            mine = lk.NeighborSearch.of(X).nearest(Q, k)[1]
+            mine = lk.neighbors.NeighborSearch.of(X).nearest(Q, k)[1]
             ours.append(time.perf_counter() - start)
             start = time.perf_counter()
             other = cKDTree(X).query(Q, k=k, workers=cores())[1]

@@ -88,7 +88,7 @@ def genes() -> str:
         density = lk.HMMDensity(lk.CategoricalDensity(), states, max_iter=30, tol=1e-4, random_state=0)
         lines.append([f"HMM of codons, {states} states", *judged(lk.BayesClassifier(density), codons, y, test)])
     bases = lk.HMMDensity(lk.CategoricalDensity(), 3, topology=(1,), final=False, max_iter=30, tol=1e-4)
-    ring = lk.Topology.steps(3, (1,), final=False, around=True)
+    ring = lk.hmm.Topology.steps(3, (1,), final=False, around=True)
     bases.topology = ring
     lines.append(["HMM of bases, a ring of 3 states", *judged(lk.BayesClassifier(bases), x, y, test)])
     lines.append(["scikit-learn, naive Bayes on 6-mer counts", *judged_counts(x, y, test)])

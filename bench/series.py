@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from pages import Page
 
-from likely import LinearGaussian, LinearGaussianDensity, structural_components
+from likely import LinearGaussian, LinearGaussianDensity
+from likely.statespace import structural_components
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "timeseries"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-series.md"

@@ -24,7 +24,7 @@ from pages import Page, sections_of
 from likely.core.ragged import Ragged
 from likely.features.mfcc import MFCC
 from likely.metrics.confidence_intervals import Interval, proportion_interval
-from likely.metrics.word_errors import WordErrors, word_errors
+from likely.metrics.word_error_rate import WordErrors, word_errors
 from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")

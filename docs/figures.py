@@ -38,7 +38,7 @@ STATIC = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(__file__).p
 
 def ney_3_8() -> None:
     """Ney's figure 3.8: belief about a mean moves from the prior to the data, and sharpens."""
-    prior = lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
+    prior = lk.priors.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
     x = np.linspace(-5, 2, 500)[:, None]
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
@@ -55,15 +55,17 @@ def every_distribution() -> None:
     """Distributions of one column, each with some of its parameters."""
     panels = {
         "Uniform(l, u)": ((-0.6, 3.6), [(lk.Uniform(0.0, 3.0), "0, 3"), (lk.Uniform(1.0, 2.0), "1, 2")]),
-        "Triangular(a, c, b)": ((-0.3, 4.3), [(lk.Triangular(0.0, m, 4.0), f"0, {m:g}, 4") for m in (0.0, 1.0, 3.0)]),
+        "Triangular(a, c, b)": ((-0.3, 4.3),
+            [(lk.distributions.Triangular(0.0, m, 4.0), f"0, {m:g}, 4") for m in (0.0, 1.0, 3.0)]),
         "Laplace(μ, v)": ((-6, 6), [(lk.Laplace(0.0, v), f"0, {v:g}") for v in (0.5, 1.0, 2.0)]),
-        "Cauchy(μ, s)": ((-6, 6), [(lk.Cauchy(0.0, s), f"0, {s:g}") for s in (0.5, 1.0, 2.0)]),
+        "Cauchy(μ, s)": ((-6, 6), [(lk.distributions.Cauchy(0.0, s), f"0, {s:g}") for s in (0.5, 1.0, 2.0)]),
         "Exponential(λ)": ((0, 5), [(lk.Exponential(r), f"{r:g}") for r in (0.5, 1.0, 2.0)]),
-        "ChiSquare(D)": ((0.03, 30), [(lk.ChiSquare(k), f"{k:g}") for k in (2.0, 8.0, 16.0)]),
+        "ChiSquare(D)": ((0.03, 30), [(lk.distributions.ChiSquare(k), f"{k:g}") for k in (2.0, 8.0, 16.0)]),
         "Gamma(a, b)": ((0.01, 8), [(lk.Gamma(a, b), f"{a}, {b}") for a, b in ((1, 1), (3, 1), (9, 3))]),
         "Beta(a, b)": ((0.004, 0.996), [(lk.Beta(a, b), f"{a}, {b}") for a, b in ((0.5, 0.5), (2, 3), (8, 2))]),
         "StudentT(μ, s, ν)": ((-6, 6), [(lk.StudentT([0.0], [[1.0]], v), f"0, 1, {v:g}") for v in (1.0, 3.0, 30.0)]),
-        "VonMises(μ, κ)": ((-np.pi, np.pi), [(lk.VonMises(0.0, k), f"0, {k:g}") for k in (0.5, 2.0, 8.0)]),
+        "VonMises(μ, κ)": ((-np.pi, np.pi),
+            [(lk.distributions.VonMises(0.0, k), f"0, {k:g}") for k in (0.5, 2.0, 8.0)]),
         "Binomial(n, p)": ((-0.5, 20.5), [(lk.Binomial(20, p), f"20, {p:g}") for p in (0.2, 0.5)]),
         "Poisson, negative binomial": (
             (-0.5, 20.5), [(lk.Poisson(6.0), "Poisson 6"), (lk.NegativeBinomial(2.0, 0.25), "2, 0.25")],
@@ -114,8 +116,8 @@ def neighbors_and_bayes() -> None:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
         for classes, color in zip((2, 3, 10), PALETTE, strict=False):
             e = np.linspace(0, 1 - 1 / classes, 200)
-            left.plot(e, lk.cover_hart(e, classes), color=color, label=f"upper bound, {classes} classes")
-            left.fill_between(e, e, lk.cover_hart(e, classes), color=color, alpha=0.12, lw=0)
+            left.plot(e, lk.decision.cover_hart(e, classes), color=color, label=f"upper bound, {classes} classes")
+            left.fill_between(e, e, lk.decision.cover_hart(e, classes), color=color, alpha=0.12, lw=0)
         left.plot([0, 0.9], [0, 0.9], color=INK, lw=1, label="lower bound")
         left.set(
             xlabel="Bayes error",
@@ -126,10 +128,12 @@ def neighbors_and_bayes() -> None:
         )
         left.legend(loc="lower right")
         p = np.linspace(1e-9, 1 - 1e-9, 400)
-        bounds = [lk.error_bounds([[a, 1 - a]]) for a in p]
+        bounds = [lk.decision.error_bounds([[a, 1 - a]]) for a in p]
         right.plot(p, [b.bayes for b in bounds], color=INK, label="1 − max p: the error")
         right.plot(p, [b.gini for b in bounds], color=PALETTE[0], label="1 − Σ p²: Gini")
-        right.plot(p, [lk.hellman_raviv(b.entropy) for b in bounds], color=PALETTE[1], label="½ entropy in bits")
+        right.plot(
+            p, [lk.decision.hellman_raviv(b.entropy) for b in bounds], color=PALETTE[1], label="½ entropy in bits"
+        )
         right.plot(p, [b.entropy for b in bounds], color=PALETTE[2], label="entropy in nats")
         right.set(
             xlabel="p(first class | x)", title="Bounds of the error at one x, two classes", xlim=(0, 1), ylim=(0, 0.75)
@@ -168,8 +172,8 @@ def two_moons(n: int = 300) -> tuple[np.ndarray, np.ndarray]:
 def nearest_rows() -> None:
     """One neighbor, fifteen, and a few rows that decide almost as well."""
     X, y = two_moons()
-    kept = lk.edited_nearest_neighbors(X, y, method="multiedit")
-    kept = kept[lk.condensed_nearest_neighbor(X[kept], y[kept])]
+    kept = lk.neighbors.edited_nearest_neighbors(X, y, method="multiedit")
+    kept = kept[lk.neighbors.condensed_nearest_neighbor(X[kept], y[kept])]
     tries = {
         "1 neighbor": (lk.KNeighborsClassifier(1).fit(X, y), X, y),
         "15 neighbors": (lk.KNeighborsClassifier(15).fit(X, y), X, y),
@@ -210,8 +214,8 @@ def far_and_near() -> None:
     """Distances lose their contrast as columns are added, and some rows become everybody's neighbor."""
     rng = np.random.default_rng(0)
     dims = np.array([2, 3, 5, 8, 12, 20, 35, 60, 100, 200])
-    reports = [lk.high_dimensions(rng.normal(size=(1500, d))) for d in dims]
-    planes = [lk.high_dimensions(rng.normal(size=(1500, 3)) @ rng.normal(size=(3, d))) for d in dims[1:]]
+    reports = [lk.metrics.high_dimensions(rng.normal(size=(1500, d))) for d in dims]
+    planes = [lk.metrics.high_dimensions(rng.normal(size=(1500, 3)) @ rng.normal(size=(3, d))) for d in dims[1:]]
     with themed() as plt:
         figure, axes = plt.subplots(1, 3, figsize=(12.6, 3.6), layout="constrained")
         kinds = ((dims, reports, "independent columns"), (dims[1:], planes, "three hidden directions"))
@@ -301,7 +305,11 @@ def cut_expansions() -> None:
     p = np.full(16, 0.004)
     p[[0, 15, 1, 3]] = 0.56, 0.22, 0.10, 0.072  # rare columns that come together
     cells = ((np.arange(16)[:, None] >> np.arange(4)[::-1]) & 1).astype(float)
-    kinds = {"Walsh": lk.Walsh, "Bahadur": lk.Bahadur, "log Walsh": lk.LogLinear}
+    kinds = {
+        "Walsh": lk.distributions.Walsh,
+        "Bahadur": lk.distributions.Bahadur,
+        "log Walsh": lk.distributions.LogLinear,
+    }
     distributions = {name: distribution.blank(cells) for name, distribution in kinds.items()}
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(8.2, 3.6), layout="constrained")
@@ -379,8 +387,8 @@ def tree_of_wines() -> None:
     """Wines merged as Ward does: the tree, and what its cuts are worth."""
     X, _, _ = wine()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    tree = lk.linkage(Z)
-    curve = lk.cut_curve(tree, Z, max_clusters=10)
+    tree = lk.cluster.linkage(Z)
+    curve = lk.cluster.cut_curve(tree, Z, max_clusters=10)
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.7, 1))
         dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), max_branches=24)
@@ -455,7 +463,7 @@ def utterance() -> None:
     density = lk.HMMDensity(lk.GaussianDensity("diagonal"), n_states=5, topology=(0, 1, 2))
     known = lk.BayesClassifier(density).fit([made(word, 0.9) for word in labels], labels)
     x = np.concatenate([made(word, 0.9) for word in ("wave", "up", "down", "up", "wave")])
-    heard = lk.WordNetwork.of(known).decode(x)
+    heard = lk.speech.WordNetwork.of(known).decode(x)
     words(heard, x).figure.savefig(STATIC / "words.png", dpi=130)
 
 
@@ -513,7 +521,7 @@ def regimes_of_a_pump() -> None:
     )
     jump = lk.SwitchingLinearGaussian([calm, wild], [[0.98, 0.02], [0.05, 0.95]], [1.0, 0.0])
     z, _, y = jump.simulate(1, np.random.default_rng(4), 200)
-    run = lk.RaoBlackwellizedFilter(jump, 500, random_state=1).run(y[0])
+    run = lk.statespace.RaoBlackwellizedFilter(jump, 500, random_state=1).run(y[0])
     regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
 
 
@@ -556,12 +564,12 @@ def divergence() -> None:
 def laplace_of_a_rate() -> None:
     """A gamma posterior and Laplace's bell over it, in rates and in logarithms of rates."""
     posterior = lk.Gamma(4.0, 2.0)
-    plain = lk.laplace_approximation(posterior.log_prob, [1.0])
-    logs = lk.laplace_approximation(lambda z: posterior.log_prob(np.exp(z)) + z[:, 0], [0.0])
+    plain = lk.inference.laplace_approximation(posterior.log_prob, [1.0])
+    logs = lk.inference.laplace_approximation(lambda z: posterior.log_prob(np.exp(z)) + z[:, 0], [0.0])
     rate, z = np.linspace(0.01, 6, 500)[:, None], np.linspace(-2.0, 2.4, 500)[:, None]
     with themed() as plt:
         figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-        of_logs = lk.Transformed(posterior, lk.Bijector.log())
+        of_logs = lk.distributions.Transformed(posterior, lk.distributions.Bijector.log())
         for ax, x, exact, found, name in (
             (axes[0], rate, posterior, plain, "rate"), (axes[1], z, of_logs, logs, "logarithm of the rate")
         ):  # fmt: skip
@@ -579,7 +587,7 @@ def sums() -> None:
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
         for n, color in zip((1, 2, 3, 8), PALETTE, strict=False):
-            distribution, deviation = lk.sum_of(lk.Uniform(0.0, 1.0), copies=n), np.sqrt(n / 12)
+            distribution, deviation = lk.distributions.sum_of(lk.Uniform(0.0, 1.0), copies=n), np.sqrt(n / 12)
             density = deviation * np.exp(distribution.log_prob(n / 2 + deviation * z[:, None]))
             ax.plot(z, density, color=color, label=f"{n} variable{'s' * (n > 1)}")
         ax.plot(z, np.exp(lk.Gaussian([0.0], 1.0).log_prob(z[:, None])), color=INK, ls=":", label="Gaussian")
@@ -598,7 +606,7 @@ def equalized() -> None:
     sky = 128 - 0.12 * down + 9 * np.exp(-((across - 190) ** 2 + (down - 35) ** 2) / 300)
     gray = np.where(down > near, 92 + 0.05 * across, np.where(down > ridge, 104 - 0.1 * (down - ridge), sky))
     dull = np.clip(np.rint(gray + rng.normal(0, 1.2, gray.shape)), 0, 255).astype(np.uint8)
-    bright = np.rint(255 * lk.equalize_histogram(dull))
+    bright = np.rint(255 * lk.density.equalize_histogram(dull))
     with themed() as plt:
         figure, axes = plt.subplots(2, 2, figsize=(8, 5), layout="constrained", height_ratios=[3, 1.3])
         for column, (image, title) in enumerate(((dull, "as it came"), (bright, "equalized"))):

@@ -143,14 +143,15 @@ def without_numbers(now: dict[str, dict[str, Any]]) -> list[str]:
     import inspect
     import re
 
-    import likely as lk
     from net import estimators, functions, values
     from tests.properties import members, pairs
+    from tests.public_names import public
 
     source = "".join(inspect.getsource(module) for module in (values, estimators, functions, members, pairs))
     known = {leaf for leaves in now.values() for path, leaf in leaves.items() if path.endswith("@type")}
-    known |= {type(member.value).__name__ for member in members.MEMBERS} | set(re.findall(r"\blk\.(\w+)", source))
-    return [name for name in lk.__all__ if name not in known and _has_numbers(getattr(lk, name))]
+    known |= {type(member.value).__name__ for member in members.MEMBERS}
+    known |= {name for path in re.findall(r"\blk\.([\w.]+)", source) for name in path.split(".")}
+    return [name for name, value in public().items() if name not in known and _has_numbers(value)]
 
 
 def _has_numbers(value: Any) -> bool:

@@ -46,30 +46,30 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "gaussian missing": (lambda: lk.GaussianDensity(max_iter=FEW, tol=0.0), WITH_GAPS, ITERATED),
     "student t": (lambda: lk.StudentTDensity(max_iter=FEW, tol=0.0), REAL, ITERATED),
     "student t fixed": (lambda: lk.StudentTDensity(dof=4.0, max_iter=FEW, tol=0.0), REAL, ITERATED),
-    "contaminated": (lambda: lk.ContaminatedDensity(max_iter=FEW, tol=0.0), REAL, ITERATED),
-    "elliptical": (lambda: lk.EllipticalDensity(max_iter=FEW), REAL, ITERATED),
+    "contaminated": (lambda: lk.mixture.ContaminatedDensity(max_iter=FEW, tol=0.0), REAL, ITERATED),
+    "elliptical": (lambda: lk.distributions.EllipticalDensity(max_iter=FEW), REAL, ITERATED),
     "laplace": (lambda: lk.LaplaceDensity(), REAL, CLOSED),
-    "cauchy": (lambda: lk.CauchyDensity(), REAL, ITERATED),
+    "cauchy": (lambda: lk.distributions.CauchyDensity(), REAL, ITERATED),
     "uniform": (lambda: lk.UniformDensity(), REAL, CLOSED),
-    "triangular": (lambda: lk.TriangularDensity(), REAL[:, :1], ITERATED),
+    "triangular": (lambda: lk.distributions.TriangularDensity(), REAL[:, :1], ITERATED),
     "exponential": (lambda: lk.ExponentialDensity(), POSITIVE, CLOSED),
     "gamma": (lambda: lk.GammaDensity(), POSITIVE, ITERATED),
-    "chi-square": (lambda: lk.ChiSquareDensity(), POSITIVE, ITERATED),
+    "chi-square": (lambda: lk.distributions.ChiSquareDensity(), POSITIVE, ITERATED),
     "beta": (lambda: lk.BetaDensity(), SHARES[:, :2], ITERATED),
     "dirichlet": (lambda: lk.DirichletDensity(), SHARES, ITERATED),
-    "von mises": (lambda: lk.VonMisesDensity(), ANGLES, ITERATED),
+    "von mises": (lambda: lk.distributions.VonMisesDensity(), ANGLES, ITERATED),
     "poisson": (lambda: lk.PoissonDensity(), COUNTS, CLOSED),
     "poisson predictive": (lambda: lk.PoissonDensity(predictive=True), COUNTS, CLOSED),
     "negative binomial": (lambda: lk.NegativeBinomialDensity(), COUNTS, ITERATED),
     "binomial": (lambda: lk.BinomialDensity(trials=6), TRIALS, CLOSED),
-    "beta-binomial": (lambda: lk.BetaBinomialDensity(trials=6), TRIALS, ITERATED),
+    "beta-binomial": (lambda: lk.distributions.BetaBinomialDensity(trials=6), TRIALS, ITERATED),
     "multinomial": (lambda: lk.MultinomialDensity(), COUNTS, CLOSED),
-    "dirichlet-multinomial": (lambda: lk.DirichletMultinomialDensity(), COUNTS + 1, ITERATED),
+    "dirichlet-multinomial": (lambda: lk.distributions.DirichletMultinomialDensity(), COUNTS + 1, ITERATED),
     "categorical": (lambda: lk.CategoricalDensity(), LEVELS[:, :1], CLOSED),
     "bernoulli": (lambda: lk.BernoulliDensity(), BINARY, CLOSED),
-    "walsh": (lambda: lk.WalshDensity(), BINARY, CLOSED),
-    "log-linear": (lambda: lk.WalshDensity(2, log=True), BINARY, ITERATED),
-    "bahadur": (lambda: lk.BahadurDensity(), BINARY, CLOSED),
+    "walsh": (lambda: lk.distributions.WalshDensity(), BINARY, CLOSED),
+    "log-linear": (lambda: lk.distributions.WalshDensity(2, log=True), BINARY, ITERATED),
+    "bahadur": (lambda: lk.distributions.BahadurDensity(), BINARY, CLOSED),
     "chow-liu tree": (lambda: lk.ChowLiuTreeDensity(), LEVELS, CLOSED),
     "product": (lambda: lk.ProductDensity(), REAL, CLOSED),
     "kernel density": (lambda: lk.KernelDensity(), REAL, ITERATED),
@@ -77,7 +77,7 @@ DENSITIES: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "histogram": (lambda: lk.HistogramDensity(), REAL, CLOSED),
     "nearest-neighbor density": (lambda: lk.KNNDensity(3), REAL, CLOSED),
     "factor analysis": (lambda: lk.FactorAnalysis(1, max_iter=FEW, tol=0.0), rows(("real",) * 5, 60), ITERATED),
-    "ppca": (lambda: lk.PPCA(1), REAL, ITERATED),
+    "ppca": (lambda: lk.decomposition.PPCA(1), REAL, ITERATED),
     "mixture": (lambda: mixture(), REAL, ITERATED),
     "mixture hard": (lambda: mixture(hard=True), REAL, ITERATED),
     "mixture tied": (lambda: mixture(lk.GaussianDensity("pooled")), REAL, ITERATED),
@@ -127,14 +127,14 @@ CHAINS: dict[str, tuple[Callable[[], Any], float]] = {
     ),
     "linear-gaussian": (lambda: lk.LinearGaussianDensity(n_states=1, max_iter=FEW, accelerate=False), ITERATED),
     "switching": (lambda: lk.SwitchingDensity(2, max_iter=5, random_state=0), ITERATED),
-    "hmm with names": (lambda: lk.SequenceDensity(hmm(2)), ITERATED),
+    "hmm with names": (lambda: lk.automl.SequenceDensity(hmm(2)), ITERATED),
 }
 
 SEQUENCE_CLASSIFIERS: dict[str, tuple[Callable[[], Any], float]] = {
     "bayes of hmms": (lambda: lk.BayesClassifier(hmm(2)), ITERATED),
     "dtw": (lambda: lk.DTWClassifier(), CLOSED),
     "with names": (
-        lambda: lk.SequenceClassifier(lk.BayesClassifier(hmm(1))),
+        lambda: lk.automl.SequenceClassifier(lk.BayesClassifier(hmm(1))),
         ITERATED,
     ),
 }
@@ -196,7 +196,7 @@ def of_sequences(make: Callable[[], Any], y: np.ndarray | None = None) -> Result
 
 def driven() -> Result:
     u = [np.sin(np.arange(float(len(w))))[:, None] for w in WALKS]
-    learned = lk.HMMDensity(n_states=2, random_state=0, max_iter=1).fit(lk.with_covariates(WALKS, u))
+    learned = lk.HMMDensity(n_states=2, random_state=0, max_iter=1).fit(lk.core.with_covariates(WALKS, u))
     return {"fitted": fitted(learned)}
 
 
@@ -205,8 +205,12 @@ def spoken_words() -> Result:
     sounds = [np.sin(2 * np.pi * (300 + 200 * (k % 2) + 5 * k) * t) for k in range(6)]
     noise = np.random.default_rng(0)
     sounds = [s + 0.05 * noise.standard_normal(len(s)) for s in sounds]
-    learned = lk.SpokenWords(2, 1, max_iter=3).fit(sounds, np.array(["low", "high"] * 3))
-    return {"fitted": fitted(learned), "log_posterior": learned.log_posterior(sounds), "cepstra": lk.MFCC()(sounds[0])}
+    learned = lk.speech.SpokenWords(2, 1, max_iter=3).fit(sounds, np.array(["low", "high"] * 3))
+    return {
+        "fitted": fitted(learned),
+        "log_posterior": learned.log_posterior(sounds),
+        "cepstra": lk.speech.MFCC()(sounds[0]),
+    }
 
 
 def fault_monitor() -> Result:
@@ -255,7 +259,7 @@ def sensors_that_agree() -> Result:
 
 
 def table_clusterer() -> Result:
-    learned = lk.TableClusterer(3, n_init=1).fit(REAL)
+    learned = lk.automl.TableClusterer(3, n_init=1).fit(REAL)
     return {"fitted": fitted(learned), "labels": learned.predict(REAL)}
 
 

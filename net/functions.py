@@ -25,52 +25,66 @@ JOINT = np.array([[0.2, 0.1, 0.05], [0.05, 0.3, 0.3]])
 
 def partitions() -> Result:
     scores = (
-        *(lk.rand_index, lk.adjusted_rand_index, lk.fowlkes_mallows, lk.normalized_mutual_information),
-        *(lk.adjusted_mutual_information, lk.variation_of_information, lk.v_measure, lk.purity, lk.best_matching),
+        *(
+            lk.metrics.rand_index,
+            lk.metrics.adjusted_rand_index,
+            lk.metrics.fowlkes_mallows,
+            lk.metrics.normalized_mutual_information,
+        ),
+        *(
+            lk.metrics.adjusted_mutual_information,
+            lk.metrics.variation_of_information,
+            lk.metrics.v_measure,
+            lk.metrics.purity,
+            lk.metrics.best_matching,
+        ),
     )
     out = {score.__name__: [score(FIRST, SECOND), score(FIRST, SECOND, COPIES)] for score in scores}
-    return {**out, "contingency": lk.contingency(FIRST, SECOND, COPIES).table}
+    return {**out, "contingency": lk.metrics.contingency(FIRST, SECOND, COPIES).table}
 
 
 def clusters() -> Result:
     x, found = REAL, (REAL[:, 0] > 0).astype(int)
     return {
-        "calinski_harabasz": lk.calinski_harabasz(x, found),
-        "davies_bouldin": lk.davies_bouldin(x, found),
-        "silhouette_samples": lk.silhouette_samples(x, found),
-        "cut_curve": lk.cut_curve(lk.linkage(x), x),
+        "calinski_harabasz": lk.metrics.calinski_harabasz(x, found),
+        "davies_bouldin": lk.metrics.davies_bouldin(x, found),
+        "silhouette_samples": lk.metrics.silhouette_samples(x, found),
+        "cut_curve": lk.cluster.cut_curve(lk.cluster.linkage(x), x),
         "choose_k": lk.choose_k(x, range(1, 5), n_init=2),
         "choose_components": lk.choose_components(mixture(), x, range(1, 4)),
-        "check_unimodality": lk.check_unimodality(x, LABELS, np.full(len(x), "a")),
+        "check_unimodality": lk.metrics.check_unimodality(x, LABELS, np.full(len(x), "a")),
     }
 
 
 def counts() -> Result:
     return {
-        "log_stirling2": [lk.log_stirling2(25, 5), lk.log_stirling2(10_000, 100)],
-        "number_of_paths": [lk.number_of_paths(5, 4), lk.number_of_paths(5, 4, diagonal=False)],
+        "log_stirling2": [lk.cluster.log_stirling2(25, 5), lk.cluster.log_stirling2(10_000, 100)],
+        "number_of_paths": [lk.alignment.number_of_paths(5, 4), lk.alignment.number_of_paths(5, 4, diagonal=False)],
     }
 
 
 def bounds() -> Result:
     return {
         "bayes_error": [lk.bayes_error(lk.Poisson(1.0), lk.Poisson(4.0)), lk.bayes_error(NEAR, FAR, n=500)],
-        "bayes_error_from_neighbors": lk.bayes_error_from_neighbors(0.18, 3),
-        "cover_hart": lk.cover_hart(0.1, 3),
-        "fano": lk.fano(0.7, 3),
-        "hellman_raviv": lk.hellman_raviv(0.7),
-        "squared_error_bound": lk.squared_error_bound(POSTERIOR, TRUTH),
-        "cross_entropy_bound": lk.cross_entropy_bound(POSTERIOR, TRUTH),
-        "error_bounds": lk.error_bounds(POSTERIOR, truth=TRUTH),
+        "bayes_error_from_neighbors": lk.decision.bayes_error_from_neighbors(0.18, 3),
+        "cover_hart": lk.decision.cover_hart(0.1, 3),
+        "fano": lk.decision.fano(0.7, 3),
+        "hellman_raviv": lk.decision.hellman_raviv(0.7),
+        "squared_error_bound": lk.decision.squared_error_bound(POSTERIOR, TRUTH),
+        "cross_entropy_bound": lk.decision.cross_entropy_bound(POSTERIOR, TRUTH),
+        "error_bounds": lk.decision.error_bounds(POSTERIOR, truth=TRUTH),
     }
 
 
 def information() -> Result:
     p, q = lk.Categorical([0.2, 0.3, 0.5]), lk.Categorical([0.5, 0.3, 0.2])
     return {
-        "cross_entropy": [lk.cross_entropy(p, q), lk.cross_entropy(NEAR, FAR)],
-        "js_divergence": [lk.js_divergence(p, q), lk.js_divergence(NEAR, FAR, n=500, rng=np.random.default_rng(2))],
-        "conditional_entropy": lk.conditional_entropy(JOINT, given=0),
+        "cross_entropy": [lk.information.cross_entropy(p, q), lk.information.cross_entropy(NEAR, FAR)],
+        "js_divergence": [
+            lk.information.js_divergence(p, q),
+            lk.information.js_divergence(NEAR, FAR, n=500, rng=np.random.default_rng(2)),
+        ],
+        "conditional_entropy": lk.information.conditional_entropy(JOINT, given=0),
         "mutual_information": [lk.mutual_information(JOINT), lk.mutual_information(NEAR, split=[0])],
         "of two columns": lk.mutual_information(REAL[:, :1], REAL[:, 1:2]),
     }
@@ -82,15 +96,15 @@ def posteriors() -> Result:
     return {
         "change_prior": lk.change_prior(POSTERIOR, prior, new),
         "combine": lk.combine([POSTERIOR, POSTERIOR[::-1]], prior),
-        "fault_alarms": lk.fault_alarms(of_two, [[0, 5], [1, 0]]),
-        "operating_threshold": lk.operating_threshold(POSTERIOR[:, 1], TRUTH == 1, 0.4, [[0, 5], [1, 0]]),
+        "fault_alarms": lk.statespace.fault_alarms(of_two, [[0, 5], [1, 0]]),
+        "operating_threshold": lk.metrics.operating_threshold(POSTERIOR[:, 1], TRUTH == 1, 0.4, [[0, 5], [1, 0]]),
         "decide": lk.decide(POSTERIOR, reject_cost=0.3, full=True),
     }
 
 
 def sequential() -> Result:
     """Tests and charts that go from row to row."""
-    test, chart = lk.SPRT(alpha=0.05, beta=0.1), lk.Cusum.for_shift(1.0, false_alarm_every=500.0)
+    test, chart = lk.decision.SPRT(alpha=0.05, beta=0.1), lk.decision.Cusum.for_shift(1.0, false_alarm_every=500.0)
     for step in frames(12, 1)[:, 0]:
         test, chart = test.step(step), chart.step(step)
     fair = lk.HMM([1.0], [[1.0]], lk.Categorical([[0.5, 0.5]]))
@@ -102,44 +116,47 @@ def evaluation() -> Result:
     cost = [[0, 1, 5], [2, 0, 1], [1, 4, 0]]
     return {
         "evaluate": lk.evaluate(lk.BayesClassifier(), REAL, LABELS, cv=3, cost=cost),
-        "learning_curve": lk.learning_curve(lk.BayesClassifier(), REAL, LABELS, sizes=[12, 30], cv=3),
-        "hughes_curve": lk.hughes_curve(lk.BayesClassifier(), REAL, LABELS, dims=[1, 3], cv=3),
-        "proportion_interval": [lk.proportion_interval(2, 178), lk.proportion_interval(2, 178, method="wilson")],
-        "word_errors": lk.word_errors("the cat sat", "the hat sat down"),
-        "check_squared_distances": lk.check_squared_distances((REAL**2).sum(axis=1), 3),
+        "learning_curve": lk.model_selection.learning_curve(lk.BayesClassifier(), REAL, LABELS, sizes=[12, 30], cv=3),
+        "hughes_curve": lk.model_selection.hughes_curve(lk.BayesClassifier(), REAL, LABELS, dims=[1, 3], cv=3),
+        "proportion_interval": [
+            lk.metrics.proportion_interval(2, 178),
+            lk.metrics.proportion_interval(2, 178, method="wilson"),
+        ],
+        "word_errors": lk.speech.word_errors("the cat sat", "the hat sat down"),
+        "check_squared_distances": lk.metrics.check_squared_distances((REAL**2).sum(axis=1), 3),
     }
 
 
 def boundaries() -> Result:
     found = lk.decision_boundary(NEAR, FAR, class_prior=[0.3, 0.7])
-    plane = lk.Hyperplane([3.0, 4.0], -5.0)
+    plane = lk.decision.Hyperplane([3.0, 4.0], -5.0)
     return {"boundary": found, "kind": found.kind, "hyperplane": plane.distance(REAL[:, :2])}
 
 
 def geometry() -> Result:
-    near, at = lk.NeighborSearch.of(REAL).nearest(REAL[:9] + 0.1, 3)
+    near, at = lk.neighbors.NeighborSearch.of(REAL).nearest(REAL[:9] + 0.1, 3)
     return {
         "nearest": near,
         "at": at,
-        "high_dimensions": lk.high_dimensions(REAL, n_neighbors=5),
-        "hubness": lk.hubness(at, len(REAL)),
-        "intrinsic_dimension": lk.intrinsic_dimension(np.sort(np.abs(REAL), axis=1)),
-        "gaussian_shell": lk.gaussian_shell(16),
-        "relative_contrast": lk.relative_contrast([1.0, 2.0], [3.0, 2.5]),
-        "ring_ratio": lk.ring_ratio(16, 0.1),
-        "shell_share": lk.shell_share(10, 0.1),
-        "edited": lk.edited_nearest_neighbors(REAL, LABELS),
-        "condensed": lk.condensed_nearest_neighbor(REAL, LABELS),
-        "coulomb_potential": lk.coulomb_potential(REAL, REAL[:5]),
+        "high_dimensions": lk.metrics.high_dimensions(REAL, n_neighbors=5),
+        "hubness": lk.metrics.hubness(at, len(REAL)),
+        "intrinsic_dimension": lk.metrics.intrinsic_dimension(np.sort(np.abs(REAL), axis=1)),
+        "gaussian_shell": lk.metrics.gaussian_shell(16),
+        "relative_contrast": lk.metrics.relative_contrast([1.0, 2.0], [3.0, 2.5]),
+        "ring_ratio": lk.metrics.ring_ratio(16, 0.1),
+        "shell_share": lk.metrics.shell_share(10, 0.1),
+        "edited": lk.neighbors.edited_nearest_neighbors(REAL, LABELS),
+        "condensed": lk.neighbors.condensed_nearest_neighbor(REAL, LABELS),
+        "coulomb_potential": lk.density.coulomb_potential(REAL, REAL[:5]),
     }
 
 
 def sums() -> Result:
     dice = lk.Categorical(np.full(6, 1 / 6), levels=[1, 2, 3, 4, 5, 6])
     return {
-        "convolve": lk.convolve(lk.Poisson(1.0), lk.Poisson(2.0)),
-        "sum_of": lk.sum_of(dice, copies=2).log_prob([2, 7, 12]),
-        "beta": lk.sum_of(lk.Beta(1, 1), copies=2).cdf([0.5, 1.0]),
+        "convolve": lk.distributions.convolve(lk.Poisson(1.0), lk.Poisson(2.0)),
+        "sum_of": lk.distributions.sum_of(dice, copies=2).log_prob([2, 7, 12]),
+        "beta": lk.distributions.sum_of(lk.Beta(1, 1), copies=2).cdf([0.5, 1.0]),
     }
 
 
@@ -150,14 +167,14 @@ def estimation() -> Result:
     return {
         **{rule: lk.estimate(lk.Exponential, x, rule) for rule in rules},
         "predictive": lk.estimate(lk.Bernoulli, [[1], [1], [0]], "predictive", prior=lk.Beta(2, 2)),
-        "interpolation_weights": lk.interpolation_weights([near, far], REAL[:, :1]).weights,
+        "interpolation_weights": lk.mixture.interpolation_weights([near, far], REAL[:, :1]).weights,
         "impute": lk.impute(NEAR, WITH_GAPS[:12, :2]),
         "drawn": lk.impute(NEAR, WITH_GAPS[:12, :2], np.random.default_rng(4)),
-        "equalize_histogram": lk.equalize_histogram([0, 0, 0, 0, 1, 1, 2, 3], levels=4),
-        "to a density": lk.equalize_histogram([[5, 5], [7, 9]], to=near),
-        "sketch": lk.Sketch.of(REAL[:, :1].round(), size=8),
-        "maximum_entropy": lk.maximum_entropy(values=[1, 2, 3, 4, 5, 6], expect={"mean": 4.5}).probs,
-        "declare_constraints": lk.declare_constraints("Rayleigh", scale="positive"),
+        "equalize_histogram": lk.density.equalize_histogram([0, 0, 0, 0, 1, 1, 2, 3], levels=4),
+        "to a density": lk.density.equalize_histogram([[5, 5], [7, 9]], to=near),
+        "sketch": lk.core.Sketch.of(REAL[:, :1].round(), size=8),
+        "maximum_entropy": lk.distributions.maximum_entropy(values=[1, 2, 3, 4, 5, 6], expect={"mean": 4.5}).probs,
+        "declare_constraints": lk.inference.declare_constraints("Rayleigh", scale="positive"),
     }
 
 
@@ -165,14 +182,14 @@ def loops() -> Result:
     """EM step by step, from a stream, and in blocks."""
     start = lk.Mixture([0.5, 0.5], lk.Gaussian([[-1.0], [1.0]], 1.0))
     x = REAL[:, :1]
-    blocks = list(lk.Blocks.of(x, rows=16))
+    blocks = list(lk.core.Blocks.of(x, rows=16))
     *_, last = lk.online(start, blocks, step=0.7)
     return {
-        "iterate": list(islice(lk.iterate(start, x), FEW)),
+        "iterate": list(islice(lk.core.iterate(start, x), FEW)),
         "block": blocks[1],
         "online": last,
-        "fit": [lk.fit(start, x, stop=lk.Stop(5, 0.0), engine=e) for e in (lk.Serial(), lk.Threads(2))],
-        "robbins-monro": lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run(x),
+        "fit": [lk.fit(start, x, stop=lk.Stop(5, 0.0), engine=e) for e in (lk.core.Serial(), lk.core.Threads(2))],
+        "robbins-monro": lk.inference.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run(x),
     }
 
 
@@ -180,8 +197,10 @@ def approximations() -> Result:
     def log_density(z: np.ndarray) -> Any:
         return -0.5 * ((z - [1.0, 2.0]) ** 2 / [1.0, 4.0]).sum(axis=-1)
 
-    found = lk.laplace_approximation(log_density, [0.0, 0.0])
-    sampled = lk.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 1.0) ** 2, n_particles=60)
+    found = lk.inference.laplace_approximation(log_density, [0.0, 0.0])
+    sampled = lk.inference.smc_sampler(
+        lk.Gaussian([0.0], 1.0), likelihood=lambda x: -0.5 * (x[:, 0] - 1.0) ** 2, n_particles=60
+    )
     return {"laplace": found, "smc": sampled, "moments": [sampled.mean, sampled.covariance, sampled.log_evidence]}
 
 
@@ -190,15 +209,15 @@ def state_space() -> Result:
     y = np.arange(20) + np.tile([1.0, 0.0, -1.0, 0.0], 5)
     level, seen = lk.LinearGaussian.local_level(1.0, 1.0), frames(80, 1) + rows(("real",), 80)
     return {
-        "structural_components": lk.structural_components((trend + season).smooth(y), trend, season),
-        "standard_errors": lk.standard_errors(level, seen, ["observation_covariance"]),
+        "structural_components": lk.statespace.structural_components((trend + season).smooth(y), trend, season),
+        "standard_errors": lk.statespace.standard_errors(level, seen, ["observation_covariance"]),
         "choose_states": lk.choose_states(hmm(1), WALKS, (1, 2), cv=3),
     }
 
 
 def words() -> Result:
-    bigram = lk.learn_bigram([["yes", "no"], ["no"]], ["no", "yes"], alpha=0.5)
-    pattern = lk.StepPattern((((1, 1, 1.0),), ((1, 0, 1.5),), ((0, 1, 1.5),)))
+    bigram = lk.speech.learn_bigram([["yes", "no"], ["no"]], ["no", "yes"], alpha=0.5)
+    pattern = lk.alignment.StepPattern((((1, 1, 1.0),), ((1, 0, 1.5),), ((0, 1, 1.5),)))
     return {"bigram": bigram, "dtw": lk.dtw(WALKS[0], WALKS[1], step_pattern=pattern)}
 
 
@@ -212,17 +231,17 @@ def files() -> Result:
             sound.setparams((1, 2, 8000, 0, "NONE", ""))
             sound.writeframes(b"\x00\x40\x00\xc0")
         lk.save(NEAR, at / "model.likely")
-        lk.fit(mixture_start(), REAL[:, :1], stop=lk.Stop(2, 0.0), checkpoint=lk.Checkpoint(at / "em.likely"))
+        lk.fit(mixture_start(), REAL[:, :1], stop=lk.Stop(2, 0.0), checkpoint=lk.core.Checkpoint(at / "em.likely"))
         walks = lk.read_sequences(at / "walks.csv", id="who", time="t")
         return {
             "read_table": [list(row) for row in lk.read_table(at / "rows.csv").rows()],
             "read_sequences": walks,
             "table": lk.Table.of({"size": [1.5, 2.0], "class": ["a", "b"]}, target="class"),
-            "columns": dict(lk.Columns(size=[[1.0, 2.0], [3.0, 4.0]], color=["red", "blue"])),
-            "read_wav": lk.read_wav(at / "a.wav"),
+            "columns": dict(lk.core.Columns(size=[[1.0, 2.0], [3.0, 4.0]], color=["red", "blue"])),
+            "read_wav": lk.speech.read_wav(at / "a.wav"),
             "load": lk.load(at / "model.likely"),
             "resumed": lk.fit(mixture_start(), REAL[:, :1], stop=lk.Stop(4, 0.0),
-                              checkpoint=lk.Checkpoint(at / "em.likely")).model,
+                              checkpoint=lk.core.Checkpoint(at / "em.likely")).model,
         }  # fmt: skip
 
 

@@ -158,8 +158,10 @@ def driven_hmm() -> Result:
     u = np.sin(np.arange(30.0))[:, None]
     coefficients = np.zeros((2, 2, 2))
     coefficients[0, 1], coefficients[1, 0] = [-2.0, 1.0], [-1.5, -0.7]
-    model = lk.HMM([0.6, 0.4], lk.LogisticTransition(coefficients), lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], np.eye(2)))
-    y = lk.with_covariates(x, u)
+    model = lk.HMM(
+        [0.6, 0.4], lk.hmm.LogisticTransition(coefficients), lk.Gaussian([[0.0, 0.0], [1.0, 1.0]], np.eye(2))
+    )
+    y = lk.core.with_covariates(x, u)
     return {"log_prob": model.log_prob(y), "posterior": model.posterior(y)}
 
 
@@ -186,7 +188,7 @@ def linear_gaussian() -> Result:
             "smooth": model.smooth(z),
             "forecast": model.forecast(z, 3),
         }
-    learner = lk.LinearLearner.of(model)
+    learner = lk.statespace.LinearLearner.of(model)
     stats = learner.collect(lk.Ragged.of([y]))
     return {**out, "statistics": stats, "refit": learner.refit(stats).model}
 
@@ -254,18 +256,18 @@ def switching() -> Any:
 
 def interacting() -> Result:
     y = frames(20, 1)
-    f = lk.IMMFilter(switching())
+    f = lk.statespace.IMMFilter(switching())
     return {"filter": f.filter(y), "log_prob": f.log_prob(y)}
 
 
 def rao_blackwell() -> Result:
     y = frames(15, 1)
-    f = lk.RaoBlackwellizedFilter(switching(), 40, random_state=2)
+    f = lk.statespace.RaoBlackwellizedFilter(switching(), 40, random_state=2)
     return {"filter": f.filter(y), "log_prob": f.log_prob(y)}
 
 
 def switching_learner() -> Result:
-    learner = lk.SwitchingLearner.of(switching(), ["process_covariance"])
+    learner = lk.statespace.SwitchingLearner.of(switching(), ["process_covariance"])
     stats = learner.collect(lk.Ragged.of([frames(20, 1)]))
     return {"statistics": stats, "refit": learner.refit(stats).model}
 
@@ -275,7 +277,7 @@ def live() -> Result:
     y = frames(8, 1)
     timed = lk.LinearSDE.ornstein_uhlenbeck(1.0, spectral_density=4.0)
     belief, news = timed.update(timed.initial_belief(), [0.3], 0.5)
-    rule = lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), natural=False, average=False, power=1.0, learn=("mean",))
+    rule = lk.inference.RobbinsMonro(lk.Gaussian([0.0], 1.0), natural=False, average=False, power=1.0, learn=("mean",))
     level = lk.LinearGaussian(
         transition=[[1.0]],
         process_covariance=[[0.1]],
@@ -296,14 +298,14 @@ def live() -> Result:
 
 def other_priors() -> Result:
     distribution = lk.Exponential(1.0)
-    mixture = lk.Mixture([0.5, 0.5], lk.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)))
+    mixture = lk.Mixture([0.5, 0.5], lk.mixture.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)))
     x = rows(("real",), 20)
     return {
-        "earlier data": lk.EarlierData(distribution, distribution.collect([4.0]))
+        "earlier data": lk.priors.EarlierData(distribution, distribution.collect([4.0]))
         .update(distribution.collect([1.0, 1.0]))
         .point(),
         "fixed components": mixture.refit(mixture.collect(x)),
-        "sparse weights": lk.SparseWeights.costing(3, 4.0),
+        "sparse weights": lk.priors.SparseWeights.costing(3, 4.0),
     }
 
 
@@ -314,7 +316,7 @@ def histogram() -> Result:
 
 
 def neighbor_balls() -> Result:
-    distribution = lk.KNNBalls(rows(("real", "real"), 30), 3)
+    distribution = lk.density.KNNBalls(rows(("real", "real"), 30), 3)
     return {"log_prob": distribution.log_prob(rows(("real", "real"), 12, 8))}
 
 
@@ -323,18 +325,18 @@ def simple(make: Callable[[], Any], *columns: Any) -> Callable[[], Result]:
 
 
 def scaled() -> Result:
-    distribution = lk.ScaledCopies(lk.Gaussian([0.0, 1.0], np.eye(2)), [1.0, 100.0])
+    distribution = lk.mixture.ScaledCopies(lk.Gaussian([0.0, 1.0], np.eye(2)), [1.0, 100.0])
     return density(distribution, rows(("real", "real"), 48), learns=False)
 
 
 def table_of_probabilities() -> Result:
-    table = lk.ProbabilityTable(a={"x": 0.3, "y": 0.7}, b={"u": 0.2, "v": 0.8})
+    table = lk.distributions.ProbabilityTable(a={"x": 0.3, "y": 0.7}, b={"u": 0.2, "v": 0.8})
     return {"repr": repr(table)}
 
 
 def word_network() -> Result:
     words = [lk.HMM([1.0, 0.0], [[0.7, 0.3], [0.0, 0.8]], lk.Gaussian(m, np.eye(2)), final=[0.0, 0.2]) for m in WORDS]
-    network = lk.WordNetwork(words, ("a", "b"))
+    network = lk.speech.WordNetwork(words, ("a", "b"))
     x = np.concatenate([frames(6, 2), 3 + frames(6, 2, 3)])
     return {"decode": network.decode(x), "log_prob": network.log_prob([x])}
 
@@ -348,16 +350,16 @@ def alignments() -> Result:
     return {
         "total": found.total,
         "path": found.path,
-        "matrix": lk.dtw_matrix([a, b, a[:7]]),
-        "barycenter": lk.barycenter([a, b, a[:9]]),
-        "places": lk.subsequence(a[3:7], np.concatenate([b, a])),
+        "matrix": lk.alignment.dtw_matrix([a, b, a[:7]]),
+        "barycenter": lk.alignment.barycenter([a, b, a[:9]]),
+        "places": lk.alignment.subsequence(a[3:7], np.concatenate([b, a])),
     }
 
 
 def clusterings() -> Result:
     x = rows(("real", "real"), 40)
-    tree = lk.linkage(x)
-    return {"heights": tree.heights, "merges": tree.merges, "silhouette": lk.silhouette_score(x, x[:, 0] > 0)}
+    tree = lk.cluster.linkage(x)
+    return {"heights": tree.heights, "merges": tree.merges, "silhouette": lk.metrics.silhouette_score(x, x[:, 0] > 0)}
 
 
 def decisions() -> Result:
@@ -375,8 +377,8 @@ def divergences() -> Result:
     a, b = lk.Gaussian([0.0, 1.0], np.eye(2)), lk.Gaussian([1.0, 1.0], [[2.0, 0.3], [0.3, 1.0]])
     return {
         "kl": lk.kl_divergence(a, b),
-        "bhattacharyya": lk.bhattacharyya_bound(a, b),
-        "chernoff": lk.chernoff_bound(a, b),
+        "bhattacharyya": lk.decision.bhattacharyya_bound(a, b),
+        "chernoff": lk.decision.chernoff_bound(a, b),
         "entropy": lk.entropy(b),
     }
 
@@ -390,7 +392,7 @@ OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
     "linear sde": (continuous, CLOSED),
     "extended kalman": (lambda: gaussian_filter(lambda m: lk.ExtendedFilter(m)), ITERATED),
     "unscented kalman": (lambda: gaussian_filter(lambda m: lk.UnscentedFilter(m)), ITERATED),
-    "cubature kalman": (lambda: gaussian_filter(lambda m: lk.CubatureFilter(m)), ITERATED),
+    "cubature kalman": (lambda: gaussian_filter(lambda m: lk.statespace.CubatureFilter(m)), ITERATED),
     "particle filter": (particle_filter, ITERATED),
     "interacting models": (interacting, ITERATED),
     "rao-blackwellized filter": (rao_blackwell, ITERATED),
@@ -400,9 +402,15 @@ OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
     "histogram": (histogram, CLOSED),
     "nearest-neighbor balls": (neighbor_balls, CLOSED),
     "multinomial": (simple(lambda: lk.Multinomial([0.2, 0.3, 0.5], 4.0), "count", "count", "count"), CLOSED),
-    "dirichlet-multinomial": (simple(lambda: lk.DirichletMultinomial([1.0, 2.0, 3.0]), *("count",) * 3), CLOSED),
-    "beta-negative-binomial": (simple(lambda: lk.BetaNegativeBinomial(3.0, 4.0, 2.0), "count"), CLOSED),
-    "grid": (simple(lambda: lk.GridDistribution(0.0, 0.5, [0.1, 0.4, 0.3, 0.2]), Pieces((0.0, 1.9))), CLOSED),
+    "dirichlet-multinomial": (
+        simple(lambda: lk.distributions.DirichletMultinomial([1.0, 2.0, 3.0]), *("count",) * 3),
+        CLOSED,
+    ),
+    "beta-negative-binomial": (simple(lambda: lk.distributions.BetaNegativeBinomial(3.0, 4.0, 2.0), "count"), CLOSED),
+    "grid": (
+        simple(lambda: lk.distributions.GridDistribution(0.0, 0.5, [0.1, 0.4, 0.3, 0.2]), Pieces((0.0, 1.9))),
+        CLOSED,
+    ),
     "scaled copies": (scaled, CLOSED),
     "probability table": (table_of_probabilities, CLOSED),
     "word network": (word_network, CLOSED),

@@ -41,20 +41,20 @@ def test_h_1_2_1_question_every_second_rejection_is_a_forgery():
 
 def test_h_1_2_2_equalizing_four_levels():
     image = np.repeat([0, 1, 2, 3], [4, 2, 1, 1])
-    assert np.unique(lk.equalize_histogram(image, 4)).tolist() == [0.5, 0.75, 0.875, 1.0]
+    assert np.unique(lk.density.equalize_histogram(image, 4)).tolist() == [0.5, 0.75, 0.875, 1.0]
 
 
 def test_h_1_2_2_protocol_of_the_signatures():
     """440 genuine and 264 forged signatures at an equal error rate of 4 %: what such counts can tell."""
-    rate, low, high = lk.proportion_interval(round(0.04 * 440), 22 * 20)
+    rate, low, high = lk.metrics.proportion_interval(round(0.04 * 440), 22 * 20)
     assert rate == pytest.approx(0.04, abs=0.002) and low < 0.04 < high < 0.07
-    rate, low, high = lk.proportion_interval(round(0.04 * 264), 22 * 12)
+    rate, low, high = lk.metrics.proportion_interval(round(0.04 * 264), 22 * 12)
     assert rate == pytest.approx(0.04, abs=0.002) and low < 0.04 < high < 0.08
 
 
 def test_h_1_4_shells():
-    assert lk.shell_share([10, 100], [0.1, 0.01]) == pytest.approx([0.65132, 0.63397], abs=5e-6)
-    assert lk.shell_share(10**9, 1e-9) == pytest.approx(0.63212, abs=5e-6)
+    assert lk.metrics.shell_share([10, 100], [0.1, 0.01]) == pytest.approx([0.65132, 0.63397], abs=5e-6)
+    assert lk.metrics.shell_share(10**9, 1e-9) == pytest.approx(0.63212, abs=5e-6)
 
 
 def test_h_1_5_4_two_posteriors_become_one():
@@ -88,7 +88,7 @@ def test_h_4_2_3_numbers_of_parameters():
 
 def test_h_6_3_the_posterior_of_factors():
     W, s2, x = RNG.normal(size=(5, 2)), 0.3, RNG.normal(size=(1, 5))
-    distribution = lk.FactorGaussian(np.zeros(5), W, s2)
+    distribution = lk.distributions.FactorGaussian(np.zeros(5), W, s2)
     M, C = W.T @ W + s2 * np.eye(2), W @ W.T + s2 * np.eye(5)
     post = distribution.posterior(x)
     assert np.allclose(post.covariance_matrix, s2 * np.linalg.inv(M), atol=1e-13)
@@ -118,8 +118,8 @@ def test_h_8_two_forms_of_the_kalman_update():
 
 
 def test_h_9_3_number_of_paths():
-    assert (lk.number_of_paths(5, 4), lk.number_of_paths(5, 4, diagonal=False)) == (129, 35)
-    assert (lk.number_of_paths(6, 5), lk.number_of_paths(6, 5, diagonal=False)) == (681, 126)
+    assert (lk.alignment.number_of_paths(5, 4), lk.alignment.number_of_paths(5, 4, diagonal=False)) == (129, 35)
+    assert (lk.alignment.number_of_paths(6, 5), lk.alignment.number_of_paths(6, 5, diagonal=False)) == (681, 126)
 
 
 def test_h_9_3_warping():
@@ -188,21 +188,21 @@ def test_n_2_6_3_mirrored_binary_features():
             assert lk.bayes_error(*two).value == pytest.approx(want, rel=5e-6)
     for D, want in {1: 0.8, 3: 0.512, 5: 0.32768, 11: 0.0859, 21: 0.00922}.items():
         two = lk.Bernoulli([0.8] * D), lk.Bernoulli([0.2] * D)
-        assert 2 * lk.bhattacharyya_bound(*two).value == pytest.approx(want, rel=1e-3)
+        assert 2 * lk.decision.bhattacharyya_bound(*two).value == pytest.approx(want, rel=1e-3)
 
 
 def test_n_2_6_2_walsh():
     rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float)
-    distribution = lk.Walsh.of([0.4, 0.1, 0.2, 0.3])
+    distribution = lk.distributions.Walsh.of([0.4, 0.1, 0.2, 0.3])
     assert sorted(np.ravel(distribution.coefficients).round(12)) == sorted([0.25, 0.0, -0.05, 0.1])
     assert np.allclose(distribution.value(rows), [0.4, 0.1, 0.2, 0.3], atol=1e-15)
-    assert lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).value(rows[:1])[0] == pytest.approx(-0.15)
+    assert lk.distributions.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1).value(rows[:1])[0] == pytest.approx(-0.15)
 
 
 def test_n_3_2_high_dimensions():
-    assert lk.ring_ratio(16, 0.1) == pytest.approx(6553.5)
+    assert lk.metrics.ring_ratio(16, 0.1) == pytest.approx(6553.5)
     for D, height in {8: 0.11202, 16: 0.07450, 32: 0.05122, 64: 0.03573}.items():
-        distribution = lk.ChiSquare(float(D))
+        distribution = lk.distributions.ChiSquare(float(D))
         assert (distribution.mean[0], distribution.variance[0], distribution.mode[0]) == (D, 2 * D, D - 2)
         assert np.exp(distribution.log_prob([D - 2.0]))[0] == pytest.approx(height, abs=5e-6)
 
@@ -218,7 +218,7 @@ def test_n_3_4_maximum_likelihood():
     ("n", "mean", "variance"), [(1, -1.6, 0.8), (4, -1, 0.5), (12, -0.5, 0.25), (100, -0.0769, 0.0385)]
 )
 def test_n_3_8_a_belief_about_a_mean(n, mean, variance):
-    post = lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0).update(
+    post = lk.priors.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0).update(
         lk.Gaussian([0.0], 1.0).collect(np.zeros((n, 1)))
     )
     found = float(post.belief.mean[0]), float(np.ravel(post.belief.covariance)[0])
@@ -236,13 +236,13 @@ def test_n_5_2_exercise_the_maximum_approximation():
 
 
 def test_n_5_4_cover_and_hart():
-    assert [lk.cover_hart(0.1, K) for K in (2, 3, 10)] == pytest.approx([0.18, 0.185, 0.18889], abs=5e-6)
-    assert [lk.cover_hart(0.25, K) for K in (2, 3, 10)] == pytest.approx([0.375, 0.40625, 0.43056], abs=5e-6)
+    assert [lk.decision.cover_hart(0.1, K) for K in (2, 3, 10)] == pytest.approx([0.18, 0.185, 0.18889], abs=5e-6)
+    assert [lk.decision.cover_hart(0.25, K) for K in (2, 3, 10)] == pytest.approx([0.375, 0.40625, 0.43056], abs=5e-6)
 
 
 def test_n_6_2_1_partitions():
-    assert np.exp([lk.log_stirling2(5, k) for k in range(1, 6)]) == pytest.approx([1, 15, 25, 10, 1], rel=1e-12)
-    assert all(lk.log_stirling2(n, 2) == pytest.approx(math.log(2 ** (n - 1) - 1)) for n in range(2, 60))
+    assert np.exp([lk.cluster.log_stirling2(5, k) for k in range(1, 6)]) == pytest.approx([1, 15, 25, 10, 1], rel=1e-12)
+    assert all(lk.cluster.log_stirling2(n, 2) == pytest.approx(math.log(2 ** (n - 1) - 1)) for n in range(2, 60))
     assert math.comb(5, 2) + math.comb(5, 1) == 15  # S(5, 2): 10 as 3 + 2, 5 as 4 + 1
 
 
@@ -251,14 +251,14 @@ def test_n_6_2_3_distances_between_two_clusters():
     x = np.array([[0.0], [1.0], [4.0], [6.0], [9.0]])
     wanted = {"single": 3, "complete": 9, "average": 5.8333, "sum": 35, "centroid": 5.8333, "coordinate-median": 5.5}
     for link, want in wanted.items():
-        tree = lk.linkage(x, link)
+        tree = lk.cluster.linkage(x, link)
         assert tree.heights[-1] == pytest.approx(want, abs=5e-5), link
-    assert lk.linkage(x, "ward").heights[-1] ** 2 / 2 == pytest.approx(40.8333, abs=5e-5)
+    assert lk.cluster.linkage(x, "ward").heights[-1] ** 2 / 2 == pytest.approx(40.8333, abs=5e-5)
 
 
 def test_n_7_1_paths_of_the_012_model():
     """Counts of paths into each of 9 end states after T = 5 frames."""
-    moves = lk.Topology.steps(9, (0, 1, 2)).transition.astype(int)
+    moves = lk.hmm.Topology.steps(9, (0, 1, 2)).transition.astype(int)
     counts = np.linalg.matrix_power(moves, 4)[0]
     assert counts.sum() == 81 and counts.tolist() == [1, 4, 10, 16, 19, 16, 10, 4, 1]
 
@@ -290,7 +290,10 @@ def test_f_13_a_constant_observation():
 
 def test_w_predictive_of_a_mean_that_is_not_known():
     x, S0 = RNG.normal(size=(7, 2)), np.array([[2.0, 0.3], [0.3, 1.0]])
-    prior, one = lk.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], S0), np.eye(2)), lk.Gaussian([0.0, 0.0], np.eye(2))
+    prior, one = (
+        lk.priors.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], S0), np.eye(2)),
+        lk.Gaussian([0.0, 0.0], np.eye(2)),
+    )
     post = prior.update(one.collect(x))
     S = np.linalg.inv(np.linalg.inv(S0) + 7 * np.eye(2))
     assert np.allclose(post.predictive().mean, S @ x.sum(axis=0), atol=1e-12)

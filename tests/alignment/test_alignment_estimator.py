@@ -11,8 +11,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 import likely as lk
-from likely.alignment.dtw_matrix import dtw_matrix
 from likely.alignment.estimator import SHARES, DTWClassifier
+from likely.alignment.pairwise_dtw import dtw_matrix
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 

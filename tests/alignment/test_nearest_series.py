@@ -7,8 +7,8 @@ import pytest
 
 from likely.alignment import _loops as warp
 from likely.alignment.bands import band_of, band_rows
-from likely.alignment.dtw_matrix import Rules, pair_totals
 from likely.alignment.nearest_series import envelopes, nearest
+from likely.alignment.pairwise_dtw import Rules, pair_totals
 from likely.alignment.series import all_series
 
 COSTS = {"absolute": 0, "squared": 1, "euclidean": 2}

@@ -743,7 +743,7 @@ def test_messages_of_a_table_model_speak_python():
         lambda: model.predict(X.with_columns(size=pl.lit("A11"))),
         lambda: TableClassifier(kinds={"siez": "real"}).fit(X, y),
         lambda: TableClassifier(kinds={"color": "real"}).fit(X, y),
-        lambda: lk.TableClusterer(10_000).fit(X),
+        lambda: lk.automl.TableClusterer(10_000).fit(X),
     ]
     for call in calls:
         with pytest.raises(DataError) as caught:
@@ -765,7 +765,7 @@ def test_a_table_model_speaks_in_its_own_name():
     with pytest.raises(DataError, match=r'^TableClassifier: the model needs column "size"'):
         model.predict(X.drop("size"))
     with pytest.warns(lk.FitWarning, match=r"^SequenceClassifier: all labels are 1, so every sequence"):
-        lk.SequenceClassifier().fit([np.arange(5.0)[:, None], np.arange(4.0)[:, None]], [1, 1])
+        lk.automl.SequenceClassifier().fit([np.arange(5.0)[:, None], np.arange(4.0)[:, None]], [1, 1])
 
 
 def test_full_covariances_need_rows_for_so_many_columns():

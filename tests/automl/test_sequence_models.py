@@ -16,7 +16,7 @@ from likely.core.errors import DataError, DomainError
 def mixed(rng):
     words = rng.choice(["a", "b"], 60).astype(object)
     words[3] = None
-    frames = lk.Columns(x=rng.normal(size=60), n=rng.poisson(3.0, 60).astype(float), w=words)
+    frames = lk.core.Columns(x=rng.normal(size=60), n=rng.poisson(3.0, 60).astype(float), w=words)
     return lk.Ragged.of(frames, [20, 25, 15])
 
 
@@ -58,13 +58,13 @@ def test_a_density_takes_columns_by_name_and_unseen_words_as_missing(mixed):
     inner = chain(kinds, 2, random_state=0).fit(laid_out(mixed, (), kinds))
     d = SequenceDensity.from_fitted(inner, kinds, states=["p", "q"])
     np.testing.assert_allclose(d.score_samples(mixed), inner.score_samples(laid_out(mixed, (), kinds)))
-    turned = lk.Ragged.of(lk.Columns(w=mixed.values["w"], x=mixed.values["x"]), mixed.lengths)
+    turned = lk.Ragged.of(lk.core.Columns(w=mixed.values["w"], x=mixed.values["x"]), mixed.lengths)
     np.testing.assert_array_equal(d.predict(turned).values, d.predict(mixed).values)
     strange = mixed.values["w"].copy()
     strange[:20] = "never"
     gone = strange.copy()
     gone[:20] = None
-    a, b = (lk.Ragged.of(lk.Columns(x=mixed.values["x"], w=w), mixed.lengths) for w in (strange, gone))
+    a, b = (lk.Ragged.of(lk.core.Columns(x=mixed.values["x"], w=w), mixed.lengths) for w in (strange, gone))
     np.testing.assert_allclose(d.score_samples(a), d.score_samples(b))
     assert d.known(a)[1].tolist() == [True, False, False]
     np.testing.assert_allclose(d.predict_proba(mixed).values.sum(axis=1), 1.0)

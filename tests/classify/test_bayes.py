@@ -212,7 +212,7 @@ def test_the_worksheet_predictive():
     rng = np.random.default_rng(5)
     X = np.concatenate([rng.normal(0, 1, (7, 2)), rng.normal(3, 1, (4, 2))])
     y = np.repeat([0, 1], [7, 4])
-    prior = lk.MeanGivenCovariance(lk.Gaussian([1.0, 1.0], 4.0), 1.0)
+    prior = lk.priors.MeanGivenCovariance(lk.Gaussian([1.0, 1.0], 4.0), 1.0)
     clf = lk.BayesClassifier(lk.GaussianDensity(prior=prior, predictive="mean")).fit(X, y)
     for k, n in enumerate((7, 4)):
         S = np.linalg.inv(np.eye(2) / 4 + n * np.eye(2))
@@ -223,7 +223,7 @@ def test_the_worksheet_predictive():
 
 def test_the_t_predictive_is_each_classes_posterior(iris):
     X, y = iris
-    prior = lk.NormalInverseWishart(X.mean(0), 1.0, np.eye(4), 6.0)
+    prior = lk.priors.NormalInverseWishart(X.mean(0), 1.0, np.eye(4), 6.0)
     clf = lk.BayesClassifier(lk.GaussianDensity(prior=prior, predictive="all")).fit(X, y)
     for k, c in enumerate(clf.classes_):
         rows = X[y == c]
@@ -634,7 +634,7 @@ def test_a_full_covariance_is_not_integrated_out_of_rows_with_missing_values(iri
     for made in (lk.GaussianDensity(predictive="all"), lk.BayesClassifier(lk.GaussianDensity(predictive="all"))):
         with pytest.raises(lk.DomainError, match=r"in closed form needs complete rows, got missing entries"):
             made.fit(gappy, y)
-    known = lk.MeanGivenCovariance(lk.Gaussian(X.mean(axis=0), np.eye(4)), np.cov(X.T))
+    known = lk.priors.MeanGivenCovariance(lk.Gaussian(X.mean(axis=0), np.eye(4)), np.cov(X.T))
     with pytest.raises(lk.DomainError, match="needs complete rows"):
         lk.GaussianDensity(prior=known, predictive="mean").fit(gappy)
     diagonal = lk.GaussianDensity("diagonal", predictive="all").fit(gappy)

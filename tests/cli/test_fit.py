@@ -85,7 +85,7 @@ def test_the_file_serves_frames_dicts_and_columns_in_any_order(wine_folder):
     as_pandas = pytest.importorskip("pandas").DataFrame(frame.to_dict(as_series=False))
     for other in (shuffled, as_pandas, frame.to_dict(as_series=False)):
         assert np.array_equal(model.predict_proba(other), expected)
-    columns = lk.Columns({name: frame[name].to_numpy() for name in frame.columns})
+    columns = lk.core.Columns({name: frame[name].to_numpy() for name in frame.columns})
     assert np.array_equal(model.predict_proba(columns), expected)
     assert model.predict(frame[:3]).tolist() == ["Barolo"] * 3
 

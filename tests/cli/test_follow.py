@@ -133,10 +133,12 @@ WITH_INPUTS = {
     "switching": SwitchingLinearGaussian(
         [inputs_of(control=[[1.0, 0.5]]), inputs_of(control=[[0.0, 3.0]])], [[0.9, 0.1], [0.2, 0.8]]
     ),
-    "imm": lk.IMMFilter(SwitchingLinearGaussian([inputs_of(control=[[1.0, 0.5]])] * 2, [[0.9, 0.1], [0.2, 0.8]])),
+    "imm": lk.statespace.IMMFilter(
+        SwitchingLinearGaussian([inputs_of(control=[[1.0, 0.5]])] * 2, [[0.9, 0.1], [0.2, 0.8]])
+    ),
     "covariates": lk.HMM(
         [0.5, 0.5],
-        lk.LogisticTransition([[[0.0] * 3, [0.5, 1.0, -1.0]], [[0.0] * 3, [-0.5, 2.0, 0.3]]]),
+        lk.hmm.LogisticTransition([[[0.0] * 3, [0.5, 1.0, -1.0]], [[0.0] * 3, [-0.5, 2.0, 0.3]]]),
         lk.Gaussian([[0.0], [3.0]], 1.0),
     ),
 }
@@ -680,7 +682,7 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
     fitted = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit(
         [list("aabbacabcc"), list("ccbacba")]
     )
-    named = lk.SequenceDensity.from_fitted(fitted, {"symbol": "category"})
+    named = lk.automl.SequenceDensity.from_fitted(fitted, {"symbol": "category"})
     stream = ["a", "zz", "b"]
     for model, batch in ((bare, bare.log_prob), (fitted, fitted.score_samples), (named, named.score_samples)):
         beliefs, news = zip(*lk.follow(model, stream), strict=True)
@@ -859,7 +861,7 @@ def test_fit_show_and_follow_say_the_same_support(tmp_path):
 
 
 def test_weights_of_held_out_frames_count_copies():
-    rng, watch = np.random.default_rng(0), lk.Cusum.for_distribution(distribution_of_increments, 50)
+    rng, watch = np.random.default_rng(0), lk.decision.Cusum.for_distribution(distribution_of_increments, 50)
     parts = [np.stack([scale * rng.exponential(size=T), np.full(T, w), np.full(T, float(i))])
              for i, (scale, w, T) in enumerate([(2.0, 3.0, 60), (0.5, 1.0, 90)])]  # fmt: skip
     copies = [np.stack([part[0], np.ones(part.shape[1]), np.full(part.shape[1], float(i))])

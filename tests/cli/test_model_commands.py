@@ -146,7 +146,7 @@ def test_show_says_what_was_not_fitted(tmp_path):
 
 
 def test_show_of_clusters_from_python_has_no_empty_column(tmp_path):
-    lk.TableClusterer(2, n_init=1).fit(two_groups()).save(tmp_path / "m")
+    lk.automl.TableClusterer(2, n_init=1).fit(two_groups()).save(tmp_path / "m")
     assert "what makes it different" not in run("show", tmp_path / "m").stdout
 
 

@@ -8,7 +8,8 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likely import Block, Blocks, Columns, DataError, Ragged, ShapeError
+from likely import DataError, Ragged, ShapeError
+from likely.core import Block, Blocks, Columns
 from likely.core.blocks import BLOCKS, ROWS
 
 

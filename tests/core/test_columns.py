@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from likely import Columns, DataError, Ragged, ShapeError
+from likely import DataError, Ragged, ShapeError
+from likely.core import Columns
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import likely as lk
-from likely import Blocks, DataError, DomainError, Gaussian, NotConverged, Stop, fit, iterate
+from likely import DataError, DomainError, Gaussian, NotConverged, Stop, fit
+from likely.core import Blocks, iterate
 from likely.core.em_loop import resolve_prior
 
 
@@ -205,9 +206,9 @@ def test_a_list_for_a_model_of_sequences_holds_sequences():
     for data in ([x, z], [x.tolist(), z.tolist()], np.stack([x, z])[:, :, None]):
         found = lk.fit(hmm, data, stop=stop)
         assert found.trace == want.trace and found.model.transition.tobytes() == want.model.transition.tobytes()
-    assert next(lk.iterate(hmm, [x])).objective == pytest.approx(hmm.log_prob([x]).sum(), rel=1e-12)
+    assert next(lk.core.iterate(hmm, [x])).objective == pytest.approx(hmm.log_prob([x]).sum(), rel=1e-12)
     long = rng.normal(size=9000)
-    assert next(lk.iterate(hmm, long)).objective == pytest.approx(hmm.log_prob(long)[0], rel=1e-12)
+    assert next(lk.core.iterate(hmm, long)).objective == pytest.approx(hmm.log_prob(long)[0], rel=1e-12)
     held = lk.fit(hmm, [x, z], stop=stop, held_out=[x, z])
     assert held.held_out[0] == pytest.approx(hmm.log_prob([x, z]).mean(), rel=1e-12)
 
@@ -216,10 +217,10 @@ def test_models_made_of_models_of_sequences_know_it_too():
     rng = np.random.default_rng(1)
     x = [rng.normal(size=25), rng.normal(3.0, 1.0, size=25), rng.normal(size=25)]
     level = [lk.LinearGaussian.local_level(q, 1.0) for q in (0.1, 1.0)]
-    both = lk.Mixture([0.5, 0.5], lk.Stack(tuple(level)))
+    both = lk.Mixture([0.5, 0.5], lk.distributions.Stack(tuple(level)))
     assert both.of_sequences and not lk.Gaussian([0.0], 1.0).of_sequences
     joint = np.stack([m.log_prob(x) for m in level], axis=1) + np.log(0.5)
     assert_allclose(both.log_prob(x), np.logaddexp.reduce(joint, axis=1))
-    assert_allclose(next(lk.iterate(both, x)).objective, np.logaddexp.reduce(joint, axis=1).sum())
-    mixed = lk.interpolation_weights(level, x)
+    assert_allclose(next(lk.core.iterate(both, x)).objective, np.logaddexp.reduce(joint, axis=1).sum())
+    mixed = lk.mixture.interpolation_weights(level, x)
     assert_allclose(mixed.log_prob(x), np.logaddexp.reduce(joint - np.log(0.5) + np.log(mixed.weights), axis=1))

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from likely import Blocks, DataError, DomainError, Gaussian, Product, Serial, Stack, Threads, Tied, fit
+from likely import DataError, DomainError, Gaussian, Product, fit
+from likely.core import Blocks, Serial, Threads
 from likely.core.blocks import BLOCKS, ROWS
 from likely.core.engine import map_rows, one_blas_thread, ordered_map
+from likely.distributions import Stack, Tied
 from tests.properties.compare import arrays_of
 
 ENGINES = [Threads(1), Threads(2), Threads(4), Threads()]

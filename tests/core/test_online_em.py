@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import Block, DomainError, Gaussian, fit, online
+from likely import DomainError, Gaussian, fit, online
+from likely.core import Block
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def rows(n: int = 40, seed: int = 0) -> np.ndarray:
 
 def test_a_prior_becomes_the_posterior_and_scores_add_to_the_evidence():
     x = rows()
-    prior = lk.NormalInverseWishart([0.0, 0.0], 1.0, np.eye(2), 4.0)
+    prior = lk.priors.NormalInverseWishart([0.0, 0.0], 1.0, np.eye(2), 4.0)
     steps = list(follow(prior, x))
     stats = prior.point().collect(x)
     assert sum(news for _, news in steps) == pytest.approx(float(prior.log_evidence(stats)), rel=1e-10)

@@ -17,7 +17,8 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 
-from likely import Columns, DataError, Ragged, ShapeError
+from likely import DataError, Ragged, ShapeError
+from likely.core import Columns
 from likely.core.errors import LikelyError
 from likely.core.row_hashes import row_hashes
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely import Blocks, Gaussian, Mixture, Serial, Stop, fit
+from likely import Gaussian, Mixture, Stop, fit
+from likely.core import Blocks, Serial
 from likely.core.em_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
 from likely.core.fit_report import FitReport
 from likely.io.checkpoint import Checkpoint

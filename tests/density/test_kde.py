@@ -218,7 +218,7 @@ def test_points_may_lie_so_far_apart_that_squares_do_not_exist():
     assert p.log_prob([[0.0]])[0] == pytest.approx(np.log(0.5 / np.pi), rel=1e-12)
 
 
-@pytest.mark.parametrize("distribution", [lk.KDE, lk.KNNBalls])
+@pytest.mark.parametrize("distribution", [lk.KDE, lk.density.KNNBalls])
 def test_a_point_without_weight_is_not_there(distribution):
     w = np.where(np.arange(300) % 3 == 0, 0.0, W)
     how = {"bandwidth": V} if distribution is lk.KDE else {"n_neighbors": 2.0}
@@ -423,18 +423,18 @@ def test_rows_with_missing_values_borrow_from_the_most_similar():
 
 
 def test_the_coulomb_potential():
-    got = lk.coulomb_potential(X, Q, W, epsilon=0.1)
+    got = lk.density.coulomb_potential(X, Q, W, epsilon=0.1)
     want = (W / (0.1 + np.linalg.norm(Q[:, None] - X, axis=2))).sum(axis=1)
     assert np.allclose(got, want, rtol=1e-13)
     with pytest.raises(lk.DomainError, match="epsilon"):
-        lk.coulomb_potential(X, Q, epsilon=0.0)
+        lk.density.coulomb_potential(X, Q, epsilon=0.0)
     gap = Q.copy()
     gap[4, 2] = np.nan
     with pytest.raises(lk.DataError, match=r"every column, got NaN at row 4, column 2.*fill it in"):
-        lk.coulomb_potential(X, gap)
+        lk.density.coulomb_potential(X, gap)
     gap[4, 2] = np.inf
     with pytest.raises(lk.DataError, match=r"finite.*row 4, column 2"):
-        lk.coulomb_potential(X, gap)
+        lk.density.coulomb_potential(X, gap)
     for points, weight, says in (
         (np.where(np.arange(3) == 1, np.nan, X), None, "points must be finite"),
         (np.ones((2, 2, 2)), None, "points must have shape"),
@@ -442,7 +442,7 @@ def test_the_coulomb_potential():
         (X, np.where(np.arange(300) == 7, np.nan, W), "weight must be finite"),
     ):
         with pytest.raises(lk.LikelyError, match=says):
-            lk.coulomb_potential(points, Q, weight)
+            lk.density.coulomb_potential(points, Q, weight)
 
 
 # ------------------------------------------------------- distances formed once
@@ -652,12 +652,14 @@ def test_a_member_has_the_relative_bandwidth_of_its_stack(unit):
 
 
 def test_potentials_and_kernels_far_beyond_squares():
-    np.testing.assert_allclose(lk.coulomb_potential([[0.0, 0.0]], [[1e200, 0.0], [3e200, 4e200]]), [1e-200, 2e-201])
+    np.testing.assert_allclose(
+        lk.density.coulomb_potential([[0.0, 0.0]], [[1e200, 0.0], [3e200, 4e200]]), [1e-200, 2e-201]
+    )
     p = lk.KDE([[-1e308], [1e308]], [1.0], "t").log_prob([[1e308]])
     assert np.isfinite(p).all()
     for epsilon in (None, "a", 0.0, np.inf):
         with pytest.raises(DomainError, match="epsilon must be a positive number"):
-            lk.coulomb_potential([[0.0]], [[1.0]], epsilon=epsilon)
+            lk.density.coulomb_potential([[0.0]], [[1.0]], epsilon=epsilon)
     for rule in (np.array([1, 2]), np.inf, "widest"):
         with pytest.raises(DomainError, match="rule must be a positive number or one of"):
             lk.KDE([[0.0], [1.0]], [1.0], rule=rule)
@@ -684,7 +686,7 @@ def test_equal_points_make_a_tree_that_counts_them_all():
     np.testing.assert_allclose(lk.KDE(points, np.ones(2), weight=weight, tolerance=0.0).log_prob(x), plain, rtol=1e-10)
 
 
-@pytest.mark.parametrize("make", [lk.KDE, lambda x, _, weight: lk.KNNBalls(x, 1, weight)])
+@pytest.mark.parametrize("make", [lk.KDE, lambda x, _, weight: lk.density.KNNBalls(x, 1, weight)])
 @pytest.mark.parametrize("weight", [1e308, 1e-300])
 def test_weights_that_do_not_add_up_in_numbers_are_refused(make, weight):
     with pytest.raises(lk.DomainError, match="weights must add up to a number in range"):

@@ -8,9 +8,11 @@ import likely as lk
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 
 PAIRS = [
-    lk.Laplace(0.0, 1.0), lk.Cauchy(0.0, 1.0), lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0), lk.Exponential(1.0),
-    lk.ChiSquare(2.0), lk.VonMises(0.0, 1.0), lk.Binomial(3, 0.5), lk.BetaBinomial(3, 1.0, 1.0), lk.Poisson(1.0),
-    lk.Bernoulli(0.5), lk.Gamma(1.0, 1.0), lk.Beta(1.0, 1.0), lk.Lomax(2.0, 1.0),
+    lk.Laplace(0.0, 1.0), lk.distributions.Cauchy(0.0, 1.0), lk.Uniform(0.0, 1.0),
+    lk.distributions.Triangular(0.0, 0.5, 1.0), lk.Exponential(1.0),
+    lk.distributions.ChiSquare(2.0), lk.distributions.VonMises(0.0, 1.0), lk.Binomial(3, 0.5),
+    lk.distributions.BetaBinomial(3, 1.0, 1.0), lk.Poisson(1.0),
+    lk.Bernoulli(0.5), lk.Gamma(1.0, 1.0), lk.Beta(1.0, 1.0), lk.distributions.Lomax(2.0, 1.0),
 ]  # fmt: skip
 
 
@@ -33,11 +35,13 @@ def test_divergence_of_binomial_distributions_of_unlike_trials():
     assert lk.Binomial(10, 0.3).kl(lk.Binomial(12, 0.3)) == pytest.approx(p @ (np.log(p) - q), rel=1e-12)
     assert lk.Binomial(12, 0.3).kl(lk.Binomial(10, 0.3)) == np.inf
     p, q = stats.betabinom.pmf(x, 10, 2, 1), stats.betabinom.logpmf(x, 12, 2, 1)
-    assert lk.BetaBinomial(10, 2, 1).kl(lk.BetaBinomial(12, 2, 1)) == pytest.approx(p @ (np.log(p) - q), rel=1e-12)
-    assert lk.BetaBinomial(12, 2, 1).kl(lk.BetaBinomial(10, 2, 1)) == np.inf
+    assert lk.distributions.BetaBinomial(10, 2, 1).kl(lk.distributions.BetaBinomial(12, 2, 1)) == pytest.approx(
+        p @ (np.log(p) - q), rel=1e-12
+    )
+    assert lk.distributions.BetaBinomial(12, 2, 1).kl(lk.distributions.BetaBinomial(10, 2, 1)) == np.inf
 
 
-@pytest.mark.parametrize("distribution", [lk.Binomial, lk.BetaBinomial, lk.NegativeBinomial, lk.Poisson])
+@pytest.mark.parametrize("distribution", [lk.Binomial, lk.distributions.BetaBinomial, lk.NegativeBinomial, lk.Poisson])
 def test_fractions_among_counts_are_refused(distribution):
     with pytest.raises(
         DataError, match=f"^{distribution.__name__}: counts must be whole numbers, got 1.5 at row 0, column 0"
@@ -86,12 +90,14 @@ def test_numbers_near_the_largest():
     np.testing.assert_allclose(flat.quantile([0.25, 0.5, 1.0]), [-5e307, 0.0, 1e308])
     np.testing.assert_allclose(flat.cdf([0.0, 5e307]), [0.5, 0.75])
     assert np.isfinite(flat.sample(100, np.random.default_rng(0))).all() and flat.variance == np.inf
-    peaked = lk.Triangular(-1e308, 0.0, 1e308)
+    peaked = lk.distributions.Triangular(-1e308, 0.0, 1e308)
     np.testing.assert_allclose(peaked.log_prob([0.0, 5e307]), -308 * np.log(10) - [0, np.log(2)])
     np.testing.assert_allclose(peaked.cdf([0.0, 5e307]), [0.5, 0.875])
     np.testing.assert_allclose(peaked.quantile([0.5, 0.875]), [0.0, 5e307], atol=1e292)
     assert peaked.entropy() == pytest.approx(0.5 + 308 * np.log(10))
-    assert lk.Cauchy(0, 1e300).kl(lk.Cauchy(0, 1e-300)) == pytest.approx(600 * np.log(10) - np.log(4))
+    assert lk.distributions.Cauchy(0, 1e300).kl(lk.distributions.Cauchy(0, 1e-300)) == pytest.approx(
+        600 * np.log(10) - np.log(4)
+    )
     assert lk.Laplace(0, 1e200).variance == np.inf
     assert lk.Laplace.moments_fit([1e150, -1e150]).scale == pytest.approx(1e150 / np.sqrt(2))
 
@@ -105,7 +111,10 @@ HAZARDS = {**FAR, **TINY, **MIXED, **OTHERS}
 
 
 @pytest.mark.parametrize("name", HAZARDS)
-@pytest.mark.parametrize("distribution", [lk.Cauchy, lk.Triangular, lk.Laplace, lk.Uniform, lk.Gamma, lk.Exponential])
+@pytest.mark.parametrize(
+    "distribution",
+    [lk.distributions.Cauchy, lk.distributions.Triangular, lk.Laplace, lk.Uniform, lk.Gamma, lk.Exponential],
+)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_outliers_and_denormal_columns_get_finite_densities(distribution, name):
     x = np.ravel(HAZARDS[name])
@@ -119,11 +128,14 @@ def test_outliers_and_denormal_columns_get_finite_densities(distribution, name):
         assert np.isfinite(logs[np.abs(x) > 0]).all() and not np.isnan(logs).any() and not np.isposinf(logs).any()
 
 
-@pytest.mark.parametrize("distribution", [lk.Laplace, lk.Triangular, lk.Exponential, lk.ChiSquare])
+@pytest.mark.parametrize(
+    "distribution", [lk.Laplace, lk.distributions.Triangular, lk.Exponential, lk.distributions.ChiSquare]
+)
 def test_numbers_that_are_too_large_to_learn_from_are_refused(distribution):
     with pytest.raises(DataError, match=r"column 0 must be such that .*: rescale the column"):
         distribution.fit(
-            np.linspace(1.0, 17.0, 60) * 1e307 - (9e307 if distribution in (lk.Laplace, lk.Triangular) else 0.0) * 1.9
+            np.linspace(1.0, 17.0, 60) * 1e307
+            - (9e307 if distribution in (lk.Laplace, lk.distributions.Triangular) else 0.0) * 1.9
         )
 
 
@@ -132,7 +144,11 @@ def test_numbers_that_are_too_large_to_learn_from_are_refused(distribution):
     [
         (lk.Exponential, [0.0, 0.0], "Exponential: column 0 is 0 or next to 0 throughout"),
         (lk.Beta, 0.3 + 1e-9 * np.arange(9), "column 0 is too narrow for b to be estimated: b is held at 1e\\+12"),
-        (lk.VonMises, 0.3 + 1e-10 * np.arange(9), "column 0 is too narrow for the concentration to be estimated"),
+        (
+            lk.distributions.VonMises,
+            0.3 + 1e-10 * np.arange(9),
+            "column 0 is too narrow for the concentration to be estimated",
+        ),
     ],
 )
 def test_parameters_at_their_limit_are_reported(distribution, x, said):
@@ -152,20 +168,20 @@ def test_moments_that_no_distribution_has():
         with pytest.raises(DataError, match="too far apart"):
             distribution.moments_fit([1e200, -1e200])
     with pytest.raises(DomainError):
-        lk.BetaBinomial.from_moments(0, 0, 5)
+        lk.distributions.BetaBinomial.from_moments(0, 0, 5)
 
 
 def test_a_chi_square_distribution_learns_nothing_from_zeros():
     with pytest.raises(DataError, match="row 1, column 0"):
-        lk.ChiSquare.fit([1.0, 0.0, 2.0])
+        lk.distributions.ChiSquare.fit([1.0, 0.0, 2.0])
     with pytest.warns(FitWarning, match="0 counts as missing"):
-        found = lk.ChiSquareDensity(prior=None).fit([[0.0], [1.0], [2.0]])
-    np.testing.assert_allclose(found.dof_, lk.ChiSquare.fit([1.0, 2.0]).dof)
+        found = lk.distributions.ChiSquareDensity(prior=None).fit([[0.0], [1.0], [2.0]])
+    np.testing.assert_allclose(found.dof_, lk.distributions.ChiSquare.fit([1.0, 2.0]).dof)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("distribution", [
-    lk.Binomial([7, 30], [0.2, 0.9]), lk.BetaBinomial([7, 30], [0.5, 2.0], 3.0),
+    lk.Binomial([7, 30], [0.2, 0.9]), lk.distributions.BetaBinomial([7, 30], [0.5, 2.0], 3.0),
     lk.Binomial([[7, 30], [9, 3]], [[0.2, 0.0], [1.0, 0.5]]),
 ])  # fmt: skip
 def test_scores_that_are_looked_up_are_those_of_each_entry(distribution):
@@ -190,7 +206,7 @@ def test_medians_and_quantiles_of_distributions_of_counts():
 
 
 @pytest.mark.parametrize(
-    "distribution", [lk.Gamma([0.5, 2.0], 1.0), lk.Beta([0.5, 2.0], 1.0), lk.ChiSquare([1.0, 4.0])],
+    "distribution", [lk.Gamma([0.5, 2.0], 1.0), lk.Beta([0.5, 2.0], 1.0), lk.distributions.ChiSquare([1.0, 4.0])],
     ids=lambda distribution: type(distribution).__name__,
 )  # fmt: skip
 def test_a_column_that_rules_a_row_out_outweighs_a_pole(distribution):
@@ -201,7 +217,7 @@ def test_a_column_that_rules_a_row_out_outweighs_a_pole(distribution):
         **{name: np.stack([part] * 2) for name, part in distribution._field_values().items() if np.ndim(part)}
     )
     assert both.log_prob([[0.0, 0.0]]).tolist() == [[-np.inf, -np.inf]]
-    assert lk.Product({"a": one, "b": other}).log_prob(lk.Columns(a=[0.0], b=[0.0])) == -np.inf
+    assert lk.Product({"a": one, "b": other}).log_prob(lk.core.Columns(a=[0.0], b=[0.0])) == -np.inf
 
 
 DISTRIBUTIONS = [lk.Gamma, lk.Laplace, lk.Gaussian, lk.StudentT, lk.Poisson, lk.Bernoulli, lk.Binomial, lk.Categorical]
@@ -222,9 +238,10 @@ def test_weights_by_another_name_are_told_theirs(distribution, name):
 def test_a_number_is_a_row_where_rows_have_one_column():
     distributions = [
         lk.Laplace(0.0, 1.0), lk.Gaussian([0.0], 1.0), lk.Poisson(2.0), lk.Bernoulli(0.3), lk.Gamma(2.0, 1.0),
-        lk.Beta(2.0, 2.0), lk.StudentT([0.0], [[1.0]], 3.0), lk.Elliptical("logistic", [0.0], 1.0),
-        lk.Mixture([0.5, 0.5], lk.Laplace([[0.0], [1.0]], 1.0)), lk.GridDistribution(0.0, 0.5, [0.5, 0.5]),
-        lk.LatticeDistribution(0.0, 1.0, [0.5, 0.5]),
+        lk.Beta(2.0, 2.0), lk.StudentT([0.0], [[1.0]], 3.0), lk.distributions.Elliptical("logistic", [0.0], 1.0),
+        lk.Mixture([0.5, 0.5], lk.Laplace([[0.0], [1.0]], 1.0)),
+        lk.distributions.GridDistribution(0.0, 0.5, [0.5, 0.5]),
+        lk.distributions.LatticeDistribution(0.0, 1.0, [0.5, 0.5]),
     ]  # fmt: skip
     for distribution in distributions:
         for one in (1.0, 1, np.float64(1.0), np.array(1.0)):

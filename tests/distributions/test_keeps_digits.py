@@ -20,7 +20,7 @@ def test_product_commutes_at_any_ratio_of_spreads(ratio):
 @pytest.mark.parametrize("vague", [1e-12, 1.0, 1e12, 1e18])
 def test_the_posterior_of_a_mean_keeps_its_sign(vague):
     stats = lk.Gaussian([0.0], 1.0).collect(np.full((10, 1), 3.0))
-    prior = lk.MeanGivenCovariance(lk.Gaussian([0.0], vague), 1e-6)
+    prior = lk.priors.MeanGivenCovariance(lk.Gaussian([0.0], vague), 1e-6)
     post = prior.update(stats)
     assert post.belief.covariance[0, 0] == pytest.approx(1 / (1 / vague + 10 / 1e-6), rel=1e-9)
     assert np.isfinite(prior.log_evidence(stats))
@@ -33,7 +33,7 @@ def test_conditioning_on_a_singular_block_does_not_depend_on_units():
 
 
 def test_weak_prior_of_unlike_members_is_pooled(rng):
-    several = lk.Stack([lk.Gaussian([0.0, 0.0], np.eye(2))] * 3)
+    several = lk.distributions.Stack([lk.Gaussian([0.0, 0.0], np.eye(2))] * 3)
     labels = np.r_[0, np.ones(49, int)]  # one row, many rows, none
     stats = several.collect(rng.normal(size=(50, 2)), labels=labels)
     fitted = several.refit(stats, several.weak_prior(stats))
@@ -53,7 +53,7 @@ def test_a_known_covariance_keeps_the_models_kind(rng):
     X = rng.normal(size=(40, 2))
     for members in (None, 3):
         g = lk.Gaussian.blank(X, members=members)
-        fitted = g.refit(g.collect(X), lk.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], 1.0), 2.0))
+        fitted = g.refit(g.collect(X), lk.priors.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], 1.0), 2.0))
         assert fitted.kind == "full" and fitted.covariance.shape == g.covariance.shape
 
 

@@ -5,18 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import (
-    Categorical,
-    Columns,
-    DataError,
-    DomainError,
-    Gaussian,
-    Poisson,
-    Product,
-    ProductPrior,
-    ShapeError,
-    fit,
-)
+from likely import Categorical, DataError, DomainError, Gaussian, Poisson, Product, ShapeError, fit
+from likely.core import Columns
+from likely.priors import ProductPrior
 
 
 @pytest.fixture

@@ -30,8 +30,8 @@ class Case(NamedTuple):
     other: Any
 
 
-def tree(weight: Any) -> lk.ChowLiuTree:
-    blank = lk.ChowLiuTree.blank(TREE)
+def tree(weight: Any) -> lk.distributions.ChowLiuTree:
+    blank = lk.distributions.ChowLiuTree.blank(TREE)
     return blank.refit(blank.collect(TREE, np.asarray(weight, dtype=float)))
 
 
@@ -44,8 +44,8 @@ CASES: dict[str, Callable[[], tuple[Case | None, Case | None]]] = {
     "FactorGaussian": lambda: (
         None,
         Case(
-            lk.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 0.2]),
-            lk.FactorGaussian([0.0, 0.0], [[1.0], [0.1]], [0.7, 0.2]),
+            lk.distributions.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 0.2]),
+            lk.distributions.FactorGaussian([0.0, 0.0], [[1.0], [0.1]], [0.7, 0.2]),
         ),
     ),
     "StudentT": lambda: (
@@ -53,43 +53,50 @@ CASES: dict[str, Callable[[], tuple[Case | None, Case | None]]] = {
         Case(lk.StudentT([0.0, 0.0], S, 5.0), lk.StudentT([1.0, 0.0], S, 7.0)),
     ),
     "Elliptical": lambda: (
-        Case(lk.Elliptical("logistic", [0.0], 1.0), lk.Elliptical("logistic", [1.0], 2.0)),
-        Case(lk.Elliptical("logistic", [0.0, 0.0], S), lk.Elliptical("logistic", [1.0, 0.0], S)),
+        Case(lk.distributions.Elliptical("logistic", [0.0], 1.0), lk.distributions.Elliptical("logistic", [1.0], 2.0)),
+        Case(lk.distributions.Elliptical("logistic", [0.0, 0.0], S),
+            lk.distributions.Elliptical("logistic", [1.0, 0.0], S)),
     ),
     "Laplace": lambda: columns(lk.Laplace, (0.0, 1.0), (1.0, 2.0)),
-    "Cauchy": lambda: columns(lk.Cauchy, (0.0, 1.0), (1.0, 2.0)),
+    "Cauchy": lambda: columns(lk.distributions.Cauchy, (0.0, 1.0), (1.0, 2.0)),
     "Uniform": lambda: columns(lk.Uniform, (0.0, 1.0), (-1.0, 2.0)),
-    "Triangular": lambda: columns(lk.Triangular, (0.0, 0.3, 1.0), (-1.0, 0.5, 2.0)),
+    "Triangular": lambda: columns(lk.distributions.Triangular, (0.0, 0.3, 1.0), (-1.0, 0.5, 2.0)),
     "UniformPredictive": lambda: columns(UniformPredictive, (0.0, 3.0, 2.5), (-1.0, 3.0, 2.0)),
     "Exponential": lambda: columns(lk.Exponential, (2.0,), (1.0,)),
-    "Lomax": lambda: columns(lk.Lomax, (3.0, 2.0), (2.5, 1.0)),
-    "ChiSquare": lambda: columns(lk.ChiSquare, (3.0,), (5.0,)),
+    "Lomax": lambda: columns(lk.distributions.Lomax, (3.0, 2.0), (2.5, 1.0)),
+    "ChiSquare": lambda: columns(lk.distributions.ChiSquare, (3.0,), (5.0,)),
     "Gamma": lambda: columns(lk.Gamma, (2.0, 3.0), (1.5, 1.0)),
     "Beta": lambda: columns(lk.Beta, (2.0, 3.0), (1.5, 1.0)),
     "Dirichlet": lambda: (None, Case(lk.Dirichlet([2.0, 3.0, 4.0]), lk.Dirichlet([1.0, 1.5, 3.0]))),
-    "VonMises": lambda: columns(lk.VonMises, (0.0, 2.0), (1.0, 1.0)),
-    "VonMisesSum": lambda: columns(lk.VonMisesSum, (0.0, 2.0, 1.0), (1.0, 1.0, 2.0)),
+    "VonMises": lambda: columns(lk.distributions.VonMises, (0.0, 2.0), (1.0, 1.0)),
+    "VonMisesSum": lambda: columns(lk.distributions.VonMisesSum, (0.0, 2.0, 1.0), (1.0, 1.0, 2.0)),
     "Poisson": lambda: columns(lk.Poisson, (3.0,), (4.0,)),
     "NegativeBinomial": lambda: columns(lk.NegativeBinomial, (2.0, 0.4), (3.0, 0.5)),
-    "BetaNegativeBinomial": lambda: columns(lk.BetaNegativeBinomial, (2.0, 3.0, 1.0), (3.0, 2.0, 1.0)),
+    "BetaNegativeBinomial": lambda: columns(lk.distributions.BetaNegativeBinomial, (2.0, 3.0, 1.0), (3.0, 2.0, 1.0)),
     "Bernoulli": lambda: columns(lk.Bernoulli, (0.3,), (0.4,)),
     "Binomial": lambda: columns(lk.Binomial, (5, 0.3), (5, 0.4)),
-    "BetaBinomial": lambda: columns(lk.BetaBinomial, (5, 2.0, 3.0), (5, 1.0, 1.0)),
+    "BetaBinomial": lambda: columns(lk.distributions.BetaBinomial, (5, 2.0, 3.0), (5, 1.0, 1.0)),
     "Categorical": lambda: (Case(lk.Categorical([0.2, 0.3, 0.5]), lk.Categorical([0.1, 0.1, 0.8])), None),
     "Multinomial": lambda: (None, Case(lk.Multinomial([0.2, 0.3, 0.5], 4), lk.Multinomial([0.1, 0.1, 0.8], 4))),
     "DirichletMultinomial": lambda: (
         None,
-        Case(lk.DirichletMultinomial([2.0, 3.0, 1.0], 4), lk.DirichletMultinomial([1.0, 1.0, 1.0], 4)),
+        Case(lk.distributions.DirichletMultinomial([2.0, 3.0, 1.0], 4),
+            lk.distributions.DirichletMultinomial([1.0, 1.0, 1.0], 4)),
     ),
-    "Wishart": lambda: (None, Case(lk.Wishart(5.0, S), lk.Wishart(6.0, np.eye(2)))),
-    "InverseWishart": lambda: (None, Case(lk.InverseWishart(7.0, S), lk.InverseWishart(8.0, np.eye(2)))),
-    "Walsh": lambda: (None, Case(lk.Walsh.of([0.2, 0.1, 0.3, 0.4]), lk.Walsh.of([0.25] * 4))),
+    "Wishart": lambda: (None, Case(lk.distributions.Wishart(5.0, S), lk.distributions.Wishart(6.0, np.eye(2)))),
+    "InverseWishart": lambda: (None,
+        Case(lk.distributions.InverseWishart(7.0, S), lk.distributions.InverseWishart(8.0, np.eye(2)))),
+    "Walsh": lambda: (None,
+        Case(lk.distributions.Walsh.of([0.2, 0.1, 0.3, 0.4]), lk.distributions.Walsh.of([0.25] * 4))),
     "LogLinear": lambda: (
         None,
-        Case(lk.LogLinear.normalized([0.0, 0.3, -0.4, 0.2], 2), lk.LogLinear.normalized([0.0, 0.1, 0.4, 0.2], 2)),
+        Case(lk.distributions.LogLinear.normalized([0.0, 0.3, -0.4, 0.2], 2),
+            lk.distributions.LogLinear.normalized([0.0, 0.1, 0.4, 0.2], 2)),
     ),
     "Bahadur": lambda: (
-        None, Case(lk.Bahadur([0.4, 0.6], [1.0, 0, 0, 0.2]), lk.Bahadur([0.5, 0.6], [1.0, 0, 0, 0.1])),
+        None,
+        Case(lk.distributions.Bahadur([0.4, 0.6], [1.0, 0, 0, 0.2]),
+            lk.distributions.Bahadur([0.5, 0.6], [1.0, 0, 0, 0.1])),
     ),
     "ChowLiuTree": lambda: (None, Case(tree([1, 2, 1, 2, 1, 1, 2]), tree([2, 1, 2, 1, 1, 2, 1]))),
     "Mixture": lambda: (

@@ -65,12 +65,14 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_reference_names_everything() -> None:
-    import likely as lk
     import likely.plots
+    from likely.names import HOMES
 
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    listed = set(re.findall(r"`(\w+)`", text))
-    assert set(lk.__all__) - {"__version__"} <= listed
+    listed = set(re.findall(r"`([\w.]+)`", text))
+    paths = {f"{space}.{name}".removeprefix("likely.") for space, homes in HOMES.items() for name in homes}
+    assert {path for path in paths if not path.startswith("plots.")} <= listed
+    assert {space for space in HOMES if space != "likely.plots"} <= set(re.findall(r"automodule:: (\S+)", text))
     drawn = set(re.findall(r"auto(?:function|class):: likely\.plots\.\w+\.(\w+)", text))
     assert drawn == set(likely.plots.__all__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.stats
 
 import likely as lk
 from tests.docs.distribution_tables import CASES, written
+from tests.public_names import public
 
 LETTERS: dict[str, Any] = {
     "m": 0.4, "s": 1.7, "v": 2.3, "k": 3.5, "l": -1.2, "c": 0.6, "u": 2.8, "a": 2.4, "b": 1.3, "r": 1.8, "p": 0.35,
@@ -48,7 +50,7 @@ LINES = [
 
 def theirs(distribution: Any, x: Any, mine: Any) -> Any:
     """SciPy's log-density; samples stand in its last axis where a sample is a matrix or shares."""
-    if isinstance(mine, lk.Wishart | lk.InverseWishart | lk.Dirichlet):
+    if isinstance(mine, lk.distributions.Wishart | lk.distributions.InverseWishart | lk.Dirichlet):
         x = np.moveaxis(x, 0, -1)
     return (distribution.logpmf if hasattr(distribution, "logpmf") else distribution.logpdf)(x)
 
@@ -65,7 +67,7 @@ def made(spelling: str, module: Any, letters: dict[str, Any]) -> Any:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # SciPy's, of the logarithm of 0
 def test_scipy_spells_the_same_distribution(line):
     letters = {**LETTERS, **OWN.get(name(line[0]), {})}
-    mine, other = made(line[0], lk, letters), made(line[1], scipy.stats, letters)
+    mine, other = made(line[0], SimpleNamespace(**public()), letters), made(line[1], scipy.stats, letters)
     possible, impossible = (np.asarray(x, dtype=float) for x in ROWS[line[3]])
     found = np.ravel(mine.log_prob(_rows(mine, possible)))
     assert np.isfinite(found).all()
@@ -82,7 +84,7 @@ def _rows(distribution: Any, x: Any) -> Any:
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line[0])
 def test_parameters_are_named_in_their_order(line):
-    kind = getattr(lk, name(line[0]))
+    kind = public()[name(line[0])]
     told = [re.match(r"`(\w+)`", part.strip()) for part in line[4].split(";")]
     names = [found[1] for found in told if found]
     taken = list(inspect.signature(kind).parameters)[: len(names)]

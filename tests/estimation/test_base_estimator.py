@@ -14,6 +14,7 @@ from sklearn.base import clone
 import likely as lk
 from likely.estimation.base_estimator import PARAMETERS
 from likely.io import model_files
+from tests.public_names import public
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2
@@ -56,8 +57,7 @@ def test_a_parameter_that_nobody_has_gets_the_list():
 
 
 def estimators():
-    every = [getattr(lk, name) for name in lk.__all__]
-    return [one for one in every if isinstance(one, type) and hasattr(one, "get_params")]
+    return [one for one in public().values() if isinstance(one, type) and hasattr(one, "get_params")]
 
 
 @pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)

@@ -206,7 +206,7 @@ def test_missing_categories_do_not_count():
 
 
 def mixed(rng, n=200):
-    return lk.Columns(size=rng.normal(size=(n, 2)), visits=rng.poisson(3, n), color=rng.choice(["red", "blue"], n))
+    return lk.core.Columns(size=rng.normal(size=(n, 2)), visits=rng.poisson(3, n), color=rng.choice(["red", "blue"], n))
 
 
 PARTS = [("size", lk.GaussianDensity()), ("visits", lk.PoissonDensity()), ("color", lk.CategoricalDensity())]
@@ -244,7 +244,7 @@ def test_product_reads_frames_and_named_columns(rng):
 
 def test_a_part_without_its_column_is_named(rng):
     with pytest.raises(lk.DataError, match="color"):
-        lk.ProductDensity(PARTS).fit(lk.Columns(size=rng.normal(size=(5, 2)), visits=[1, 2, 3, 4, 5]))
+        lk.ProductDensity(PARTS).fit(lk.core.Columns(size=rng.normal(size=(5, 2)), visits=[1, 2, 3, 4, 5]))
 
 
 def test_nested_parameters_and_clone():

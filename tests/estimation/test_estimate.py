@@ -20,7 +20,7 @@ def test_three_ones_of_three():  # Herbst 2.1
     ("n", "mean", "variance"), [(1, -1.6, 0.8), (4, -1.0, 0.5), (12, -0.5, 0.25), (100, -0.0769, 0.0385)]
 )
 def test_a_mean_with_known_variance(n, mean, variance):  # Ney 3.8
-    prior = lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
+    prior = lk.priors.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0)
     x = np.zeros((n, 1))
     assert lk.estimate(lk.Gaussian([0.0], 4.0), x, "posterior mean", prior=prior).mean[0] == pytest.approx(
         mean, abs=5e-5
@@ -34,7 +34,7 @@ def test_the_worksheet_predicts_with_both_covariances():
     x = rng.normal(size=(7, 2))
     S0 = np.array([[2.0, 0.3], [0.3, 1.0]])
     S = np.linalg.inv(np.linalg.inv(S0) + 7 * np.eye(2))
-    prior = lk.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], S0), np.eye(2))
+    prior = lk.priors.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], S0), np.eye(2))
     distribution = lk.estimate(lk.Gaussian([0.0, 0.0], np.eye(2)), x, "predictive", prior=prior)
     assert np.allclose(distribution.covariance_matrix, np.eye(2) + S) and np.allclose(
         distribution.mean, S @ x.sum(axis=0)

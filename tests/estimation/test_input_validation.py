@@ -47,7 +47,12 @@ def test_dates_are_no_numbers(frame):
             estimator.fit(table)
 
 
-COUNTS = [lk.PoissonDensity(), lk.BinomialDensity(), lk.BetaBinomialDensity(), lk.NegativeBinomialDensity()]
+COUNTS = [
+    lk.PoissonDensity(),
+    lk.BinomialDensity(),
+    lk.distributions.BetaBinomialDensity(),
+    lk.NegativeBinomialDensity(),
+]
 
 
 @pytest.mark.parametrize("density", COUNTS, ids=repr)
@@ -79,7 +84,7 @@ def test_minus_one_is_no_level_that_was_seen():
 
 
 def test_columns_may_be_cross_validated_and_come_from_frames(rng):
-    table = lk.Columns(pd.DataFrame({"a": rng.normal(size=60), "n": rng.poisson(3, 60)}))
+    table = lk.core.Columns(pd.DataFrame({"a": rng.normal(size=60), "n": rng.poisson(3, 60)}))
     p = lk.ProductDensity([("a", lk.GaussianDensity()), ("n", lk.PoissonDensity())])
     assert np.isfinite(cross_val_score(p, table, cv=3)).all()
 
@@ -88,9 +93,9 @@ def test_a_column_that_is_not_there_is_named(rng):
     frame = pd.DataFrame({"a": rng.normal(size=9), "b": rng.normal(size=9)})
     with pytest.raises(lk.DataError, match="column 'c' is needed"):
         lk.ProductDensity([("x", lk.GaussianDensity(), ["a", "c"])]).fit(frame)
-    p = lk.ProductDensity([("a", lk.GaussianDensity()), ("b", lk.GaussianDensity())]).fit(lk.Columns(frame))
+    p = lk.ProductDensity([("a", lk.GaussianDensity()), ("b", lk.GaussianDensity())]).fit(lk.core.Columns(frame))
     with pytest.raises(lk.DataError, match="column 'b' is needed"):
-        p.score_samples(lk.Columns(a=frame["a"]))
+        p.score_samples(lk.core.Columns(a=frame["a"]))
 
 
 def test_a_part_with_a_constant_is_named(rng):
@@ -101,7 +106,7 @@ def test_a_part_with_a_constant_is_named(rng):
 
 
 def test_a_missing_cell_among_texts_stays_missing():
-    c = lk.Columns(color=["red", None, "blue", float("nan")])
+    c = lk.core.Columns(color=["red", None, "blue", float("nan")])
     np.testing.assert_allclose(lk.Categorical.fit(c["color"]).probs, [0.5, 0.5])
 
 
@@ -136,7 +141,8 @@ def hidden(X, where):
     "estimator",
     [
         lk.GaussianDensity("diagonal"), lk.LaplaceDensity(), lk.HistogramDensity(), lk.KernelDensity(),
-        lk.ProductDensity(), lk.MixtureDensity(n_components=2, random_state=0), lk.PPCA(1), lk.StudentTDensity(),
+        lk.ProductDensity(), lk.MixtureDensity(n_components=2, random_state=0), lk.decomposition.PPCA(1),
+        lk.StudentTDensity(),
         lk.HMMDensity(n_states=2, random_state=0),
     ],
 )  # fmt: skip
@@ -201,7 +207,7 @@ def test_values_see_no_masked_entries(rng):
     np.testing.assert_allclose(lk.impute(distribution, masked), lk.impute(distribution, gaps))
     np.testing.assert_allclose(lk.Laplace(0.0, 1.0).cdf(masked[:, 0]), lk.Laplace(0.0, 1.0).cdf(gaps[:, 0]))
     np.testing.assert_allclose(lk.Ragged.of([masked, masked[:3]]).values, np.concatenate([gaps, gaps[:3]]))
-    np.testing.assert_allclose(lk.Columns(a=masked)["a"], gaps)
+    np.testing.assert_allclose(lk.core.Columns(a=masked)["a"], gaps)
 
 
 @pytest.mark.slow
@@ -274,7 +280,7 @@ def test_a_classifier_is_no_component():
     with pytest.raises(ValueError, match="must be an estimator of densities"):
         lk.MixtureDensity(lk.BayesClassifier(), n_components=2).fit(np.zeros((4, 2)))
     with pytest.raises(lk.DataError, match=r"^GaussianDensity: rows of numbers are needed, got named parts \(a, b\)"):
-        lk.GaussianDensity().fit(lk.Columns(a=[1.0, 2.0], b=[3.0, 4.0]))
+        lk.GaussianDensity().fit(lk.core.Columns(a=[1.0, 2.0], b=[3.0, 4.0]))
 
 
 def test_a_list_of_masked_rows_keeps_their_masks(rng):

@@ -23,24 +23,24 @@ CASES = {
     "t": (lk.StudentTDensity(), REAL, lambda m: [m.center[0], m.scale[0, 0] ** 0.5]),
     "t, spherical": (lk.StudentTDensity("spherical"), REAL, lambda m: [m.center[0], float(m.scale) ** 0.5]),
     "t, independent": (lk.StudentTDensity("independent"), REAL, lambda m: [m.center[0], m.scale[0] ** 0.5]),
-    "elliptical": (lk.EllipticalDensity(), REAL, lambda m: [m.center[0], m.scale[0, 0] ** 0.5]),
+    "elliptical": (lk.distributions.EllipticalDensity(), REAL, lambda m: [m.center[0], m.scale[0, 0] ** 0.5]),
     "laplace": (lk.LaplaceDensity(), REAL, lambda m: [m.center[0], m.scale[0], m.center[1]]),
-    "cauchy": (lk.CauchyDensity(), REAL, lambda m: [m.center[0], m.scale[0], m.center[1]]),
+    "cauchy": (lk.distributions.CauchyDensity(), REAL, lambda m: [m.center[0], m.scale[0], m.center[1]]),
     "uniform": (lk.UniformDensity(), REAL, lambda m: [m.low[0], m.high[0], m.low[1]]),
-    "triangular": (lk.TriangularDensity(), REAL, lambda m: [m.low[0], m.mode[0], m.high[0]]),
+    "triangular": (lk.distributions.TriangularDensity(), REAL, lambda m: [m.low[0], m.mode[0], m.high[0]]),
     "exponential": (lk.ExponentialDensity(), POSITIVE, lambda m: m.rate),
     "gamma": (lk.GammaDensity(), POSITIVE, lambda m: [m.shape[0], m.rate[0], m.shape[1]]),
-    "chi square": (lk.ChiSquareDensity(), POSITIVE, lambda m: m.dof),
+    "chi square": (lk.distributions.ChiSquareDensity(), POSITIVE, lambda m: m.dof),
     "beta": (lk.BetaDensity(), SHARES, lambda m: [m.a[0], m.b[0], m.a[1]]),
-    "von Mises": (lk.VonMisesDensity(), ANGLES, lambda m: [m.center[0], m.concentration[0], m.center[1]]),
+    "von Mises": (lk.distributions.VonMisesDensity(), ANGLES, lambda m: [m.center[0], m.concentration[0], m.center[1]]),
     "binomial": (lk.BinomialDensity(trials=30), COUNTS, lambda m: [30.0, m.probs[0], 30.0, m.probs[1]]),
-    "beta-binomial": (lk.BetaBinomialDensity(trials=30), COUNTS, lambda m: [30.0, m.a[0], m.b[0]]),
+    "beta-binomial": (lk.distributions.BetaBinomialDensity(trials=30), COUNTS, lambda m: [30.0, m.a[0], m.b[0]]),
     "negative binomial": (lk.NegativeBinomialDensity(), COUNTS**2, lambda m: [m.mean[0], m.size[0], m.prob[0]]),
     "dirichlet": (lk.DirichletDensity(), PARTS, lambda m: [m.alpha[0] / m.alpha.sum(), m.alpha[0]]),
-    "urn": (lk.DirichletMultinomialDensity(), COUNTS, lambda m: [m.alpha[0] / m.alpha.sum(), m.alpha[0]]),
-    "walsh": (lk.WalshDensity(), BITS, lambda m: m.expectations[1:]),
-    "log walsh": (lk.WalshDensity(log=True), BITS, lambda m: m.weights[1:]),
-    "bahadur": (lk.BahadurDensity(), BITS, lambda m: [*m.probs, *m.correlations[4:]]),
+    "urn": (lk.distributions.DirichletMultinomialDensity(), COUNTS, lambda m: [m.alpha[0] / m.alpha.sum(), m.alpha[0]]),
+    "walsh": (lk.distributions.WalshDensity(), BITS, lambda m: m.expectations[1:]),
+    "log walsh": (lk.distributions.WalshDensity(log=True), BITS, lambda m: m.weights[1:]),
+    "bahadur": (lk.distributions.BahadurDensity(), BITS, lambda m: [*m.probs, *m.correlations[4:]]),
     "parzen": (lk.KernelDensity(), REAL, lambda m: [m.relative_bandwidth[0], *m.bandwidth]),
     "histogram": (lk.HistogramDensity(), REAL, lambda m: m.masses[:3]),
     "neighbors": (lk.KNNDensity(), REAL, lambda m: m._unit),
@@ -83,10 +83,10 @@ def test_intervals_of_rates_and_chances_are_exact():
 
 
 def test_what_has_no_likelihood_has_no_aic():
-    for estimator, X in ((lk.WalshDensity(), BITS), (lk.KernelDensity(), REAL), (lk.KNNDensity(), REAL)):
+    for estimator, X in ((lk.distributions.WalshDensity(), BITS), (lk.KernelDensity(), REAL), (lk.KNNDensity(), REAL)):
         facts = estimator.fit(X).summary().facts
         assert "AIC" not in facts and "log-likelihood" not in facts
-    assert "AIC" in lk.WalshDensity(log=True).fit(BITS).summary().facts
+    assert "AIC" in lk.distributions.WalshDensity(log=True).fit(BITS).summary().facts
 
 
 def test_predictive_distributions_tell_of_what_was_learned():

@@ -43,33 +43,33 @@ ESTIMATORS = [
     lk.MultinomialDensity(),
     lk.StudentTDensity(),
     lk.StudentTDensity("independent", prior=None),
-    lk.EllipticalDensity(),
-    lk.EllipticalDensity("logistic", prior=None),
+    lk.distributions.EllipticalDensity(),
+    lk.distributions.EllipticalDensity("logistic", prior=None),
     lk.BernoulliDensity(),
     lk.ExponentialDensity(),
     lk.BinomialDensity(),
     lk.BinomialDensity(predictive=True),
-    lk.BetaBinomialDensity(),
+    lk.distributions.BetaBinomialDensity(),
     lk.NegativeBinomialDensity(),
-    lk.VonMisesDensity(),
+    lk.distributions.VonMisesDensity(),
     lk.GammaDensity(),
     lk.GammaDensity(prior=None),
     lk.BetaDensity(),
     lk.BetaDensity(low=-10.0, high=20.0),
     lk.DirichletDensity(),
-    lk.DirichletMultinomialDensity(),
+    lk.distributions.DirichletMultinomialDensity(),
     lk.ExponentialDensity(predictive=True),
     lk.UniformDensity(),
     lk.UniformDensity(prior=None),
     lk.UniformDensity(predictive=True),
-    lk.TriangularDensity(),
+    lk.distributions.TriangularDensity(),
     lk.LaplaceDensity(),
     lk.LaplaceDensity(prior=None),
-    lk.CauchyDensity(),
-    lk.ChiSquareDensity(),
-    lk.WalshDensity(),
-    lk.WalshDensity(2, log=True),
-    lk.BahadurDensity(),
+    lk.distributions.CauchyDensity(),
+    lk.distributions.ChiSquareDensity(),
+    lk.distributions.WalshDensity(),
+    lk.distributions.WalshDensity(2, log=True),
+    lk.distributions.BahadurDensity(),
     lk.ChowLiuTreeDensity(),
     lk.MixtureDensity(),
     lk.MixtureDensity(n_components=3, random_state=0),
@@ -119,7 +119,7 @@ CLASSIFIERS = [
 
 SLOW_CLASSIFIERS = [  # whose densities are checked alone every time
     lk.BayesClassifier(lk.StudentTDensity()),
-    lk.BayesClassifier(lk.WalshDensity(2, log=True)),
+    lk.BayesClassifier(lk.distributions.WalshDensity(2, log=True)),
     lk.BayesClassifier(lk.ChowLiuTreeDensity()),
 ]
 
@@ -174,7 +174,7 @@ def not_for(estimator):
     if of_counts(estimator):
         first = {"check_positive_only_tag_during_fit": FRACTIONS}  # its first part has fractions, not negative numbers
         return NOT_FOR_COUNTS | (first if isinstance(estimator, lk.ProductDensity) else {})
-    if isinstance(estimator, lk.WalshDensity | lk.BahadurDensity):
+    if isinstance(estimator, lk.distributions.WalshDensity | lk.distributions.BahadurDensity):
         few = "all cells of at most 20 columns are summed, and the check has 30"
         return {f"check_sample_weight_equivalence_on_{kind}_data": few for kind in ("dense", "sparse")}
     density = getattr(estimator, "density", None)

@@ -24,7 +24,7 @@ UNSUPERVISED = {
     "SwitchingDensity": lambda: lk.SwitchingDensity(2, max_iter=2, random_state=0),
     "MixtureDensity": lambda: lk.MixtureDensity(lk.HMMDensity(n_states=1), 2, max_iter=3, random_state=0),
     "MixtureClusterer": lambda: lk.MixtureClusterer(lk.HMMDensity(n_states=1), 2, max_iter=3, random_state=0),
-    "SequenceDensity": lambda: lk.SequenceDensity(),
+    "SequenceDensity": lambda: lk.automl.SequenceDensity(),
 }
 
 
@@ -128,14 +128,14 @@ def test_names_survive_lengths_cuts_classes_and_long_tables():
 
 def test_sequences_of_named_tables_go_by_name():
     table = [pd.DataFrame(s, columns=["x", "y"]) for s in S]
-    d = lk.SequenceDensity().fit(table)
+    d = lk.automl.SequenceDensity().fit(table)
     assert list(d.columns) == ["x", "y"]
     assert_array_equal(d.score_samples([t[["y", "x"]] for t in table]), d.score_samples(table))
     assert_array_equal(d.score_samples(S), d.score_samples(table))
     assert_array_equal(d.score_samples(X, lengths=LENGTHS), d.score_samples(S))
     assert_array_equal(d.predict_proba(X, lengths=LENGTHS).values, d.predict_proba(S).values)
     assert_array_equal(
-        d.predict(X, lengths=LENGTHS).values, lk.SequenceDensity().fit(X, lengths=LENGTHS).predict(S).values
+        d.predict(X, lengths=LENGTHS).values, lk.automl.SequenceDensity().fit(X, lengths=LENGTHS).predict(S).values
     )
 
 

@@ -9,9 +9,11 @@ import likely as lk
 from likely.core.errors import DataError, FitWarning
 
 ALL = [
-    lk.LaplaceDensity, lk.CauchyDensity, lk.UniformDensity, lk.TriangularDensity, lk.ExponentialDensity,
-    lk.ChiSquareDensity, lk.VonMisesDensity, lk.NegativeBinomialDensity, lk.GammaDensity, lk.BetaDensity,
-    lk.BinomialDensity, lk.BetaBinomialDensity,
+    lk.LaplaceDensity, lk.distributions.CauchyDensity, lk.UniformDensity, lk.distributions.TriangularDensity,
+    lk.ExponentialDensity,
+    lk.distributions.ChiSquareDensity, lk.distributions.VonMisesDensity, lk.NegativeBinomialDensity, lk.GammaDensity,
+    lk.BetaDensity,
+    lk.BinomialDensity, lk.distributions.BetaBinomialDensity,
 ]  # fmt: skip
 
 
@@ -31,10 +33,11 @@ def test_several_constant_columns_are_said_of_in_the_plural():
 
 
 DENSITIES = [
-    lk.BernoulliDensity(), lk.BetaDensity(), lk.CauchyDensity(), lk.ChowLiuTreeDensity(), lk.ContaminatedDensity(),
+    lk.BernoulliDensity(), lk.BetaDensity(), lk.distributions.CauchyDensity(), lk.ChowLiuTreeDensity(),
+    lk.mixture.ContaminatedDensity(),
     lk.ExponentialDensity(), lk.GammaDensity(), lk.GaussianDensity(), lk.HistogramDensity(), lk.LaplaceDensity(),
     lk.MultinomialDensity(), lk.NegativeBinomialDensity(), lk.KNNDensity(), lk.KernelDensity(),
-    lk.PoissonDensity(), lk.StudentTDensity(), lk.UniformDensity(), lk.VonMisesDensity(),
+    lk.PoissonDensity(), lk.StudentTDensity(), lk.UniformDensity(), lk.distributions.VonMisesDensity(),
 ]  # fmt: skip
 
 

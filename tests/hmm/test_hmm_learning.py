@@ -5,26 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import (
-    HMM,
-    Blocks,
-    Categorical,
-    DataError,
-    DomainError,
-    Gaussian,
-    HMMPrior,
-    Mixture,
-    Poisson,
-    Ragged,
-    Serial,
-    ShapeError,
-    Stop,
-    Threads,
-    Tied,
-    fit,
-)
+from likely import HMM, Categorical, DataError, DomainError, Gaussian, Mixture, Poisson, Ragged, ShapeError, Stop, fit
+from likely.core import Blocks, Serial, Threads
 from likely.core.em_loop import gather
+from likely.distributions import Tied
 from likely.distributions.product import Product
+from likely.priors import HMMPrior
 from tests.hmm.in_one_piece import in_one_piece
 from tests.properties.compare import arrays_of, gap
 

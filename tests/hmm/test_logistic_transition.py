@@ -135,7 +135,7 @@ def test_a_live_belief_is_the_filter() -> None:
     two = lk.Product({"a": lk.Gaussian([[0.0], [3.0]], 1.0), "b": lk.Gaussian([[0.0], [1.0]], 1.0)})
     parts = driven([0.5, 0.5], np.zeros((2, 2, 2)), two)
     row = {"a": [0.1], "b": [0.3]}
-    beliefs = [lk.step(parts, None, (frame, 0.0))[0].probs for frame in (row, lk.Columns(a=[[0.1]], b=[[0.3]]))]
+    beliefs = [lk.step(parts, None, (frame, 0.0))[0].probs for frame in (row, lk.core.Columns(a=[[0.1]], b=[[0.3]]))]
     assert_allclose(*beliefs)
     first, _ = lk.step(h, None, (x[0][0], None))  # nothing moves into the first frame
     assert_allclose(first.probs, filtered[0])
@@ -541,7 +541,7 @@ def test_what_is_wrong_is_said_in_words() -> None:
         HMM(h.initial, np.eye(K), h.emission).log_prob(x, u)
     with pytest.raises(DomainError, match="must not be negative"):
         LogisticPrior(1.0, [0.0], [-1.0])
-    prior = lk.HMMPrior([2.0, 2.0], LogisticPrior(1.0, [0.0], [1.0]), None, None)
+    prior = lk.priors.HMMPrior([2.0, 2.0], LogisticPrior(1.0, [0.0], [1.0]), None, None)
     for refused in (lambda p: p.update(None), lambda p: p.point()):
         with pytest.raises(DomainError, match="not conjugate"):
             refused(prior)

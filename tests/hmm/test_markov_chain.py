@@ -7,7 +7,8 @@ from time import perf_counter
 import numpy as np
 import pytest
 
-from likely import HMM, Categorical, DomainError, Gaussian, Topology
+from likely import HMM, Categorical, DomainError, Gaussian
+from likely.hmm import Topology
 from likely.hmm.markov_chain import Chain
 from likely.hmm.topology import with_durations
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from likely import HMM, Categorical, Gaussian, LogisticTransition, Ragged
-from likely.hmm import forward_backward
+from likely import HMM, Categorical, Gaussian, Ragged
+from likely.hmm import LogisticTransition, forward_backward
 from likely.hmm._loops import log_recursions, row_softmax, scaled_recursions
 from likely.hmm.markov_chain import Chain
 

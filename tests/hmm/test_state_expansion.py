@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from likely import HMM, Categorical, DomainError, Tied, Topology
+from likely import HMM, Categorical, DomainError
+from likely.distributions import Tied
+from likely.hmm import Topology
 from likely.hmm.topology import of_higher_order, on_transitions, with_durations
 
 SYMBOLS = 3

@@ -8,7 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from likely import DomainError, ShapeError, Topology
+from likely import DomainError, ShapeError
+from likely.hmm import Topology
 
 
 def masks(t: Topology) -> list:

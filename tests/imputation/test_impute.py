@@ -13,25 +13,22 @@ from scipy.stats import multivariate_normal
 from likely import (
     Bernoulli,
     Categorical,
-    Columns,
     DataError,
     DomainError,
-    FactorGaussian,
-    FixedComponents,
     Gaussian,
     Mixture,
     Multinomial,
     NegativeBinomial,
     Poisson,
     Product,
-    ScaledCopies,
-    Stack,
     Stop,
     StudentT,
-    Tied,
     fit,
     impute,
 )
+from likely.core import Columns
+from likely.distributions import FactorGaussian, Stack, Tied
+from likely.mixture import FixedComponents, ScaledCopies
 from tests.reliability.em_problems import gaussians
 
 NAN = np.nan

@@ -22,10 +22,11 @@ CELLS_HOLED = np.where(np.random.default_rng(2).random(CELLS.shape) < 0.2, None,
 VISITS = RNG.poisson(3.0, 120)
 
 REAL = [
-    lk.GaussianDensity(), lk.GaussianDensity("diagonal"), lk.ContaminatedDensity(), lk.PPCA(1), lk.FactorAnalysis(1),
+    lk.GaussianDensity(), lk.GaussianDensity("diagonal"), lk.mixture.ContaminatedDensity(), lk.decomposition.PPCA(1),
+    lk.FactorAnalysis(1),
     lk.ProductDensity(), lk.MixtureDensity(n_components=2, random_state=0, tol=1e-3),
     lk.MixtureDensity(lk.ProductDensity(), 2, random_state=0, tol=1e-3),
-    lk.MixtureDensity(lk.PPCA(1), 2, random_state=0, tol=1e-3),
+    lk.MixtureDensity(lk.decomposition.PPCA(1), 2, random_state=0, tol=1e-3),
 ]  # fmt: skip
 NAMES = [f"{i}-{type(d).__name__}" for i, d in enumerate(REAL)]
 
@@ -149,13 +150,13 @@ def test_named_parts_with_sparse_words(mixed):
         [("v", lk.GaussianDensity()), ("w", lk.MultinomialDensity()), ("c", lk.CategoricalDensity())]
     )
     density = lk.MixtureDensity(density, 2, random_state=0, tol=1e-3) if mixed else density
-    x = lk.Columns(v=HOLED, w=words, c=CELLS_HOLED[:, 0])
+    x = lk.core.Columns(v=HOLED, w=words, c=CELLS_HOLED[:, 0])
     got = density.fit(x).impute(x)
-    assert isinstance(got, lk.Columns) and list(got) == ["v", "w", "c"]
+    assert isinstance(got, lk.core.Columns) and list(got) == ["v", "w", "c"]
     assert scipy.sparse.issparse(got["w"]) and (got["w"] != words).nnz == 0
     assert got["c"].shape == (120,) and got["c"].dtype == object and not pd.isna(got["c"]).any()
     assert np.isfinite(got["v"]).all()
-    assert isinstance(density.impute(dict(x)), lk.Columns)
+    assert isinstance(density.impute(dict(x)), lk.core.Columns)
     draws = density.sample(10, random_state=0)
     assert set(draws) == {"v", "w", "c"} and np.isfinite(density.score_samples(draws)).all()
 

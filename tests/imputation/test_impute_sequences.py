@@ -50,7 +50,7 @@ def test_emissions_that_are_mixtures() -> None:
 
 
 def test_tied_emissions() -> None:
-    tied = lk.HMM([0.5, 0.3, 0.2], np.full((3, 3), 1 / 3), lk.Tied(FULL, [0, 1, 0]))
+    tied = lk.HMM([0.5, 0.3, 0.2], np.full((3, 3), 1 / 3), lk.distributions.Tied(FULL, [0, 1, 0]))
     assert_allclose(impute(tied, X), by_all_paths(tied, X), rtol=1e-12)
 
 

@@ -17,7 +17,9 @@ N = 4000
 def test_the_running_mean_exactly():
     """a_{N−1} = σ²/N (Herbst 2.3.4 prints a_N)."""
     x = np.random.default_rng(0).normal(3.0, 2.0, (100, 1))
-    rule = lk.RobbinsMonro(lk.Gaussian([0.0], 4.0), step=4.0, power=1.0, learn="mean", natural=False, average=False)
+    rule = lk.inference.RobbinsMonro(
+        lk.Gaussian([0.0], 4.0), step=4.0, power=1.0, learn="mean", natural=False, average=False
+    )
     belief = None
     for n, row in enumerate(x, 1):
         belief, _ = lk.step(rule, belief, row)
@@ -57,7 +59,7 @@ def errors(distribution, x):
 )  # fmt: skip
 def test_it_ends_near_maximum_likelihood(start, truth):
     x = truth.sample(N, np.random.default_rng(1))
-    found = lk.RobbinsMonro(start).run(x, batch=10)
+    found = lk.inference.RobbinsMonro(start).run(x, batch=10)
     assert found.count == N // 10
     assert errors(found.distribution, x) < 2.5
     assert found.distribution.log_prob(x).mean() > truth.log_prob(x).mean() - 3 / N * 5
@@ -65,19 +67,19 @@ def test_it_ends_near_maximum_likelihood(start, truth):
 
 def test_averages_are_steadier_than_the_last_parameters():
     x = np.random.default_rng(2).poisson(6.0, (400, 1))
-    path = [belief for belief, _ in lk.follow(lk.RobbinsMonro(lk.Poisson(6.0)), x)][200:]
+    path = [belief for belief, _ in lk.follow(lk.inference.RobbinsMonro(lk.Poisson(6.0)), x)][200:]
     assert np.std([b.average for b in path]) < 0.5 * np.std([b.theta for b in path])
 
 
 def test_a_far_start_and_an_outlier_do_not_throw_it_away():
     x = np.random.default_rng(3).normal(300.0, 2.0, (20_000, 1))
     x[10_000] = 1e12
-    found = lk.RobbinsMonro(lk.Gaussian([280.0], [[1.0]])).run(x, batch=20).distribution
+    found = lk.inference.RobbinsMonro(lk.Gaussian([280.0], [[1.0]])).run(x, batch=20).distribution
     assert found.mean == pytest.approx([300.0], abs=2.0)
 
 
 def test_it_is_followed_like_any_learner(tmp_path):
-    rule = lk.RobbinsMonro(lk.Poisson(1.0))
+    rule = lk.inference.RobbinsMonro(lk.Poisson(1.0))
     assert as_filter(rule) is rule
     x = np.random.default_rng(4).poisson(5.0, (60, 1))
     steps = list(lk.follow(rule, x))
@@ -93,14 +95,14 @@ def test_it_is_followed_like_any_learner(tmp_path):
 def test_weights_are_copies_and_none_is_absence():
     x = np.random.default_rng(5).poisson(5.0, (40, 1))
     w = np.tile([0.0, 1.0, 2.0, 1.0], 10)
-    rule = lk.RobbinsMonro(lk.Poisson(1.0))
+    rule = lk.inference.RobbinsMonro(lk.Poisson(1.0))
     assert rule.run(x, w).distribution.rate == rule.run(np.repeat(x, w.astype(int), axis=0)).distribution.rate
     assert rule.run(x, np.full(40, 0.5)).distribution.rate != rule.run(x).distribution.rate
 
 
 def test_blocks_are_one_step_and_missing_values_say_nothing():
     x = np.random.default_rng(6).normal(2.0, 1.0, (N, 2))
-    rule = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]), learn=("mean",), natural=False)
+    rule = lk.inference.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]), learn=("mean",), natural=False)
     found = rule.run(x, batch=20)
     assert found.count == N // 20
     assert found.distribution.mean == pytest.approx(x.mean(axis=0), abs=0.05)
@@ -117,7 +119,7 @@ def test_distributions_of_ones_own():
             return 0
 
     with pytest.raises(lk.DomainError, match="declare_constraints"):
-        lk.RobbinsMonro(Rayleigh())
+        lk.inference.RobbinsMonro(Rayleigh())
     with pytest.raises(lk.DomainError, match="one of real"):
         declare_constraints("Rayleigh", scale="curly")
 
@@ -131,15 +133,15 @@ def test_distributions_of_ones_own():
 )  # fmt: skip
 def test_conditions_of_robbins_and_monro(wrong, match):
     with pytest.raises(lk.DomainError, match=match):
-        lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), **wrong)
+        lk.inference.RobbinsMonro(lk.Gaussian([0.0], 1.0), **wrong)
     with pytest.raises(lk.DomainError, match="stack"):
-        lk.RobbinsMonro(lk.Poisson([[1.0], [2.0]]))
+        lk.inference.RobbinsMonro(lk.Poisson([[1.0], [2.0]]))
 
 
 @pytest.mark.parametrize("far", [1e3, 1e6, -1e9])
 def test_starts_that_are_no_starts(far):
     x = np.random.default_rng(7).normal(3.0, 2.0, (4000, 1))
-    found = lk.RobbinsMonro(lk.Gaussian([far], 1.0)).run(x, batch=10).distribution
+    found = lk.inference.RobbinsMonro(lk.Gaussian([far], 1.0)).run(x, batch=10).distribution
     assert found.mean == pytest.approx([3.0], abs=0.2)
     assert found.covariance == pytest.approx(4.0, rel=0.2)
 
@@ -148,15 +150,15 @@ def test_what_has_not_settled_is_reported():
     """Rows that change in the middle: the last ones lie elsewhere than the answer."""
     x = np.concatenate([np.zeros(2000), np.full(600, 8.0)])[:, None] + np.random.default_rng(8).normal(size=(2600, 1))
     with pytest.warns(lk.FitWarning, match="not converged"):
-        lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), learn="mean", power=1.0).run(x, batch=10)
+        lk.inference.RobbinsMonro(lk.Gaussian([0.0], 1.0), learn="mean", power=1.0).run(x, batch=10)
 
 
 def test_impossible_rows_and_distributions_of_ends_are_refused():
     with pytest.raises(lk.DataError, match="positive density"):
-        lk.RobbinsMonro(lk.Gamma(1.0, 1.0)).run([[1.0], [-2.0]])
-    for distribution in (lk.Uniform(0.0, 1.0), lk.Triangular(0.0, 0.5, 1.0)):
+        lk.inference.RobbinsMonro(lk.Gamma(1.0, 1.0)).run([[1.0], [-2.0]])
+    for distribution in (lk.Uniform(0.0, 1.0), lk.distributions.Triangular(0.0, 0.5, 1.0)):
         with pytest.raises(lk.DomainError, match="bounds"):
-            lk.RobbinsMonro(distribution)
+            lk.inference.RobbinsMonro(distribution)
 
 
 def steps(rule, x):
@@ -176,7 +178,7 @@ def steps(rule, x):
 )
 def test_a_table_and_a_stream_are_one_recursion(distribution, natural):
     x = distribution.sample(700, np.random.default_rng(4))
-    rule = lk.RobbinsMonro(distribution, step=0.1, natural=natural)
+    rule = lk.inference.RobbinsMonro(distribution, step=0.1, natural=natural)
     whole, one_by_one = rule.run(x), steps(rule, x)
     assert whole.count == one_by_one.count == 700
     assert whole.theta == pytest.approx(one_by_one.theta, rel=1e-10, abs=1e-12)
@@ -189,7 +191,7 @@ def test_a_table_and_a_stream_are_one_recursion(distribution, natural):
 def test_formulas_and_differences_walk_the_same_path():
     distribution = lk.StudentT([0.0, 1.0], [1.0, 2.0], 5.0)
     x = distribution.sample(300, np.random.default_rng(5))
-    fast, slow = lk.RobbinsMonro(distribution), lk.RobbinsMonro(distribution)
+    fast, slow = lk.inference.RobbinsMonro(distribution), lk.inference.RobbinsMonro(distribution)
     slow.__dict__["_formulas"] = None
     assert fast.run(x).theta == pytest.approx(slow.run(x).theta, abs=1e-7)
     ahead, behind = steps(fast, x[:50]), steps(slow, x[:50])
@@ -199,13 +201,13 @@ def test_formulas_and_differences_walk_the_same_path():
 def test_missing_values_among_whole_rows_take_the_other_way():
     x = lk.Gaussian([0.0, 3.0], [1.0, 4.0]).sample(400, np.random.default_rng(6))
     x[::7, 0] = np.nan
-    found = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0])).run(x).distribution
+    found = lk.inference.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0])).run(x).distribution
     assert found.mean == pytest.approx(np.nanmean(x, axis=0), abs=0.3)
 
 
 def plain(step, start=0.0):
     """The rule as Robbins and Monro wrote it, for the mean of a Gaussian of variance 4."""
-    return lk.RobbinsMonro(lk.Gaussian([start], 4.0), step=step, learn="mean", natural=False)
+    return lk.inference.RobbinsMonro(lk.Gaussian([start], 4.0), step=step, learn="mean", natural=False)
 
 
 def test_without_the_information_a_step_has_units(recwarn):
@@ -215,7 +217,9 @@ def test_without_the_information_a_step_has_units(recwarn):
     with pytest.warns(lk.FitWarning, match=r"not converged.*natural=True"):
         assert plain(1e-3).run(x).distribution.mean < 40.0  # it creeps
     with pytest.raises(lk.DomainError, match=r"the path must stay finite.*smaller step"):
-        lk.RobbinsMonro(lk.Poisson(1.0), step=1e300, natural=False, power=0.51).run(np.array([[3.0], [4.0], [9.0]] * 9))
+        lk.inference.RobbinsMonro(lk.Poisson(1.0), step=1e300, natural=False, power=0.51).run(
+            np.array([[3.0], [4.0], [9.0]] * 9)
+        )
 
 
 def test_a_stream_that_has_not_settled_is_reported_as_it_doubles():
@@ -226,7 +230,7 @@ def test_a_stream_that_has_not_settled_is_reported_as_it_doubles():
     assert len(said) == 2  # after 256 and 512 rows
 
 
-@pytest.mark.parametrize("rule", [plain(4.0, 49.0), lk.RobbinsMonro(lk.Gaussian([40.0], 9.0))])
+@pytest.mark.parametrize("rule", [plain(4.0, 49.0), lk.inference.RobbinsMonro(lk.Gaussian([40.0], 9.0))])
 def test_a_stream_that_settles_is_not_told_of(rule, recwarn):
     for _ in lk.follow(rule, np.random.default_rng(9).normal(50.0, 2.0, (600, 1))):
         pass
@@ -234,7 +238,7 @@ def test_a_stream_that_settles_is_not_told_of(rule, recwarn):
 
 
 def test_the_information_is_looked_at_sixteen_times_a_doubling():
-    rule, at, looks = lk.RobbinsMonro(lk.Poisson(1.0)), 0, []
+    rule, at, looks = lk.inference.RobbinsMonro(lk.Poisson(1.0)), 0, []
     while at < 4096:
         at = rule._next_look(at)
         looks.append(at)
@@ -244,10 +248,11 @@ def test_the_information_is_looked_at_sixteen_times_a_doubling():
 @pytest.mark.parametrize(
     ("rule", "x"),
     [
-        (lk.RobbinsMonro(lk.Gaussian([0.0], [1.0]), natural=False, step=10.0), (50.0, 1000)),
-        (lk.RobbinsMonro(lk.Gaussian([0.0], [1.0]), natural=False, step=10.0), (50.0, 20)),  # too few to look at slopes
-        (lk.RobbinsMonro(lk.Poisson(1.0), natural=False, step=10.0), (50.0, 1000)),
-        (lk.RobbinsMonro(lk.Bernoulli(0.5), natural=False, step=1e4), (0.5, 100)),
+        (lk.inference.RobbinsMonro(lk.Gaussian([0.0], [1.0]), natural=False, step=10.0), (50.0, 1000)),
+        (lk.inference.RobbinsMonro(lk.Gaussian([0.0], [1.0]), natural=False, step=10.0), (50.0, 20)),
+         # too few to look at slopes
+        (lk.inference.RobbinsMonro(lk.Poisson(1.0), natural=False, step=10.0), (50.0, 1000)),
+        (lk.inference.RobbinsMonro(lk.Bernoulli(0.5), natural=False, step=1e4), (0.5, 100)),
     ],
     ids=["Gaussian", "few rows", "Poisson", "Bernoulli"],
 )  # fmt: skip
@@ -269,22 +274,25 @@ def test_data_frames_are_their_rows():
     pandas = pytest.importorskip("pandas")
     x = np.random.default_rng(11).normal(3.0, 1.0, (200, 2))
     names = [f"r{i}" for i in range(200)]
-    rule = lk.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]))
+    rule = lk.inference.RobbinsMonro(lk.Gaussian([0.0, 0.0], [1.0, 1.0]))
     frame = pandas.DataFrame(x, columns=["a", "b"], index=names)
     wanted = rule.run(x).theta
     assert np.array_equal(rule.run(frame).theta, wanted)
     assert np.array_equal([b.theta for b, _ in lk.follow(rule, frame)], [b.theta for b, _ in lk.follow(rule, x)])
-    one, backwards = lk.RobbinsMonro(lk.Gaussian([0.0], [1.0])), pandas.Series(x[:, 0], index=range(200, 0, -1))
+    one, backwards = (
+        lk.inference.RobbinsMonro(lk.Gaussian([0.0], [1.0])),
+        pandas.Series(x[:, 0], index=range(200, 0, -1)),
+    )
     assert np.array_equal(one.run(backwards).theta, one.run(x[:, :1]).theta)
 
 
 def test_weights_that_would_fill_the_memory_are_refused():
     with pytest.raises(lk.DataError, match=r"visits.*4,000,000,000,000: divide them"):
-        lk.RobbinsMonro(lk.Gaussian([0.0], [1.0])).run(np.zeros((400, 1)), np.full(400, 1e10))
+        lk.inference.RobbinsMonro(lk.Gaussian([0.0], [1.0])).run(np.zeros((400, 1)), np.full(400, 1e10))
 
 
 def test_truths_are_numbers():
     bits = np.random.default_rng(12).random((300, 2)) < 0.3
-    rule = lk.RobbinsMonro(lk.Bernoulli([0.5, 0.5]))
+    rule = lk.inference.RobbinsMonro(lk.Bernoulli([0.5, 0.5]))
     assert rule._formulas.table(bits) is not None
     assert np.array_equal(rule.run(bits).theta, rule.run(bits.astype(float)).theta)

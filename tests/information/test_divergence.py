@@ -37,7 +37,7 @@ def test_numbers_of_the_notes():
         (lk.Gamma(2.0, 3.0), stats.gamma(2.0, scale=1 / 3).entropy()),
         (lk.StudentT([0.0], [[1.0]], 1.0), math.log(4 * math.pi)),
         (lk.Beta(1.0, 1.0), 0.0),
-        (lk.sum_of(lk.Beta(1, 1), copies=2), 0.5),  # the triangle
+        (lk.distributions.sum_of(lk.Beta(1, 1), copies=2), 0.5),  # the triangle
     ],
 )
 def test_entropies_against_scipy(distribution, expected):
@@ -106,7 +106,9 @@ def test_what_q_rules_out_costs_infinity(p, q):
 def test_single_points_do_not_count():
     """The density of Beta(2, 2) is 0 at 0 and 1, where a uniform distribution has no weight."""
     assert lk.kl_divergence(lk.Uniform(0.0, 1.0), lk.Beta(2.0, 2.0)).value == pytest.approx(2 - math.log(6), abs=1e-9)
-    assert lk.js_divergence(lk.Uniform(0.0, 1.0), lk.Uniform(0.5, 1.5), bits=True).value == pytest.approx(0.5)
+    assert lk.information.js_divergence(lk.Uniform(0.0, 1.0), lk.Uniform(0.5, 1.5), bits=True).value == pytest.approx(
+        0.5
+    )
 
 
 def test_levels_may_stand_in_another_order():
@@ -122,21 +124,23 @@ def test_singular_gaussians_on_one_flat():
 @pytest.mark.parametrize(("p", "q"), [(ONE, TWO), (HUMPS, TWO), (lk.Poisson(3.0), lk.NegativeBinomial(3.0, 0.5)),
                                       (lk.Gamma(2.0, 1.0), lk.Gamma(3.0, 1.0)), (PLANE, WIDE)])  # fmt: skip
 def test_inequalities_and_the_chain(p, q):
-    there, back, between = lk.kl_divergence(p, q), lk.kl_divergence(q, p), lk.js_divergence(p, q)
+    there, back, between = lk.kl_divergence(p, q), lk.kl_divergence(q, p), lk.information.js_divergence(p, q)
     assert there.value > 0 and back.value > 0 and there.value != pytest.approx(back.value)
     assert lk.kl_divergence(p, p).value == pytest.approx(0.0, abs=1e-9)
     assert 0 < between.value < math.log(2)
     slack = 4 * (between.error + there.error + back.error) + 1e-12
     assert between.value <= 0.25 * (there.value + back.value) + slack  # Lin 1991
-    cross, own = lk.cross_entropy(p, q), lk.entropy(p)
+    cross, own = lk.information.cross_entropy(p, q), lk.entropy(p)
     assert cross.value == pytest.approx(own.value + there.value, abs=5 * (cross.error + own.error + there.error) + 1e-8)
 
 
 def test_js_is_symmetric_and_one_bit_at_most():
     far = lk.Gaussian([100.0], 1.0)
-    assert lk.js_divergence(ONE, far, bits=True).value == pytest.approx(1.0)
-    assert lk.js_divergence(ONE, TWO).value == pytest.approx(lk.js_divergence(TWO, ONE).value, abs=1e-10)
-    assert lk.js_divergence(lk.Poisson(1.0), ONE, bits=True).value == pytest.approx(1.0)
+    assert lk.information.js_divergence(ONE, far, bits=True).value == pytest.approx(1.0)
+    assert lk.information.js_divergence(ONE, TWO).value == pytest.approx(
+        lk.information.js_divergence(TWO, ONE).value, abs=1e-10
+    )
+    assert lk.information.js_divergence(lk.Poisson(1.0), ONE, bits=True).value == pytest.approx(1.0)
 
 
 def test_stacks_go_member_by_member():
@@ -188,7 +192,7 @@ def test_means_of_heavy_tails_are_reported():
 
 
 def test_distributions_without_a_closed_entropy_are_summed_or_drawn():
-    distribution = lk.BetaNegativeBinomial(3, 2.5, 4)
+    distribution = lk.distributions.BetaNegativeBinomial(3, 2.5, 4)
     counts = np.arange(200_000.0)
     logs = distribution.log_prob(counts[:, None])
     found = lk.entropy(distribution, rng=np.random.default_rng(3))
@@ -207,7 +211,7 @@ def test_finitely_many_cells_have_a_finite_error():
     d = 16
     rng = np.random.default_rng(1)
     b = np.concatenate([[0.0], rng.normal(size=d), 0.3 * rng.normal(size=d * (d - 1) // 2)])
-    p, q = lk.LogLinear.normalized(b, d), lk.Bernoulli(np.full(d, 0.01))
+    p, q = lk.distributions.LogLinear.normalized(b, d), lk.Bernoulli(np.full(d, 0.01))
     terms = np.exp(np.random.default_rng(0).exponential(2.0, 2000))
     with pytest.warns(lk.FitWarning, match="may be infinite"):
         assert averaged(terms).error == math.inf

@@ -117,7 +117,7 @@ HEAVY = [((2.0, 0.5, 1.0), (2.0, 0.7, 2.0)), ((3.0, 0.05, 2.0), (1.0, 0.1, 2.0))
 @pytest.mark.parametrize(("p", "q"), HEAVY)
 def test_heavy_tails_are_summed_to_their_end(p, q, monkeypatch):
     """However many counts are summed one by one, the whole is the same."""
-    p, q = lk.BetaNegativeBinomial(*p), lk.BetaNegativeBinomial(*q)
+    p, q = lk.distributions.BetaNegativeBinomial(*p), lk.distributions.BetaNegativeBinomial(*q)
     near = urn_entropy(p), urn_kl(p, q)
     monkeypatch.setattr("likely.distributions.statistics.expected_counts.NEAR", 16 * NEAR)
     assert (urn_entropy(p), urn_kl(p, q)) == pytest.approx(near, rel=1e-12, abs=1e-13)
@@ -125,16 +125,18 @@ def test_heavy_tails_are_summed_to_their_end(p, q, monkeypatch):
 
 def test_a_heavy_divergence_beside_high_precision():
     """Summed by Euler and Maclaurin in thirty digits."""
-    found = lk.kl_divergence(lk.BetaNegativeBinomial(2.0, 0.5, 1.0), lk.BetaNegativeBinomial(2.0, 0.7, 2.0))
+    found = lk.kl_divergence(
+        lk.distributions.BetaNegativeBinomial(2.0, 0.5, 1.0), lk.distributions.BetaNegativeBinomial(2.0, 0.7, 2.0)
+    )
     assert found == (pytest.approx(0.04934307289144365, rel=1e-12), 0.0)
 
 
 @pytest.mark.slow
 def test_columns_add_and_cross_entropies_follow():
-    p, q = (lk.BetaNegativeBinomial([2.0, 1.0], a, 1.0) for a in (3.0, 4.0))
+    p, q = (lk.distributions.BetaNegativeBinomial([2.0, 1.0], a, 1.0) for a in (3.0, 4.0))
     each = [lk.kl_divergence(p.marginal([j]), q.marginal([j])).value for j in range(2)]
     assert lk.kl_divergence(p, q) == (pytest.approx(sum(each)), 0.0)
-    assert lk.cross_entropy(p, q) == (pytest.approx(lk.entropy(p).value + sum(each)), 0.0)
+    assert lk.information.cross_entropy(p, q) == (pytest.approx(lk.entropy(p).value + sum(each)), 0.0)
 
 
 def test_a_peak_far_out_is_summed():
@@ -151,7 +153,7 @@ def test_a_peak_far_out_is_summed():
 def test_a_narrow_peak_at_the_last_count_that_is_summed(mean):
     """Neither side of the border between sum and integral may cut a peak that is 64 counts wide."""
     x = np.arange(40_000.0)
-    urn = lk.BetaNegativeBinomial(1e8, 1e9, 10 * mean)
+    urn = lk.distributions.BetaNegativeBinomial(1e8, 1e9, 10 * mean)
     logs = urn.log_prob(x[:, None])
     assert lk.entropy(urn).value == pytest.approx(-(np.exp(logs) * logs).sum(), rel=1e-12)
     p, q = (lk.NegativeBinomial(r, r / (r + mean)) for r in (1e9, 1e4))

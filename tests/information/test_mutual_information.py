@@ -23,11 +23,13 @@ def entropy_of(p):
 def test_chain_rule_of_the_errata():
     """H[x, y] = H[y | x] + H[x], not H[x | y] + H[x] (Herbst 1.6)."""
     joint, of_x, of_y = entropy_of(TABLE), entropy_of(TABLE.sum(1)), entropy_of(TABLE.sum(0))
-    assert lk.conditional_entropy(TABLE, given=0).value == pytest.approx(joint - of_x)
-    assert lk.conditional_entropy(TABLE, given=1).value == pytest.approx(joint - of_y)
-    assert lk.conditional_entropy(TABLE, given=1).value + of_x != pytest.approx(joint)
+    assert lk.information.conditional_entropy(TABLE, given=0).value == pytest.approx(joint - of_x)
+    assert lk.information.conditional_entropy(TABLE, given=1).value == pytest.approx(joint - of_y)
+    assert lk.information.conditional_entropy(TABLE, given=1).value + of_x != pytest.approx(joint)
     assert lk.mutual_information(TABLE).value == pytest.approx(of_x + of_y - joint)
-    assert lk.mutual_information(TABLE).value == pytest.approx(of_y - lk.conditional_entropy(TABLE, given=0).value)
+    assert lk.mutual_information(TABLE).value == pytest.approx(
+        of_y - lk.information.conditional_entropy(TABLE, given=0).value
+    )
 
 
 def test_counts_come_with_an_error_that_holds():
@@ -79,13 +81,15 @@ def test_scattered_counts_are_no_dependence():
 
 
 def test_tables_by_name():
-    table = lk.ProbabilityTable.joint(TABLE, {"x": ["a", "b"], "y": [0, 1, 2]})
+    table = lk.distributions.ProbabilityTable.joint(TABLE, {"x": ["a", "b"], "y": [0, 1, 2]})
     assert lk.mutual_information(table).value == pytest.approx(lk.mutual_information(TABLE).value)
     assert lk.mutual_information(table, split="y", bits=True).value == pytest.approx(
         lk.mutual_information(TABLE).value / math.log(2)
     )
-    assert lk.conditional_entropy(table, given="x").value == pytest.approx(lk.conditional_entropy(TABLE, 0).value)
-    three = lk.ProbabilityTable.joint(np.full((2, 2, 2), 1 / 8), {"a": [0, 1], "b": [0, 1], "c": [0, 1]})
+    assert lk.information.conditional_entropy(table, given="x").value == pytest.approx(
+        lk.information.conditional_entropy(TABLE, 0).value
+    )
+    three = lk.distributions.ProbabilityTable.joint(np.full((2, 2, 2), 1 / 8), {"a": [0, 1], "b": [0, 1], "c": [0, 1]})
     assert lk.mutual_information(three, split="a", given="c").value == 0
 
 
@@ -95,7 +99,9 @@ def test_gaussians_in_closed_form():
     assert lk.mutual_information(distribution, split=[0]).value == pytest.approx(expected)
     assert lk.mutual_information(distribution, split=[1, 2]).value == pytest.approx(expected)
     assert lk.mutual_information(distribution, split=-3).value == pytest.approx(expected)
-    chain = lk.conditional_entropy(distribution, given=[0]).value + lk.entropy(distribution.marginal([0])).value
+    chain = (
+        lk.information.conditional_entropy(distribution, given=[0]).value + lk.entropy(distribution.marginal([0])).value
+    )
     assert chain == pytest.approx(lk.entropy(distribution).value)
     stack = lk.Gaussian(np.zeros((2, 3)), np.stack([SPREAD, np.eye(3)]))
     assert lk.mutual_information(stack, split=[0]).value == pytest.approx([expected, 0.0])
@@ -110,7 +116,7 @@ def test_mixtures_by_draws_against_a_grid():
     truth = lk.mutual_information(p / p.sum()).value
     found = lk.mutual_information(distribution, split=[0])
     assert abs(found.value - truth) < 4 * found.error < 0.02
-    given = lk.conditional_entropy(distribution, given=[0])
+    given = lk.information.conditional_entropy(distribution, given=[0])
     alone = lk.entropy(lk.Mixture(distribution.weights, distribution.components.marginal([0])))
     both = lk.entropy(distribution)
     assert abs(given.value + alone.value - both.value) < 5 * (given.error + both.error)
@@ -119,7 +125,7 @@ def test_mixtures_by_draws_against_a_grid():
 def test_unlike_parts():
     p = lk.Product({"a": lk.Gaussian([[0.0], [3.0]], 1.0), "b": lk.Categorical([[0.9, 0.1], [0.2, 0.8]])})
     assert lk.mutual_information(p.member(0), split="a").value == 0
-    assert lk.conditional_entropy(p.member(0), given="a").value == pytest.approx(entropy_of([0.9, 0.1]))
+    assert lk.information.conditional_entropy(p.member(0), given="a").value == pytest.approx(entropy_of([0.9, 0.1]))
     mixed = lk.Mixture([0.3, 0.7], p)
     found = lk.mutual_information(mixed, split="a")
     x = np.linspace(-8, 11, 20_001)
@@ -223,9 +229,9 @@ def test_missing_values_are_left_out_and_bad_rows_named():
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0)), "split"),
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[2]), "one side"),
         (lambda: lk.mutual_information(lk.Gaussian([0.0, 0.0], 1.0), split=[0, 1]), "one side"),
-        (lambda: lk.conditional_entropy(TABLE, given=2), "axis"),
+        (lambda: lk.information.conditional_entropy(TABLE, given=2), "axis"),
         (lambda: lk.mutual_information([[0.3, 0.1], [0.05, 0.7]]), "adds to 1.15: divide"),
-        (lambda: lk.conditional_entropy([[0.3, 0.1], [0.05, 0.7]]), "adds to 1.15: divide"),
+        (lambda: lk.information.conditional_entropy([[0.3, 0.1], [0.05, 0.7]]), "adds to 1.15: divide"),
     ],
 )
 def test_refusals(wrong, match):
@@ -240,6 +246,8 @@ def test_rounded_probabilities_are_no_counts(share):
     assert lk.mutual_information(table) == pytest.approx(lk.mutual_information(exact))
     assert lk.mutual_information(exact.astype(np.float32)).value == pytest.approx(lk.mutual_information(exact).value)
     assert lk.mutual_information(exact.astype(np.float32)).error == 0
-    assert lk.conditional_entropy(table).value == pytest.approx(lk.conditional_entropy(exact).value)
+    assert lk.information.conditional_entropy(table).value == pytest.approx(
+        lk.information.conditional_entropy(exact).value
+    )
     assert lk.mutual_information([[30.0, 10.0], [5.0, 55.0]]).error > 0  # whole numbers are counts
     assert lk.mutual_information(100 * np.array([[0.3, 0.1], [0.05, 0.55]])).error > 0  # 55.00000000000001 too

@@ -83,25 +83,25 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "conditioned": lambda: lk.Gaussian([0.0, 1.0], SPREAD).condition({1: 0.5}),
     "student t": lambda: lk.StudentT([0.0, 1.0], SPREAD, 3.0),
     "student t fixed": lambda: lk.StudentT([0.0, 1.0], SPREAD, 3.0, fixed_dof=True),
-    "wishart": lambda: lk.Wishart(4.0, SPREAD),
-    "inverse wishart stack": lambda: lk.InverseWishart([4.0, 5.0], SPREAD),
-    "elliptical": lambda: lk.Elliptical("power", [0.0, 1.0], SPREAD, 0.7),
+    "wishart": lambda: lk.distributions.Wishart(4.0, SPREAD),
+    "inverse wishart stack": lambda: lk.distributions.InverseWishart([4.0, 5.0], SPREAD),
+    "elliptical": lambda: lk.distributions.Elliptical("power", [0.0, 1.0], SPREAD, 0.7),
     "student t stack": lambda: lk.StudentT(np.arange(6.0).reshape(3, 2), np.stack([SPREAD] * 3), [3.0, 4.0, 5.0]),
     "student t tied": lambda: lk.StudentT(np.arange(6.0).reshape(3, 2), SPREAD, [3.0, 4.0, 5.0]),
     "student t independent": lambda: lk.StudentT([0.0, 1.0], [1.0, 2.0], [3.0, 4.0], kind="independent"),
     "exponential": lambda: lk.Exponential([3.0, 0.5]),
     "binomial": lambda: lk.Binomial([4, 9], [[0.2, 0.5], [1.0, 0.0]]),
-    "beta-binomial": lambda: lk.BetaBinomial([4, 9], [0.2, 1.5], 3.0),
-    "beta negative binomial": lambda: lk.BetaNegativeBinomial([4.0, 0.9], [3.2, 1.5], 3.0),
-    "von mises": lambda: lk.VonMises([4.0, 0.9], [[3.2, 0.0], [1.0, 1e6]]),
-    "von mises sum": lambda: lk.VonMisesSum([4.0, 0.9], [3.2, 0.0], 2.0),
+    "beta-binomial": lambda: lk.distributions.BetaBinomial([4, 9], [0.2, 1.5], 3.0),
+    "beta negative binomial": lambda: lk.distributions.BetaNegativeBinomial([4.0, 0.9], [3.2, 1.5], 3.0),
+    "von mises": lambda: lk.distributions.VonMises([4.0, 0.9], [[3.2, 0.0], [1.0, 1e6]]),
+    "von mises sum": lambda: lk.distributions.VonMisesSum([4.0, 0.9], [3.2, 0.0], 2.0),
     "uniform distribution": lambda: lk.Uniform([3.0, 0.5], [4.0, 7.0]),
-    "plateau": lambda: lk.UniformPredictive([3.0, 0.5], 4.0, 2.0),
-    "triangular": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0, known="low"),
+    "plateau": lambda: lk.distributions.UniformPredictive([3.0, 0.5], 4.0, 2.0),
+    "triangular": lambda: lk.distributions.Triangular([3.0, 0.5], 3.5, 4.0, known="low"),
     "laplace": lambda: lk.Laplace([3.0, 0.5], 4.0),
-    "cauchy": lambda: lk.Cauchy([[3.0, 0.5], [1.0, 2.0]], 4.0),
-    "chi square": lambda: lk.ChiSquare([3.0, 0.5]),
-    "lomax": lambda: lk.Lomax([3.0, 0.5], 2.0),
+    "cauchy": lambda: lk.distributions.Cauchy([[3.0, 0.5], [1.0, 2.0]], 4.0),
+    "chi square": lambda: lk.distributions.ChiSquare([3.0, 0.5]),
+    "lomax": lambda: lk.distributions.Lomax([3.0, 0.5], 2.0),
     "gamma of waits": lambda: lk.Gamma([3.0, 0.5], 2.0, likelihood="exponential"),
     "poisson": lambda: lk.Poisson([3.0, 0.5]),
     "parzen": lambda: lk.KDE(table(), [0.2, 0.5], tolerance=1e-4),
@@ -109,8 +109,8 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "parzen elliptical": lambda: lk.KDE(table(), kernel_covariance=SPREAD),
     "parzen pooled": lambda: lk.KDE([table(), table(7)], 0.2, rule="scott", unit="pooled"),
     "parzen stack": lambda: lk.KDE([table(), table(7)], [[0.2, 0.5], [1.0, 2.0]], "cube", rule="leave-one-out"),
-    "neighbor balls": lambda: lk.KNNBalls(table(), 3, metric="l1"),
-    "neighbor balls stack": lambda: lk.KNNBalls(table(), 3, edges=[0, 10, 40], shared=True),
+    "neighbor balls": lambda: lk.density.KNNBalls(table(), 3, metric="l1"),
+    "neighbor balls stack": lambda: lk.density.KNNBalls(table(), 3, edges=[0, 10, 40], shared=True),
     "histogram": lambda: lk.Histogram([[0.0, 1.0, 3.0]], [0.5, 0.5]),
     "histogram grid": lambda: lk.Histogram([[0.0, 1.0, 3.0], [0.0, 2.0]], [[[0.5], [0.5]], [[1.0], [0.0]]]),
     "histogram columns": lambda: lk.Histogram([[0.0, 1.0, 3.0], [0.0, 2.0]], [0.5, 0.5, 1.0], "columns"),
@@ -124,43 +124,49 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "categorical stack": lambda: lk.Categorical([[0.2, 0.8], [0.5, 0.5]]),
     "poisson stack": lambda: lk.Poisson([[3.0, 0.5], [1.0, 1.0]]),
     "product": product,
-    "several": lambda: lk.Stack([lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 2.0)]),
-    "several unlike": lambda: lk.Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]),
-    "shared": lambda: lk.Tied(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
-    "shared covariance": lambda: lk.Tied(stack("full"), [0, 1, 0], "covariance"),
+    "several": lambda: lk.distributions.Stack([lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 2.0)]),
+    "several unlike": lambda: lk.distributions.Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]),
+    "shared": lambda: lk.distributions.Tied(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1]),
+    "shared covariance": lambda: lk.distributions.Tied(stack("full"), [0, 1, 0], "covariance"),
     "mixture": lambda: lk.Mixture([0.2, 0.3, 0.5], stack("full")),
     "multinomial": lambda: lk.Multinomial([0.2, 0.3, 0.5], 7.0),
     "multinomial stack": lambda: lk.Multinomial([[0.2, 0.8], [0.5, 0.5]]),
-    "dirichlet-multinomial": lambda: lk.DirichletMultinomial([0.2, 0.3, 0.5], 7.0),
+    "dirichlet-multinomial": lambda: lk.distributions.DirichletMultinomial([0.2, 0.3, 0.5], 7.0),
     "bernoulli": lambda: lk.Bernoulli([0.2, 1.0]),
-    "walsh": lambda: lk.Walsh.of([0.4, 0.1, 0.2, 0.3]),
-    "log walsh": lambda: lk.LogLinear.normalized([0.0, 0.5, -0.2, 0.7], 2),
-    "log walsh stack": lambda: lk.LogLinear.normalized([[0.0, 0.5, -0.2], [0.0, 0.1, 0.3]], 2, 1),
-    "bahadur": lambda: lk.Bahadur([0.5, 0.3], [1.0, 0.0, 0.0, 0.2]),
-    "chow tree": lambda: lk.ChowLiuTree.fit(ternary(), prior="weak"),
-    "factors": lambda: lk.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 2.0]),
-    "factors stack": lambda: lk.FactorGaussian(
+    "walsh": lambda: lk.distributions.Walsh.of([0.4, 0.1, 0.2, 0.3]),
+    "log walsh": lambda: lk.distributions.LogLinear.normalized([0.0, 0.5, -0.2, 0.7], 2),
+    "log walsh stack": lambda: lk.distributions.LogLinear.normalized([[0.0, 0.5, -0.2], [0.0, 0.1, 0.3]], 2, 1),
+    "bahadur": lambda: lk.distributions.Bahadur([0.5, 0.3], [1.0, 0.0, 0.0, 0.2]),
+    "chow tree": lambda: lk.distributions.ChowLiuTree.fit(ternary(), prior="weak"),
+    "factors": lambda: lk.distributions.FactorGaussian([0.0, 1.0], [[1.0], [0.5]], [0.5, 2.0]),
+    "factors stack": lambda: lk.distributions.FactorGaussian(
         np.arange(6.0).reshape(3, 2), np.ones((3, 2, 1)), [1.0, 2.0, 3.0], "spherical"
     ),
-    "no factors": lambda: lk.FactorGaussian([0.0, 1.0], np.zeros((2, 0)), 2.0),
+    "no factors": lambda: lk.distributions.FactorGaussian([0.0, 1.0], np.zeros((2, 0)), 2.0),
     "mixtures": lambda: lk.Mixture([[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]], lk.Gaussian(np.zeros((6, 2)), 1.0)),
     "mixtures that share": lambda: lk.Mixture(
-        [[0.2, 0.8], [0.5, 0.5]], lk.Tied(lk.Gaussian(np.eye(2), 1.0), [0, 1, 0, 1])
+        [[0.2, 0.8], [0.5, 0.5]], lk.distributions.Tied(lk.Gaussian(np.eye(2), 1.0), [0, 1, 0, 1])
     ),
     "contaminated": lambda: lk.Mixture(
-        [0.9, 0.1], lk.ScaledCopies(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0]))
+        [0.9, 0.1], lk.mixture.ScaledCopies(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0]))
     ),
-    "lattice": lambda: lk.LatticeDistribution(1.0, 0.5, [0.2, 0.3, 0.5]),
-    "grid": lambda: lk.sum_of(lk.Beta(2.0, 3.0), lk.Gamma(2.0, 1.0), error=1e-3),
-    "log-normal": lambda: lk.Transformed(lk.Gaussian([0.0, 1.0], SPREAD), lk.Bijector.exp()),
-    "log-normal stack": lambda: lk.Transformed(stack("full"), lk.Bijector.exp()),
-    "box-cox": lambda: lk.Transformed(lk.Gamma([2.0, 3.0], 1.0), lk.Bijector.box_cox([0.5, 0.0])),
-    "turned": lambda: lk.Transformed(
-        lk.StudentT([0.0, 1.0], SPREAD, 3.0), lk.Bijector.affine([[1.0, 2.0], [0.0, 1.0]])
+    "lattice": lambda: lk.distributions.LatticeDistribution(1.0, 0.5, [0.2, 0.3, 0.5]),
+    "grid": lambda: lk.distributions.sum_of(lk.Beta(2.0, 3.0), lk.Gamma(2.0, 1.0), error=1e-3),
+    "log-normal": lambda: lk.distributions.Transformed(
+        lk.Gaussian([0.0, 1.0], SPREAD), lk.distributions.Bijector.exp()
     ),
-    "maximum entropy": lambda: lk.maximum_entropy(interval=(0.0, np.inf), expect={"mean": 1.0, "square": 1.5}),
-    "scaled": lambda: lk.ScaledCopies(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0])),
-    "fixed": lambda: lk.FixedComponents(stack("full")),
+    "log-normal stack": lambda: lk.distributions.Transformed(stack("full"), lk.distributions.Bijector.exp()),
+    "box-cox": lambda: lk.distributions.Transformed(
+        lk.Gamma([2.0, 3.0], 1.0), lk.distributions.Bijector.box_cox([0.5, 0.0])
+    ),
+    "turned": lambda: lk.distributions.Transformed(
+        lk.StudentT([0.0, 1.0], SPREAD, 3.0), lk.distributions.Bijector.affine([[1.0, 2.0], [0.0, 1.0]])
+    ),
+    "maximum entropy": lambda: lk.distributions.maximum_entropy(
+        interval=(0.0, np.inf), expect={"mean": 1.0, "square": 1.5}
+    ),
+    "scaled": lambda: lk.mixture.ScaledCopies(lk.Gaussian([0.0, 1.0], SPREAD), np.array([1.0, 10.0])),
+    "fixed": lambda: lk.mixture.FixedComponents(stack("full")),
     "mixture of t": lambda: lk.Mixture([0.2, 0.3, 0.5], DISTRIBUTIONS["student t tied"]()),
 }
 
@@ -192,11 +198,13 @@ def said(mean: float) -> Any:
 
 
 def driven_hmm() -> Any:
-    return lk.HMM([0.5, 0.5], lk.LogisticTransition(np.zeros((2, 2, 2))), lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], 1.0))
+    return lk.HMM(
+        [0.5, 0.5], lk.hmm.LogisticTransition(np.zeros((2, 2, 2))), lk.Gaussian([[0.0, 1.0], [3.0, 0.0]], 1.0)
+    )
 
 
 def driven_words() -> Any:
-    return lk.with_covariates(words(), [np.arange(len(s), dtype=float)[:, None] for s in words()])
+    return lk.core.with_covariates(words(), [np.arange(len(s), dtype=float)[:, None] for s in words()])
 
 
 CHAINS: dict[str, Callable[[], Any]] = {
@@ -205,7 +213,7 @@ CHAINS: dict[str, Callable[[], Any]] = {
     "hmm without ends": lambda: lk.HMM([0.5, 0.5], np.eye(2), categorical_stack()),
     "hmm of mixtures that share": lambda: lk.HMM([0.5, 0.5], np.eye(2), DISTRIBUTIONS["mixtures that share"]()),
     "hmm prior": lambda: hmm().weak_prior(stats_of_hmm()),
-    "hmm prior of none": lambda: lk.HMMPrior(None, None, None, None),
+    "hmm prior of none": lambda: lk.priors.HMMPrior(None, None, None, None),
     "hmm stats": stats_of_hmm,
     "hmm stats of best paths": lambda: stats_of_hmm(hard=True),
     "hmm stats of a stack": lambda: hmm(True).collect(words(), labels=np.arange(5) % 2),
@@ -214,16 +222,16 @@ CHAINS: dict[str, Callable[[], Any]] = {
     ),
     "driven hmm": driven_hmm,
     "driven belief": lambda: driven_hmm().predict(driven_hmm().initial_belief()),
-    "logistic transition": lambda: lk.LogisticTransition(np.ones((2, 2, 3)), np.eye(2), [[0.0, 1.0], [1.0, 2.0]]),
-    "logistic prior": lambda: lk.LogisticPrior(1.0, [0.0], [2.0]),
+    "logistic transition": lambda: lk.hmm.LogisticTransition(np.ones((2, 2, 3)), np.eye(2), [[0.0, 1.0], [1.0, 2.0]]),
+    "logistic prior": lambda: lk.priors.LogisticPrior(1.0, [0.0], [2.0]),
     "logistic stats": lambda: driven_hmm().collect(driven_words()).transition,
     "driven prior": lambda: driven_hmm().weak_prior(driven_hmm().collect(driven_words())),
     "driven stats": lambda: driven_hmm().collect(driven_words()),
-    "word network": lambda: lk.WordNetwork([said(3.0), said(-3.0)], ["on", "off"], silence=said(0.0)),
-    "word network of a stack": lambda: lk.WordNetwork(hmm(True), ["on", "off"]),
-    "cepstra": lambda: lk.MFCC(trim=30.0),
-    "topology": lambda: lk.Topology.of("left-to-right", 3).tied([0, 0, 1]),
-    "topology without ends": lambda: lk.Topology.of("ergodic", 2),
+    "word network": lambda: lk.speech.WordNetwork([said(3.0), said(-3.0)], ["on", "off"], silence=said(0.0)),
+    "word network of a stack": lambda: lk.speech.WordNetwork(hmm(True), ["on", "off"]),
+    "cepstra": lambda: lk.speech.MFCC(trim=30.0),
+    "topology": lambda: lk.hmm.Topology.of("left-to-right", 3).tied([0, 0, 1]),
+    "topology without ends": lambda: lk.hmm.Topology.of("ergodic", 2),
 }
 
 
@@ -238,49 +246,49 @@ def ergodic() -> Any:
 PRIORS: dict[str, Callable[[], Any]] = {
     "beta of successes": lambda: lk.Beta(2.0, 3.0).update(lk.Binomial([3, 5], 0.5).collect([[1, 2], [3, np.nan]])),
     "beta of failures": lambda: lk.Beta(2.0, [3.0, 1.0], "negative binomial", 2.5),
-    "direction": lambda: lk.DirectionPrior(lk.VonMises([0.5, 1.0], 2.0), [3.0, 1.0]),
-    "student t prior": lambda: StudentTPrior(lk.NormalInverseWishart([0.0, 1.0], 1.0, np.eye(2), 5.0), 2.0, 0.1),
-    "normal gamma": lambda: lk.NormalGamma([0.0, 1.0], 1.0, [2.0, 3.0], 1.5),
-    "known mean": lambda: lk.CovarianceGivenMean([0.0, 1.0], lk.InverseWishart(4.0, SPREAD)),
-    "bilateral pareto": lambda: lk.BilateralPareto([3.0, 0.5], 4.0, 2.0),
-    "earlier data": lambda: lk.EarlierData(lk.Exponential(1.0), lk.Exponential(1.0).collect([2.0])),
-    "normal-inverse-wishart": lambda: lk.NormalInverseWishart([0.0, 1.0], 1.0, SPREAD, 4.0),
+    "direction": lambda: lk.priors.DirectionPrior(lk.distributions.VonMises([0.5, 1.0], 2.0), [3.0, 1.0]),
+    "student t prior": lambda: StudentTPrior(lk.priors.NormalInverseWishart([0.0, 1.0], 1.0, np.eye(2), 5.0), 2.0, 0.1),
+    "normal gamma": lambda: lk.priors.NormalGamma([0.0, 1.0], 1.0, [2.0, 3.0], 1.5),
+    "known mean": lambda: lk.priors.CovarianceGivenMean([0.0, 1.0], lk.distributions.InverseWishart(4.0, SPREAD)),
+    "bilateral pareto": lambda: lk.priors.BilateralPareto([3.0, 0.5], 4.0, 2.0),
+    "earlier data": lambda: lk.priors.EarlierData(lk.Exponential(1.0), lk.Exponential(1.0).collect([2.0])),
+    "normal-inverse-wishart": lambda: lk.priors.NormalInverseWishart([0.0, 1.0], 1.0, SPREAD, 4.0),
     "normal-inverse-wishart weak": lambda: weak(table()),
     "normal-inverse-wishart stack": lambda: weak(table()).update(stack("full").collect(table())),
-    "normal-inverse-gamma": lambda: lk.NormalInverseGamma([0.0, 1.0], 1.0, [1.0, 2.0], 3.0),
+    "normal-inverse-gamma": lambda: lk.priors.NormalInverseGamma([0.0, 1.0], 1.0, [1.0, 2.0], 3.0),
     "normal-inverse-gamma weak": lambda: weak(table(), "diagonal"),
     "normal-inverse-gamma spherical": lambda: weak(table(), "spherical"),
-    "normal mean": lambda: lk.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0),
+    "normal mean": lambda: lk.priors.MeanGivenCovariance(lk.Gaussian([-2.0], 1.0), 4.0),
     "dirichlet": lambda: lk.Dirichlet([1.0, 2.0, 3.0]),
     "dirichlet with levels": lambda: lk.Dirichlet([1.0, 2.0], levels=["a", "b"]),
     "beta": lambda: lk.Beta([1.0, 2.0], [3.0, 0.5]),
-    "multinomial prior": lambda: lk.MultinomialPrior(lk.Dirichlet([1.0, 2.0])),
+    "multinomial prior": lambda: lk.priors.MultinomialPrior(lk.Dirichlet([1.0, 2.0])),
     "earlier rows": lambda: DISTRIBUTIONS["factors"]().weak_prior(DISTRIBUTIONS["factors"]().collect(table())),
     "given weights": lambda: FixedWeights([0.9, 0.1]),
-    "sparse weights": lambda: lk.SparseWeights([-3.0, 0.5]),
-    "mixture prior, sparse": lambda: lk.MixturePrior(lk.SparseWeights([-3.0, 0.5]), weak(table())),
+    "sparse weights": lambda: lk.priors.SparseWeights([-3.0, 0.5]),
+    "mixture prior, sparse": lambda: lk.priors.MixturePrior(lk.priors.SparseWeights([-3.0, 0.5]), weak(table())),
     "gamma": lambda: lk.Gamma(2.0, 1.0),
     "gamma stack": lambda: lk.Gamma([[2.0, 1.0], [1.0, 4.0]], 1.0),
-    "product prior of none": lambda: lk.ProductPrior((("size", None), ("visits", PRIORS["normal mean"]()))),
-    "mixture prior": lambda: lk.MixturePrior(lk.Dirichlet([1.0, 2.0]), weak(table())),
-    "mixture prior of none": lambda: lk.MixturePrior(None, None),
-    "product prior": lambda: lk.ProductPrior((("visits", lk.Gamma(2.0, 1.0)), ("size", None))),
+    "product prior of none": lambda: lk.priors.ProductPrior((("size", None), ("visits", PRIORS["normal mean"]()))),
+    "mixture prior": lambda: lk.priors.MixturePrior(lk.Dirichlet([1.0, 2.0]), weak(table())),
+    "mixture prior of none": lambda: lk.priors.MixturePrior(None, None),
+    "product prior": lambda: lk.priors.ProductPrior((("visits", lk.Gamma(2.0, 1.0)), ("size", None))),
 }
 
 STATS: dict[str, Callable[[], Any]] = {
     "extremes": lambda: lk.Uniform([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
     "gamma sums": lambda: lk.Gamma([3.0, 0.5], 4.0).collect([[1.0, 2.0], [3.0, np.nan]]),
     "gamma sums of a stack": lambda: lk.Gamma([[3.0], [0.5]], 4.0).collect([[1.0], [3.0]], labels=np.array([0, 1])),
-    "triangular values": lambda: lk.Triangular([3.0, 0.5], 3.5, 4.0).collect([[3.2, 2.0], [3.0, np.nan]]),
+    "triangular values": lambda: lk.distributions.Triangular([3.0, 0.5], 3.5, 4.0).collect([[3.2, 2.0], [3.0, np.nan]]),
     "distinct rows": lambda: lk.KDE(table(), 0.3).collect(gaps()),
     "distinct rows stack": lambda: lk.KDE([table(), table(7)], 0.3).collect(table(), labels=np.arange(40) % 2),
     "bin counts": lambda: lk.Histogram.blank(table(), bins=3).collect(table()),
-    "elliptical rows": lambda: lk.Elliptical("t", [0.0, 1.0], SPREAD).collect([[1.0, 2.0], [3.0, 0.0]]),
-    "wishart sums": lambda: lk.Wishart(4.0, SPREAD).collect(np.stack([SPREAD, 2 * SPREAD])),
+    "elliptical rows": lambda: lk.distributions.Elliptical("t", [0.0, 1.0], SPREAD).collect([[1.0, 2.0], [3.0, 0.0]]),
+    "wishart sums": lambda: lk.distributions.Wishart(4.0, SPREAD).collect(np.stack([SPREAD, 2 * SPREAD])),
     "student t column sums": lambda: lk.StudentT([0.0, 1.0], 1.0, 3.0, kind="independent").collect([[1.0, 2.0]]),
     "student t sums": lambda: lk.StudentT([0.0, 1.0], SPREAD, 3.0).collect([[1.0, 2.0], [3.0, np.nan]]),
     "successes": lambda: lk.Binomial([3, 5], 0.5).collect([[1, 2], [3, np.nan]]),
-    "urn counts": lambda: lk.DirichletMultinomial([3.0, 5.0]).collect([[1, 2], [3, 0]]),
+    "urn counts": lambda: lk.distributions.DirichletMultinomial([3.0, 5.0]).collect([[1, 2], [3, 0]]),
     "feature sums": lambda: lk.Exponential([3.0, 0.5]).collect([[1.0, 2.0], [3.0, np.nan]]),
     "weighted values": lambda: weighted_values(
         np.array([[1.0, 2.0], [3.0, np.nan], [3.0, 1.0]]), np.ones((1, 3)), None
@@ -296,12 +304,12 @@ STATS: dict[str, Callable[[], Any]] = {
     "counts": lambda: lk.Poisson([3.0, 0.5]).collect([[1, 2], [3, 4]]),
     "level counts": lambda: categorical().collect([0, 1, 1, 2]),
     "word counts": lambda: lk.Multinomial([0.2, 0.8]).collect([[1, 2], [3, 4]]),
-    "sign sums": lambda: lk.Walsh.of([0.4, 0.1, 0.2, 0.3]).collect([[0, 1], [1, np.nan]]),
-    "pair counts": lambda: lk.ChowLiuTree.blank(ternary()).collect(ternary()),
-    "pair counts with gaps": lambda: lk.ChowLiuTree.blank(np.eye(2)).collect([[0, np.nan], [1, 1]]),
+    "sign sums": lambda: lk.distributions.Walsh.of([0.4, 0.1, 0.2, 0.3]).collect([[0, 1], [1, np.nan]]),
+    "pair counts": lambda: lk.distributions.ChowLiuTree.blank(ternary()).collect(ternary()),
+    "pair counts with gaps": lambda: lk.distributions.ChowLiuTree.blank(np.eye(2)).collect([[0, np.nan], [1, 1]]),
     "trials": lambda: lk.Bernoulli([0.2, 0.8]).collect([[0, 1], [1, 1]]),
     "scatter root": lambda: root_of_rows(table(), None, np.zeros(2)),
-    "center stats": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
+    "center stats": lambda: lk.cluster.Centroids([[0.0, 1.0], [2.0, 3.0]]).collect(table()),
     "fixed stats": lambda: DISTRIBUTIONS["fixed"]().collect(table()),
     "stats of mixtures": lambda: DISTRIBUTIONS["mixtures"]().collect(table(), labels=np.arange(40) % 2),
     "product stats": lambda: product().collect({"size": table(5), "visits": [1, 2, 3, 4, 5]}),
@@ -311,12 +319,12 @@ STATS: dict[str, Callable[[], Any]] = {
 }
 
 COSTS: dict[str, Callable[[], Any]] = {
-    "probability table": lambda: lk.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
-    "dendrogram": lambda: lk.linkage(table()),
-    "dendrogram of one": lambda: lk.linkage(table(1)),
-    "cut curve": lambda: lk.cut_curve(lk.linkage(table()), table()),
-    "centers": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]]),
-    "centers of unlike size": lambda: lk.Centroids([[0.0, 1.0], [2.0, 3.0]], variance=[1.0, 2.0], typical=1.0),
+    "probability table": lambda: lk.distributions.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
+    "dendrogram": lambda: lk.cluster.linkage(table()),
+    "dendrogram of one": lambda: lk.cluster.linkage(table(1)),
+    "cut curve": lambda: lk.cluster.cut_curve(lk.cluster.linkage(table()), table()),
+    "centers": lambda: lk.cluster.Centroids([[0.0, 1.0], [2.0, 3.0]]),
+    "centers of unlike size": lambda: lk.cluster.Centroids([[0.0, 1.0], [2.0, 3.0]], variance=[1.0, 2.0], typical=1.0),
     "fisher axes": lambda: DiscriminantSubspace.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5]),
     "principal axes": lambda: PrincipalSubspace.of(DISTRIBUTIONS["full"]().collect(table()), 1),
     "progress": lambda: Progress.at(
@@ -343,16 +351,18 @@ COSTS: dict[str, Callable[[], Any]] = {
     "alarm belief": lambda: AlarmBelief(categorical(), Cusum(4.0, 1.5), False),
     "sequential test": lambda: SPRT(0.05, 0.1).step(1.5),
     "cusum": lambda: Cusum(5.0).step(2.0),
-    "change": lambda: lk.Bijector.power(2.0),
+    "change": lambda: lk.distributions.Bijector.power(2.0),
     "transformed stats": lambda: DISTRIBUTIONS["log-normal"]().collect(np.exp(table())),
-    "stochastic approximation": lambda: lk.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
-    "running estimate": lambda: lk.RobbinsMonro(lk.Gaussian([0.0, 1.0], SPREAD)).run(table()),
+    "stochastic approximation": lambda: lk.inference.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
+    "running estimate": lambda: lk.inference.RobbinsMonro(lk.Gaussian([0.0, 1.0], SPREAD)).run(table()),
     "floor": lambda: Floor(-3.0, True),
-    "Hyperplane": lambda: lk.Hyperplane([3.0, -4.0], 1.5),
+    "Hyperplane": lambda: lk.decision.Hyperplane([3.0, -4.0], 1.5),
     "Boundary": lambda: lk.decision_boundary(
         DISTRIBUTIONS["full"](), lk.Gaussian([1.0, 5.0], 2.0), class_prior=[0.7, 0.3]
     ),
     "Boundary that is flat": lambda: lk.decision_boundary(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0)),
+    "barycenter": lambda: lk.alignment.barycenter([[0.0, 1.0, 2.0], [0.0, 2.0, 2.0, 1.0]]),
+    "matches": lambda: lk.alignment.subsequence([1.0, 2.0], [0.0, 1.0, 2.0, 0.0, 1.0, 2.0], 2),
     "temperature": lambda: Temperature(2.0, 3),
     "logistic map": lambda: LogisticMap(np.eye(2), [0.0, 1.0]),
     "isotonic map": lambda: IsotonicMap([-1.0, 1.0, -2.0, 2.0], [0.1, 0.9, 0.2, 0.8], [0, 2, 4]),
@@ -362,7 +372,7 @@ COSTS: dict[str, Callable[[], Any]] = {
 }
 
 COLORS = [["red"], ["blue"], ["red"], [None]]
-MIXED = lk.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
+MIXED = lk.core.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
 
 
 def mixed() -> Any:
@@ -375,34 +385,40 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with rows that it can score
     "gaussian with a prior": lambda: (lk.GaussianDensity(prior=weak(table())).fit(table()), table()),
     "binomial": lambda: (lk.BinomialDensity(trials=7).fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "binomial predictive": lambda: (lk.BinomialDensity(predictive=True).fit([[1, 2], [6, 1]]), [[1, 2], [2, 1]]),
-    "beta-binomial": lambda: (lk.BetaBinomialDensity(trials=[7, 5]).fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "beta-binomial": lambda: (
+        lk.distributions.BetaBinomialDensity(trials=[7, 5]).fit([[1, 2], [2, 0], [6, 1]]),
+        [[1, 3], [2, 2]],
+    ),
     "negative binomial": lambda: (lk.NegativeBinomialDensity().fit([[1, 2], [2, 0], [9, 1]]), [[1, 3], [2, 2]]),
-    "von mises": lambda: (lk.VonMisesDensity().fit([[1.0, 2.0], [2.0, 0.0], [6.0, 1.0]]), [[1.0, 3.0], [2.0, 2.0]]),
+    "von mises": lambda: (
+        lk.distributions.VonMisesDensity().fit([[1.0, 2.0], [2.0, 0.0], [6.0, 1.0]]),
+        [[1.0, 3.0], [2.0, 2.0]],
+    ),
     "gamma": lambda: (lk.GammaDensity().fit([[1.0, 2.0], [2.0, 0.5], [6.0, 1.0]]), [[1.0, 3.0], [2.0, 2.0]]),
     "beta": lambda: (lk.BetaDensity(high=9.0).fit([[1.0, 2.0], [2.0, 0.5], [6.0, 1.0]]), [[1.0, 3.0], [2.0, 2.0]]),
     "dirichlet": lambda: (lk.DirichletDensity().fit([[0.1, 0.9], [0.2, 0.8], [0.6, 0.4]]), [[0.1, 0.9], [0.5, 0.5]]),
     "dirichlet-multinomial": lambda: (
-        lk.DirichletMultinomialDensity().fit([[1, 2], [2, 0], [9, 1]]),
+        lk.distributions.DirichletMultinomialDensity().fit([[1, 2], [2, 0], [9, 1]]),
         [[1, 3], [2, 2]],
     ),
     "exponential": lambda: (lk.ExponentialDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "student t": lambda: (lk.StudentTDensity().fit(table()), table()),
     "student t independent": lambda: (lk.StudentTDensity("independent", 4.0, prior=None).fit(gaps()), gaps()),
-    "elliptical": lambda: (lk.EllipticalDensity("logistic").fit(table()), table()),
+    "elliptical": lambda: (lk.distributions.EllipticalDensity("logistic").fit(table()), table()),
     "waits predicted": lambda: (
         lk.ExponentialDensity(predictive=True).fit([[1, 2], [2, 0], [6, 1]]),
         [[1, 3], [2, 2]],
     ),
     "uniform density": lambda: (lk.UniformDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 1], [2, 2]]),
     "uniform predicted": lambda: (lk.UniformDensity(predictive=True).fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
-    "triangular": lambda: (lk.TriangularDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 1], [2, 2]]),
+    "triangular": lambda: (lk.distributions.TriangularDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 1], [2, 2]]),
     "triangular between": lambda: (
-        lk.TriangularDensity(low=0.0, high=[7.0, 3.0]).fit([[1, 2], [2, 0.5], [6, 1]]),
+        lk.distributions.TriangularDensity(low=0.0, high=[7.0, 3.0]).fit([[1, 2], [2, 0.5], [6, 1]]),
         [[1, 1], [2, 2]],
     ),
     "laplace": lambda: (lk.LaplaceDensity().fit(gaps()), gaps()),
-    "cauchy": lambda: (lk.CauchyDensity(prior=None).fit(table()), table()),
-    "chi square": lambda: (lk.ChiSquareDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
+    "cauchy": lambda: (lk.distributions.CauchyDensity(prior=None).fit(table()), table()),
+    "chi square": lambda: (lk.distributions.ChiSquareDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "poisson": lambda: (lk.PoissonDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "parzen": lambda: (lk.KernelDensity(kernel="t", bandwidth="maximum").fit(gaps()), gaps()),
     "parzen elliptical": lambda: (lk.KernelDensity(kernel="elliptical", relative_bandwidth=0.3).fit(table()), gaps()),
@@ -437,23 +453,23 @@ TEXTS = [["a", "u"], ["b", "v"], ["b", "u"], ["a", "u"]]
 ESTIMATORS |= {
     "mixture": lambda: mixture_of(lk.GaussianDensity("full"), gaps()),
     "mixture from a start": lambda: mixture_of(lk.GaussianDensity("full"), table(), 3, init=DISTRIBUTIONS["mixture"]()),
-    "mixture with a sparse prior": lambda: mixture_of(None, table(), prior=lk.SparseWeights([0.5, 0.5])),
-    "mixture of factors": lambda: mixture_of(lk.PPCA(1), table()),
+    "mixture with a sparse prior": lambda: mixture_of(None, table(), prior=lk.priors.SparseWeights([0.5, 0.5])),
+    "mixture of factors": lambda: mixture_of(lk.decomposition.PPCA(1), table()),
     "mixture of words": lambda: mixture_of(lk.MultinomialDensity(), np.abs(table()).round()),
     "mixture of mixtures": lambda: mixture_of(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), table()),
     "clusterer": lambda: (lk.MixtureClusterer(n_components=2, random_state=0).fit(table()), table()),
-    "contaminated": lambda: (lk.ContaminatedDensity().fit(table()), table()),
+    "contaminated": lambda: (lk.mixture.ContaminatedDensity().fit(table()), table()),
     "multinomial": lambda: (lk.MultinomialDensity().fit([[1, 2], [2, 0], [6, 1]]), [[1, 3], [2, 2]]),
     "bernoulli": lambda: (lk.BernoulliDensity().fit([[1, 0], [1, 1], [0, 1]]), [[1, 1], [0, 1]]),
-    "walsh": lambda: (lk.WalshDensity().fit(np.sign(table())), np.sign(table())),
-    "log walsh": lambda: (lk.WalshDensity(2, log=True).fit(np.sign(table())), np.sign(table())),
-    "bahadur": lambda: (lk.BahadurDensity(prior=2.0).fit(np.sign(table())), np.sign(table())),
+    "walsh": lambda: (lk.distributions.WalshDensity().fit(np.sign(table())), np.sign(table())),
+    "log walsh": lambda: (lk.distributions.WalshDensity(2, log=True).fit(np.sign(table())), np.sign(table())),
+    "bahadur": lambda: (lk.distributions.BahadurDensity(prior=2.0).fit(np.sign(table())), np.sign(table())),
     "chow tree": lambda: (lk.ChowLiuTreeDensity().fit(ternary()), ternary()),
     "chow tree of words": lambda: (lk.ChowLiuTreeDensity(words=[["a", "b"], ["u", "v"]]).fit(TEXTS), TEXTS),
     "classifier of trees": lambda: classifier(lk.ChowLiuTreeDensity(), ternary()),
-    "classifier of pairs": lambda: classifier(lk.WalshDensity(2, log=True), np.sign(table())),
+    "classifier of pairs": lambda: classifier(lk.distributions.WalshDensity(2, log=True), np.sign(table())),
     "fisher": lambda: (lk.FisherDiscriminant(1, criterion="determinant").fit(table(), LABELS), table()),
-    "ppca": lambda: (lk.PPCA(1).fit(gaps()), gaps()),
+    "ppca": lambda: (lk.decomposition.PPCA(1).fit(gaps()), gaps()),
     "factor analysis": lambda: (lk.FactorAnalysis(1).fit(table()), table()),
     "classifier of mixtures": lambda: classifier(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)),
     "classifier of tied mixtures": lambda: classifier(lk.MixtureDensity(n_components=2, tie="all", random_state=0)),
@@ -467,7 +483,7 @@ ESTIMATORS |= {
     "classifier with rules": lambda: classifier(cost=COSTS["cost"](), reject_cost=0.2, reject_below=0.5, novelty=0.1),
     "calibrated": lambda: (lk.CalibratedClassifier(lk.NaiveBayes(), cv=2).fit(table(), LABELS), table()),
     "table": lambda: (lk.TableClassifier().fit(TABLE, LABELS), TABLE),
-    "clusters": lambda: (lk.TableClusterer(2, n_init=1).fit(TABLE), TABLE),
+    "clusters": lambda: (lk.automl.TableClusterer(2, n_init=1).fit(TABLE), TABLE),
     "neighbors": lambda: (lk.KNeighborsClassifier(3).fit(gaps(), LABELS), table()),
     "neighbors whitened": lambda: (
         lk.KNeighborsClassifier([1, 3], "mahalanobis", prototypes="edited", class_prior="uniform").fit(table(), LABELS),
@@ -510,7 +526,7 @@ SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences tha
     "hmm left to right": lambda: chains(lk.GaussianDensity("diagonal"), n_states=3, topology="left-to-right"),
     "hmm of mixtures": lambda: chains(lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, tie="all"), n_states=2),
     "hmm of letters": lambda: chains(lk.CategoricalDensity(), LETTERS, n_states=2, prior=1.5),
-    "hmm with ties": lambda: chains(n_states=3, tie=[0, 1, 0], topology=lk.Topology.of("ergodic", 3)),
+    "hmm with ties": lambda: chains(n_states=3, tie=[0, 1, 0], topology=lk.hmm.Topology.of("ergodic", 3)),
     "hmm of order 2": lambda: chains(n_states=2, order=2),
     "hmm with durations": lambda: chains(n_states=2, durations=3, prior=None),
     "hmm on moves": lambda: chains(lk.GaussianDensity("spherical"), n_states=2, emit="transitions"),
@@ -519,9 +535,11 @@ SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences tha
     "mixture of hmms": lambda: chained(
         lk.MixtureDensity(lk.HMMDensity(n_states=2, final=True), 2, random_state=0, max_iter=3)
     ),
-    "sequence density": lambda: chained(lk.SequenceDensity(lk.HMMDensity(n_states=2, random_state=0, max_iter=3))),
+    "sequence density": lambda: chained(
+        lk.automl.SequenceDensity(lk.HMMDensity(n_states=2, random_state=0, max_iter=3))
+    ),
     "sequence classifier": lambda: chained(
-        lk.SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(n_states=1))), ["yes", "no", "no", "yes", "no"]
+        lk.automl.SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(n_states=1))), ["yes", "no", "no", "yes", "no"]
     ),
     "dtw": lambda: chained(lk.DTWClassifier(band=0.5), ["yes", "no", "no", "yes", "no"]),
     "classifier of hmms": spoken,
@@ -576,7 +594,7 @@ STATES: dict[str, Callable[[], Any]] = {
     "loose": lambda: unknown_trend().initial_belief().diffuse_part,
     "continuous": lambda: lk.LinearSDE.constant_velocity(dim=2, spectral_density=0.1),
     "timed belief": lambda: lk.step(lk.LinearSDE.ornstein_uhlenbeck(1.0, 0.5), None, [1.0], 2.5)[0],
-    "particle belief": lambda: lk.ParticleBelief(
+    "particle belief": lambda: lk.statespace.ParticleBelief(
         [[0.0], [1.0]], np.log([0.25, 0.75]), 3, 7, True, None, np.array([0, 0])
     ),
     "state forecast": lambda: known_trend().forecast([1.0, 2.0], 3),
@@ -615,14 +633,16 @@ def regimes_after(model: Any) -> Any:
 
 REGIMES: dict[str, Callable[[], Any]] = {
     "switching": jumps,
-    "interacting models": lambda: lk.IMMFilter(jumps()),
-    "all pairs": lambda: lk.IMMFilter(jumps(), "gpb2"),
-    "rao-blackwell": lambda: lk.RaoBlackwellizedFilter(jumps(), np.int64(7), random_state=3),
-    "rao-blackwell by draws": lambda: lk.RaoBlackwellizedFilter(
+    "interacting models": lambda: lk.statespace.IMMFilter(jumps()),
+    "all pairs": lambda: lk.statespace.IMMFilter(jumps(), "gpb2"),
+    "rao-blackwell": lambda: lk.statespace.RaoBlackwellizedFilter(jumps(), np.int64(7), random_state=3),
+    "rao-blackwell by draws": lambda: lk.statespace.RaoBlackwellizedFilter(
         jumps(), 7, resample="residual", ess_threshold=1, proposal="prior"
     ),
     "switching belief": lambda: regimes_after(jumps()),
-    "switching belief of paths": lambda: regimes_after(lk.RaoBlackwellizedFilter(jumps(), 3, resample="systematic")),
+    "switching belief of paths": lambda: regimes_after(
+        lk.statespace.RaoBlackwellizedFilter(jumps(), 3, resample="systematic")
+    ),
     "switching belief after an outlier": lambda: list(lk.follow(jumps(), [0.0, 1e12]))[-1][0],
     "switching stats": jump_stats,
     "switching prior": lambda: jumps().weak_prior(jump_stats()),

@@ -30,15 +30,15 @@ def plain() -> lk.LinearGaussian:
 
 SWITCHING = lk.SwitchingLinearGaussian([linear(), linear(control=[[-1.0, 0.0]])], [[0.9, 0.1], [0.2, 0.8]])
 COEFFICIENTS = np.random.default_rng(1).normal(size=(2, 2, 3)) * [[[0.0]], [[1.0]]]
-DRIVEN = lk.HMM([0.5, 0.5], lk.LogisticTransition(COEFFICIENTS), lk.Gaussian([[0.0], [1.0]], 1.0))
+DRIVEN = lk.HMM([0.5, 0.5], lk.hmm.LogisticTransition(COEFFICIENTS), lk.Gaussian([[0.0], [1.0]], 1.0))
 FILTERS = {  # the filter, its inputs, and log p of the whole sequence
     "linear": (linear(), U, lambda m: m.log_prob(Y, U)[0]),
     "control": (linear(control=[[1.0, 0.5]]), U, lambda m: m.log_prob(Y, U)[0]),
     "continuous time": (lk.LinearSDE.ornstein_uhlenbeck(1.0, observation_variance=0.1), TIMES,
                         lambda m: m.log_prob(Y, TIMES)[0]),
     "switching": (SWITCHING, U, lambda m: m.log_prob(Y, U)[0]),
-    "imm": (lk.IMMFilter(SWITCHING), U, lambda m: m.log_prob(Y, U)[0]),
-    "paths": (lk.RaoBlackwellizedFilter(SWITCHING, 8), U, lambda m: m.log_prob(Y, U)[0]),
+    "imm": (lk.statespace.IMMFilter(SWITCHING), U, lambda m: m.log_prob(Y, U)[0]),
+    "paths": (lk.statespace.RaoBlackwellizedFilter(SWITCHING, 8), U, lambda m: m.log_prob(Y, U)[0]),
     "extended": (lk.ExtendedFilter(as_distributions(linear())), U, lambda m: linear().log_prob(Y, U)[0]),
     "unscented": (lk.UnscentedFilter(as_distributions(linear())), U, lambda m: linear().log_prob(Y, U)[0]),
     "particles": (lk.ParticleFilter(linear(), 50), U, lambda m: m.log_prob(Y, U)[0]),
@@ -48,10 +48,10 @@ TAKE_NONE = {
     "linear": plain(),
     "hmm": lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0)),
     "switching": lk.SwitchingLinearGaussian([plain(), plain()], [[0.9, 0.1], [0.2, 0.8]]),
-    "imm": lk.IMMFilter(lk.SwitchingLinearGaussian([plain(), plain()], [[0.9, 0.1], [0.2, 0.8]])),
+    "imm": lk.statespace.IMMFilter(lk.SwitchingLinearGaussian([plain(), plain()], [[0.9, 0.1], [0.2, 0.8]])),
     "extended": lk.ExtendedFilter(as_distributions(plain())),
     "particles": lk.ParticleFilter(plain(), 50),
-    "prior": lk.NormalInverseWishart([0.0], 1.0, np.eye(1), 4.0),
+    "prior": lk.priors.NormalInverseWishart([0.0], 1.0, np.eye(1), 4.0),
 }
 
 
@@ -124,7 +124,7 @@ def test_several_streams_each_have_a_filter(tmp_path):
 
 
 def test_checkpoints_of_several_streams_are_as_rare_as_there_are_streams(tmp_path):
-    class Counting(lk.Checkpoint):
+    class Counting(lk.core.Checkpoint):
         saved: list[int] = []  # noqa: RUF012
 
         def save(self, progress, at_once=False):

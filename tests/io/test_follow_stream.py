@@ -40,7 +40,8 @@ def learner() -> lk.MixtureDensity:
 
 
 FOLLOWED = {
-    "chain": lambda: CHAIN, "linear": linear, "prior": lambda: lk.NormalInverseWishart([0.0, 0.0], 1.0, np.eye(2), 4.0),
+    "chain": lambda: CHAIN, "linear": linear,
+    "prior": lambda: lk.priors.NormalInverseWishart([0.0, 0.0], 1.0, np.eye(2), 4.0),
     "learner": learner,
 }  # fmt: skip
 

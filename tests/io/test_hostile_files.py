@@ -405,7 +405,7 @@ def survive(thing: Any) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         repr(thing) if isinstance(thing, Value) else thing.get_params(deep=False)
-        if isinstance(thing, lk.LinearPrior):  # moments that came before: all it can is add
+        if isinstance(thing, lk.priors.LinearPrior):  # moments that came before: all it can is add
             with suppress(LikelyError):
                 thing.update(thing.stats)
         elif hasattr(type(thing), "point"):
@@ -414,18 +414,18 @@ def survive(thing: Any) -> None:
             survive_as_sequences(thing)
         elif isinstance(thing, lk.HMM):
             survive_as_chain(thing, rng)
-        elif isinstance(thing, lk.LinearGaussian | lk.LinearLearner):
+        elif isinstance(thing, lk.LinearGaussian | lk.statespace.LinearLearner):
             survive_as_states(getattr(thing, "model", thing))
-        elif isinstance(thing, lk.StateBelief):
+        elif isinstance(thing, lk.statespace.StateBelief):
             survive_as_belief(thing, rng)
         elif isinstance(thing, lk.LinearSDE):
             survive_as_continuous(thing, rng)
-        elif isinstance(thing, lk.TimedBelief):
+        elif isinstance(thing, lk.statespace.TimedBelief):
             survive_as_belief(thing.state, rng)
-        elif isinstance(thing, lk.StateForecast):
+        elif isinstance(thing, lk.statespace.StateForecast):
             with suppress(LikelyError):  # a variance may be beyond what a Gaussian takes
                 assert len(thing.interval(0.9)[0]) == len(list(thing))
-        elif isinstance(thing, lk.WordNetwork):
+        elif isinstance(thing, lk.speech.WordNetwork):
             survive_as_sequences(thing)
         elif type(thing).__name__ in LIVE:
             survive_as_live(thing)
@@ -457,7 +457,7 @@ def survive_as_sequences(model: Any) -> None:
     if isinstance(model, lk.HMM):
         frames = rows_like(model.emission)
         u = np.zeros((len(frames), model.transition.n_covariates))
-        x = lk.with_covariates([frames] * 2, [u] * 2)
+        x = lk.core.with_covariates([frames] * 2, [u] * 2)
         abilities = [model.log_prob, model.viterbi, model.posterior, model.collect]
     else:
         words = model.words[0] if isinstance(model.words, tuple) else model.words
@@ -557,7 +557,9 @@ def survive_as_estimator(estimator: Any) -> None:
         elif isinstance(estimator, lk.LinearGaussianDensity):
             assert len(estimator.score_samples([flat, flat])) == 2
         elif isinstance(model, Value) and hasattr(estimator, "score_samples"):
-            nested = isinstance(estimator, lk.HMMDensity | lk.MixtureDensity | lk.ProductDensity | lk.SequenceDensity)
+            nested = isinstance(
+                estimator, lk.HMMDensity | lk.MixtureDensity | lk.ProductDensity | lk.automl.SequenceDensity
+            )
             assert len(estimator.score_samples(rows_like(model) if nested else flat)) == 2
 
 
@@ -572,7 +574,7 @@ def rows_for(clf: Any) -> Any:
         return np.zeros((2, clf.n_features_in_))
     if isinstance(clf, lk.PriorClassifier):
         return np.zeros((2, 2))
-    if isinstance(clf, lk.DTWClassifier | lk.SequenceClassifier):
+    if isinstance(clf, lk.DTWClassifier | lk.automl.SequenceClassifier):
         width = getattr(clf, "n_features_in_", 2)
         return lk.Ragged.from_list([np.zeros((3, width))] * 2)
     return rows_like(getattr(clf, "estimator_", clf).model_)
@@ -588,17 +590,17 @@ def survive_as_prior(prior: Any, rng: np.random.Generator) -> None:
 
 def rows_like(distribution: Any) -> Any:
     """Two rows of the right form, moderate ones."""
-    if isinstance(distribution, lk.Stack):
+    if isinstance(distribution, lk.distributions.Stack):
         return rows_like(distribution.components[0])
     if isinstance(distribution, lk.HMM):
         return lk.Ragged.from_list([rows_like(distribution.emission)] * 2)
-    if isinstance(distribution, lk.Tied):
+    if isinstance(distribution, lk.distributions.Tied):
         return rows_like(distribution.components)
     if isinstance(distribution, lk.Mixture):
         return rows_like(distribution.components)
-    if isinstance(distribution, lk.ProbabilityTable):
+    if isinstance(distribution, lk.distributions.ProbabilityTable):
         return {name: levels[[0, 0]] for name, levels in zip(distribution.names, distribution.levels, strict=True)}
-    if isinstance(distribution, lk.ChowLiuTree):
+    if isinstance(distribution, lk.distributions.ChowLiuTree):
         return np.array([[known[0] for known in distribution.levels]] * 2)
     if hasattr(distribution, "names"):  # a product
         return {name: rows_like(distribution[name]) for name in distribution.names}

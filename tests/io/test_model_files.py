@@ -15,6 +15,7 @@ import subprocess
 import sys
 import zipfile
 import zlib
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,16 +79,18 @@ def test_scores_and_draws_have_the_same_bits(name):
 def test_priors_learn_on_after_loading(name):
     prior = made(PRIORS, name)
     again = model_files.loads(model_files.dumps(prior))
-    if isinstance(prior, lk.ProductPrior):
+    if isinstance(prior, lk.priors.ProductPrior):
         assert [n for n, _ in prior.components] == [n for n, _ in again.components]
-    elif isinstance(prior, lk.MixturePrior):
+    elif isinstance(prior, lk.priors.MixturePrior):
         assert same(prior.weights, again.weights) and same(prior.components, again.components)
     elif isinstance(prior, StudentTPrior):  # learns with a t distribution only
         x = np.random.default_rng(0).standard_t(4, (30, 2))
         assert same(lk.StudentT.fit(x, prior=prior), lk.StudentT.fit(x, prior=again))
     else:
         rule = (
-            "mode" if isinstance(prior, lk.SparseWeights | lk.EarlierRows | lk.EarlierData) else "mean"
+            "mode"
+            if isinstance(prior, lk.priors.SparseWeights | lk.priors.EarlierRows | lk.priors.EarlierData)
+            else "mean"
         )  # these have no other
         assert same(prior.point(rule), again.point(rule))
 
@@ -133,15 +136,23 @@ def test_the_same_model_gives_the_same_bytes():
 @pytest.mark.slow
 def test_every_class_that_is_there_has_an_example():
     shown = {type(thing).__name__ for thing in available(VALUES).values()}
-    classes = map(registry.class_of, registry.HOME)
+    classes = map(registry.class_of, registry.storable())
     assert {cls.__name__ for cls in classes if issubclass(cls, Value)} - shown == set()
 
 
 def test_every_field_of_a_value_is_declared():
-    for name in registry.HOME:
-        cls = registry.class_of(name)
-        if issubclass(cls, Value):
-            assert list(declarations(cls)) == [field.name for field in dataclasses.fields(cls) if field.init], name
+    not_stored = set()
+    for name, home in registry.HOME.items():
+        cls = getattr(import_module(home), name)
+        if isinstance(cls, type) and issubclass(cls, Value) and dataclasses.is_dataclass(cls):
+            if registry.class_of(name) is None:
+                not_stored.add(name)
+            else:
+                assert list(declarations(cls)) == [field.name for field in dataclasses.fields(cls) if field.init], name
+    assert not_stored == {
+        "Alignment", "Evaluation", "HighDimensions", "NeighborSearch", "Ragged", "Sketch", "SwitchingLearner", "Track",
+        "Transcript",
+    }  # fmt: skip  # results, data and machinery
 
 
 def test_a_class_of_another_package_is_registered_by_its_own_process():

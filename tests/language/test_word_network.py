@@ -16,7 +16,7 @@ from likely.hmm.hmm import HMM
 from likely.language import token_passing
 from likely.language.bigram import Bigram, learn_bigram
 from likely.language.word_network import WordNetwork
-from likely.metrics.word_errors import word_errors
+from likely.metrics.word_error_rate import word_errors
 
 
 def left_to_right(*means, stay=0.6, width=1.0):

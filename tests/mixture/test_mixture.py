@@ -8,25 +8,11 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import likely as lk
-from likely import (
-    Blocks,
-    Categorical,
-    Columns,
-    DomainError,
-    Gaussian,
-    Mixture,
-    MixturePrior,
-    Poisson,
-    Product,
-    Serial,
-    ShapeError,
-    Stack,
-    Stop,
-    StudentT,
-    Threads,
-    fit,
-)
+from likely import Categorical, DomainError, Gaussian, Mixture, Poisson, Product, ShapeError, Stop, StudentT, fit
+from likely.core import Blocks, Columns, Serial, Threads
 from likely.core.em_loop import gather, iterate
+from likely.distributions import Stack
+from likely.priors import MixturePrior
 from tests.properties.compare import arrays_of, bits
 
 WEIGHTS = np.array([0.2, 0.05, 0.3, 0.25, 0.2])
@@ -361,7 +347,7 @@ def test_mixed_columns():
     assert (found.posterior(x).argmax(axis=1) == labels).mean() > 0.95
 
 
-OF_A_MEAN = lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but not one of probabilities
+OF_A_MEAN = lk.priors.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0)  # a prior, but not one of probabilities
 
 
 @pytest.mark.parametrize("alpha", [1.0, 3.0, [1.5, 1.0, 4.0, 2.0, 1.0]])

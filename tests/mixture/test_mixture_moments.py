@@ -18,17 +18,17 @@ PARTS = {
     "Poisson": lambda: lk.Poisson([[1.0, 4.0], [9.0, 2.0]]),
     "Bernoulli": lambda: lk.Bernoulli([[0.2, 0.7], [0.6, 0.1]]),
     "Dirichlet": lambda: lk.Dirichlet([[1.0, 2.0, 3.0], [4.0, 4.0, 1.0]]),
-    "Stack": lambda: lk.Stack([lk.Gaussian([0.0, 1.0], 1.0), lk.StudentT([3.0, 0.0], 1.0, 9.0)]),
+    "Stack": lambda: lk.distributions.Stack([lk.Gaussian([0.0, 1.0], 1.0), lk.StudentT([3.0, 0.0], 1.0, 9.0)]),
 }
 LINES = {
     "Gaussian": lambda: lk.Gaussian([[0.0], [5.0]], 1.0),
-    "Cauchy": lambda: lk.Cauchy([[0.0], [2.0]], [[1.0], [2.0]]),
+    "Cauchy": lambda: lk.distributions.Cauchy([[0.0], [2.0]], [[1.0], [2.0]]),
     "Uniform": lambda: lk.Uniform([[0.0], [5.0]], [[1.0], [9.0]]),
     "Gamma": lambda: lk.Gamma([[2.0], [3.0]], [[1.0], [0.1]]),
     "Poisson": lambda: lk.Poisson([[1.0], [9.0]]),
     "Binomial": lambda: lk.Binomial([[5], [9]], [[0.3], [0.6]]),
     "Categorical": lambda: lk.Categorical([[0.2, 0.8], [0.5, 0.5]]),
-    "Stack": lambda: lk.Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([3.0], [[1.0]], 5.0)]),
+    "Stack": lambda: lk.distributions.Stack([lk.Gaussian([0.0], 1.0), lk.StudentT([3.0], [[1.0]], 5.0)]),
 }
 
 
@@ -83,8 +83,8 @@ def test_a_stack_says_what_its_mixtures_say():
 
 
 def test_a_part_without_weight_does_not_count():
-    distribution = lk.Mixture([1.0, 0.0], lk.Lomax([[3.0], [1.5]], [[2.0], [1.0]]))
-    one = lk.Lomax([3.0], [2.0])
+    distribution = lk.Mixture([1.0, 0.0], lk.distributions.Lomax([[3.0], [1.5]], [[2.0], [1.0]]))
+    one = lk.distributions.Lomax([3.0], [2.0])
     assert distribution.variance == pytest.approx(one.variance) and distribution.median == pytest.approx(
         one.median, abs=1e-12
     )
@@ -95,15 +95,15 @@ def test_what_parts_do_not_know_a_mixture_does_not():
     assert not hasattr(lk.Mixture(W, LINES["Cauchy"]()), "mean")
     assert not hasattr(lk.Mixture(W, PARTS["Gaussian"]()), "cdf")
     for name in ("mean", "variance", "cdf", "median"):  # of angles: arrows would mix, not numbers
-        assert not hasattr(lk.Mixture(W, lk.VonMises([[0.0], [2.0]], [[1.0], [2.0]])), name)
+        assert not hasattr(lk.Mixture(W, lk.distributions.VonMises([[0.0], [2.0]], [[1.0], [2.0]])), name)
     with pytest.raises(lk.DomainError, match="no quantile"):
         lk.Mixture(W, PARTS["Gaussian"]()).quantile(0.5)
 
 
 def test_distributions_on_grids_have_medians():
     grid, lattice = (
-        lk.GridDistribution(0.0, 0.5, [0.1, 0.2, 0.3, 0.4]),
-        lk.LatticeDistribution(1.0, 0.5, [0.2, 0.2, 0.6]),
+        lk.distributions.GridDistribution(0.0, 0.5, [0.1, 0.2, 0.3, 0.4]),
+        lk.distributions.LatticeDistribution(1.0, 0.5, [0.2, 0.2, 0.6]),
     )
     assert grid.median == pytest.approx(float(grid.quantile(0.5))) and grid.cdf(grid.median) == pytest.approx(0.5)
     assert lattice.median == 2.0

@@ -21,7 +21,9 @@ def dirty(n=200, d=2, seed=0, gaps=0.0):
 
 
 def tukey(X, kind="full", share=0.1):
-    return lk.Mixture([1 - share, share], lk.ScaledCopies(lk.Gaussian.blank(X, kind=kind), np.array([1.0, ALPHA])))
+    return lk.Mixture(
+        [1 - share, share], lk.mixture.ScaledCopies(lk.Gaussian.blank(X, kind=kind), np.array([1.0, ALPHA]))
+    )
 
 
 def log_likelihood(X, share, mean, S):
@@ -31,7 +33,7 @@ def log_likelihood(X, share, mean, S):
 
 def test_members_are_one_gaussian_at_several_sizes():
     g = lk.Gaussian([1.0, 2.0], [[2.0, 0.3], [0.3, 1.0]])
-    s = lk.ScaledCopies(g, np.array([1.0, ALPHA]))
+    s = lk.mixture.ScaledCopies(g, np.array([1.0, ALPHA]))
     x = np.array([[0.0, 1.0], [4.0, np.nan]])
     np.testing.assert_allclose(s.log_prob(x)[:, 1], lk.Gaussian(g.mean, ALPHA * g.covariance).log_prob(x))
     assert s.n_parameters == g.n_parameters and s.members == 2
@@ -64,7 +66,7 @@ def test_em_finds_the_maximum_of_the_likelihood(d):
 def test_the_objective_never_falls(kind, gaps, prior):
     for seed in range(5):
         X, w = dirty(60, 3, seed, gaps), np.random.default_rng(seed).uniform(0, 2, 60)
-        steps = iterate(tukey(X, kind), lk.Blocks.of(X, w), prior=prior)
+        steps = iterate(tukey(X, kind), lk.core.Blocks.of(X, w), prior=prior)
         trace = [next(steps).objective for _ in range(12)]
         assert (np.diff(trace) >= -1e-9 * np.abs(trace[:-1])).all()
 
@@ -72,8 +74,8 @@ def test_the_objective_never_falls(kind, gaps, prior):
 def test_classes_may_be_contaminated_each_on_its_own():
     rng = np.random.default_rng(0)
     X = np.concatenate([dirty(150, seed=1), dirty(150, seed=2) + [8.0, 0.0]])
-    clf = lk.BayesClassifier(lk.ContaminatedDensity(scale=ALPHA)).fit(X, np.repeat(["a", "b"], 150))
-    alone = lk.ContaminatedDensity(scale=ALPHA, prior=None).fit(X[:150])
+    clf = lk.BayesClassifier(lk.mixture.ContaminatedDensity(scale=ALPHA)).fit(X, np.repeat(["a", "b"], 150))
+    alone = lk.mixture.ContaminatedDensity(scale=ALPHA, prior=None).fit(X[:150])
     assert clf.model_.components.weights.shape == (2, 2)
     np.testing.assert_allclose(clf.model_.components.components.base.mean[0], alone.mean_, atol=0.1)
     assert clf.score(X, np.repeat(["a", "b"], 150)) > 0.95 and clf.sample(5, rng)[0].shape == (5, 2)
@@ -81,7 +83,7 @@ def test_classes_may_be_contaminated_each_on_its_own():
 
 def test_an_outlier_leads_the_plain_distribution_astray_and_not_this_one():
     X = np.append(np.random.default_rng(0).normal(0.0, 1.0, 99), 50.0)[:, None]
-    robust = lk.ContaminatedDensity(scale=1000.0).fit(X)
+    robust = lk.mixture.ContaminatedDensity(scale=1000.0).fit(X)
     assert abs(robust.mean_[0]) < 0.2 and 0.7 < robust.covariance_[0, 0] < 1.3
     assert robust.outlier_probability(X)[-1] > 0.99 and robust.outlier_probability(X)[:-1].max() < 0.5
 
@@ -89,7 +91,7 @@ def test_an_outlier_leads_the_plain_distribution_astray_and_not_this_one():
 @pytest.mark.parametrize("bad", [[0.0, 1.0], [], [[1.0]], [-1.0, 2.0]])
 def test_factors_must_be_sizes(bad):
     with pytest.raises((lk.DomainError, lk.ShapeError)):
-        lk.ScaledCopies(lk.Gaussian([0.0], 1.0), np.array(bad))
+        lk.mixture.ScaledCopies(lk.Gaussian([0.0], 1.0), np.array(bad))
 
 
 # ---------------------------------------------------------------- interpolation
@@ -98,7 +100,7 @@ def test_factors_must_be_sizes(bad):
 def test_weights_of_given_densities_are_the_one_maximum():
     rng = np.random.default_rng(0)
     x, w = rng.normal(0, np.where(rng.random(500) < 0.3, 3.0, 0.5)), rng.integers(0, 3, 500).astype(float)
-    m = lk.interpolation_weights([lk.Gaussian([0.0], 9.0), lk.Gaussian([0.0], 0.25)], x[:, None], w)
+    m = lk.mixture.interpolation_weights([lk.Gaussian([0.0], 9.0), lk.Gaussian([0.0], 0.25)], x[:, None], w)
 
     def loss(a):
         return -(w * np.logaddexp(np.log(a) + norm(0, 3).logpdf(x), np.log1p(-a) + norm(0, 0.5).logpdf(x))).sum()
@@ -109,9 +111,9 @@ def test_weights_of_given_densities_are_the_one_maximum():
 
 
 def test_fixed_parts_stay_as_they_are_also_beside_labels():
-    parts = lk.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0))
+    parts = lk.mixture.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0))
     x = np.array([[0.1], [3.9], [4.2]])
-    report = fit(lk.Mixture([0.5, 0.5], parts), lk.Blocks.of(x, labels=np.array([0, 1, 1])))
+    report = fit(lk.Mixture([0.5, 0.5], parts), lk.core.Blocks.of(x, labels=np.array([0, 1, 1])))
     assert report.model.components is parts and report.model.weights == pytest.approx([1 / 3, 2 / 3])
     assert report.objective == pytest.approx(report.model.log_joint(x)[[0, 1, 2], [0, 1, 1]].sum())
 
@@ -120,4 +122,4 @@ def test_fixed_parts_stay_as_they_are_also_beside_labels():
 def test_unlike_densities_of_one_kind_of_rows_interpolate():
     distributions = [lk.Gaussian([0.0], 1.0), lk.StudentT([0.0], [[1.0]], 3.0)]
     x = np.random.default_rng(0).standard_t(3, (3000, 1))
-    assert lk.interpolation_weights(distributions, x).weights[1] > 0.7
+    assert lk.mixture.interpolation_weights(distributions, x).weights[1] > 0.7

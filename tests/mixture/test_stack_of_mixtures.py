@@ -8,24 +8,21 @@ from scipy.special import logsumexp, softmax
 
 from likely import (
     Bernoulli,
-    Blocks,
     Categorical,
-    Columns,
     DomainError,
     Gaussian,
     Mixture,
-    MixturePrior,
     Multinomial,
     Poisson,
     Product,
-    Serial,
     ShapeError,
     Stop,
-    Threads,
-    Tied,
     fit,
 )
+from likely.core import Blocks, Columns, Serial, Threads
+from likely.distributions import Tied
 from likely.mixture.mixture import MixtureStats
+from likely.priors import MixturePrior
 from tests.mixture.test_mixture import close
 from tests.properties.compare import bits
 from tests.reliability.em_problems import gaussians

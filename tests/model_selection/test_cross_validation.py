@@ -123,7 +123,7 @@ def test_any_table_will_do(kind):
         "pandas": lambda: pd.DataFrame(X, columns=names, index=np.arange(150)[::-1]),
         "polars": lambda: pl.DataFrame(dict(zip(names, X.T, strict=True))),
         "list": lambda: X.tolist(),
-        "columns": lambda: lk.Columns(size=X[:, :2], rest=X[:, 2:]),
+        "columns": lambda: lk.core.Columns(size=X[:, :2], rest=X[:, 2:]),
     }[kind]()
     clf = GaussianNB()
     if kind == "columns":

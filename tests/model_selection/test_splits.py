@@ -156,7 +156,7 @@ def kinds_of_tables():
     yield "sparse", sp.csr_array(np.nan_to_num(a, nan=7.0))
     yield "pandas", pd.DataFrame(a, columns=["u", "v"]).assign(w=["x", None, "x", None, "y"])
     yield "polars", pl.DataFrame({"u": a[:, 0], "w": ["x", None, "x", None, "y"]})
-    yield "columns", lk.Columns(u=a, w=["x", "z", "x", "z", "y"])
+    yield "columns", lk.core.Columns(u=a, w=["x", "z", "x", "z", "y"])
     yield "list", [["x", 1], ["y", 2], ["x", 1], ["y", 2], ["z", 3]]
     yield "texts", ["a", "b", "a", "b", "c"]
     yield "ragged", lk.Ragged.from_list([[1.0], [2.0, 3.0], [1.0], [2.0, 3.0], [2.0]])
@@ -184,7 +184,7 @@ def test_columns_are_taken_in_order(rng):
     np.testing.assert_array_equal(take_columns(X, [2, 0]), X[:, [2, 0]])
     np.testing.assert_array_equal(take_columns(sp.csr_array(X), [2, 0]).toarray(), X[:, [2, 0]])
     assert list(take_columns(pd.DataFrame(X, columns=list("abc")), ["c", "a"]).columns) == ["c", "a"]
-    assert list(take_columns(lk.Columns(a=X, b=X), ["b"])) == ["b"]
+    assert list(take_columns(lk.core.Columns(a=X, b=X), ["b"])) == ["b"]
 
 
 def test_time_and_groups_together_keep_groups_apart(rng):

@@ -161,28 +161,30 @@ def test_copies_and_pickles_find_the_same():
 
 
 def test_bad_input_is_named():
-    search = lk.NeighborSearch.of([[0.0], [1.0]])
+    search = lk.neighbors.NeighborSearch.of([[0.0], [1.0]])
     with pytest.raises(lk.DomainError, match="k must be a whole number from 1 to 2"):
         search.nearest([[0.0]], 3)
     with pytest.raises(lk.DataError, match="row 0, column 0"):
         search.nearest([[np.inf]], 1)
     with pytest.raises(lk.DomainError, match="metric must be one of"):
-        lk.NeighborSearch.of([[0.0], [1.0]], "cosine")
+        lk.neighbors.NeighborSearch.of([[0.0], [1.0]], "cosine")
     with pytest.raises(lk.DomainError, match="linf"):
-        lk.NeighborSearch.of([[0.0], [1.0]], "lp", p=1000.0)
+        lk.neighbors.NeighborSearch.of([[0.0], [1.0]], "lp", p=1000.0)
     with pytest.raises(lk.DataError, match="without missing values"):
-        lk.NeighborSearch.of([[0.0, 1.0], [1.0, 2.0]], "mahalanobis", scale=np.eye(2)).nearest([[0.0, np.nan]], 1)
+        lk.neighbors.NeighborSearch.of([[0.0, 1.0], [1.0, 2.0]], "mahalanobis", scale=np.eye(2)).nearest(
+            [[0.0, np.nan]], 1
+        )
     with pytest.raises(lk.ShapeError, match="covariance"):
-        lk.NeighborSearch.of([[0.0, 1.0]], "mahalanobis", scale=[1.0, 2.0])
+        lk.neighbors.NeighborSearch.of([[0.0, 1.0]], "mahalanobis", scale=[1.0, 2.0])
     with pytest.raises(lk.DomainError, match="positive definite"):
-        lk.NeighborSearch.of([[0.0, 1.0]], "mahalanobis", scale=np.ones((2, 2)))
+        lk.neighbors.NeighborSearch.of([[0.0, 1.0]], "mahalanobis", scale=np.ones((2, 2)))
     with pytest.raises(lk.DataError, match="at least one row"):
-        lk.NeighborSearch.of(np.empty((0, 2)))
+        lk.neighbors.NeighborSearch.of(np.empty((0, 2)))
 
 
 @pytest.mark.parametrize("metric", ["l2", "l1", "scaled", "correlation"])
 def test_queries_have_the_columns_of_the_points_and_k_of_them_exist(metric):
-    search = lk.NeighborSearch.of(np.random.default_rng(0).normal(size=(50, 3)), metric)
+    search = lk.neighbors.NeighborSearch.of(np.random.default_rng(0).normal(size=(50, 3)), metric)
     for columns in (1, 2, 5):
         with pytest.raises(lk.ShapeError, match=r"\(n, 3\)"):
             search.nearest(np.zeros((4, columns)), 2)
@@ -197,13 +199,15 @@ def test_queries_have_the_columns_of_the_points_and_k_of_them_exist(metric):
 def test_names_of_metrics_that_others_use():
     x = np.random.default_rng(0).normal(size=(60, 2))
     for other, ours in {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf"}.items():
-        assert lk.NeighborSearch.of(x, other).metric.name == ours
+        assert lk.neighbors.NeighborSearch.of(x, other).metric.name == ours
         for make in (lk.KNeighborsClassifier, lk.NearestCentroidClassifier):
             named, plain = (make(metric=m).fit(x, x[:, 0] > 0).predict_proba(x) for m in (other, ours))
             assert np.array_equal(named, plain)
-        assert np.array_equal(lk.KNNBalls(x, 3, metric=other).log_prob(x), lk.KNNBalls(x, 3, metric=ours).log_prob(x))
+        assert np.array_equal(
+            lk.density.KNNBalls(x, 3, metric=other).log_prob(x), lk.density.KNNBalls(x, 3, metric=ours).log_prob(x)
+        )
     with pytest.raises(lk.DomainError, match="l1, l2, linf"):
-        lk.NeighborSearch.of(x, "hamming")
+        lk.neighbors.NeighborSearch.of(x, "hamming")
 
 
 def test_points_at_the_end_of_the_range_have_a_unit():

@@ -27,9 +27,10 @@ def test_tiny_parameters_choose_one_category_by_their_ratios(scale):
 @pytest.mark.parametrize(
     "tiny",
     [
-        lk.Dirichlet([2e-311, 3e-311]), lk.DirichletMultinomial([2e-311, 3e-311], 7),
-        lk.BetaBinomial(7, 2e-311, 3e-311), lk.NegativeBinomial(1e-200, 1e-310),
-        lk.BetaNegativeBinomial(1e-200, 1e-200, 1e108), lk.BetaNegativeBinomial(1e-162, 1.5, 1e308),
+        lk.Dirichlet([2e-311, 3e-311]), lk.distributions.DirichletMultinomial([2e-311, 3e-311], 7),
+        lk.distributions.BetaBinomial(7, 2e-311, 3e-311), lk.NegativeBinomial(1e-200, 1e-310),
+        lk.distributions.BetaNegativeBinomial(1e-200, 1e-200, 1e108),
+        lk.distributions.BetaNegativeBinomial(1e-162, 1.5, 1e308),
     ],
 )  # fmt: skip
 def test_distributions_of_tiny_parameters_can_be_sampled(tiny):

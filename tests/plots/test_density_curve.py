@@ -38,7 +38,7 @@ def test_the_axes_hold_all_curves():
 
 
 def test_a_density_without_bound_is_cut():
-    ax = distribution_curve(lk.ChiSquare(0.5), window=(0.0, 3.0))
+    ax = distribution_curve(lk.distributions.ChiSquare(0.5), window=(0.0, 3.0))
     assert np.isfinite(ax.lines[0].get_data()[1]).all() and ax.get_ylim()[1] < 50
 
 

@@ -68,8 +68,8 @@ CURVES = {
     "histogram": lambda rng: (lk.HistogramDensity(), rng.normal(size=(80, 1))),
     "t": lambda rng: (lk.StudentTDensity(), rng.standard_t(2, (80, 1))),
     "gamma": lambda rng: (lk.GammaDensity(), rng.gamma(2.0, 1.0, (80, 1))),
-    "angles": lambda rng: (lk.VonMisesDensity(), rng.vonmises(3.0, 2.0, (80, 1)) + 2 * np.pi),
-    "no quantiles": lambda rng: (lk.EllipticalDensity("logistic"), rng.normal(size=(80, 1))),
+    "angles": lambda rng: (lk.distributions.VonMisesDensity(), rng.vonmises(3.0, 2.0, (80, 1)) + 2 * np.pi),
+    "no quantiles": lambda rng: (lk.distributions.EllipticalDensity("logistic"), rng.normal(size=(80, 1))),
 }
 
 
@@ -84,7 +84,7 @@ def test_curves_of_every_distribution_hold_nearly_all_of_it(case, rng):
 
 
 def test_endless_tails_do_not_hide_the_middle(rng):
-    cauchy = lk.Cauchy([0.0], [1.0])
+    cauchy = lk.distributions.Cauchy([0.0], [1.0])
     x, _ = DensityDisplay.from_model(cauchy, cauchy.sample(2000, rng)).ax_.lines[0].get_data()
     np.testing.assert_allclose([x[0], x[-1]], [-17.0, 17.0])  # quartiles at −1 and 1, and eight times their distance
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from importlib import import_module
 
 import matplotlib
 import numpy as np
@@ -14,6 +15,8 @@ import matplotlib.pyplot as plt
 
 import likely as lk
 import likely.plots
+from likely.names import PUBLIC, SPACES
+from tests.public_names import stub, stub_path
 
 
 @pytest.fixture(autouse=True)
@@ -26,13 +29,28 @@ def test_no_name_is_that_of_a_file():
     files = {module.name for module in pkgutil.iter_modules(likely.plots.__path__)}
     assert not files & set(likely.plots.__all__)
     folders = {module.name for module in pkgutil.iter_modules(lk.__path__)}
-    assert not folders & set(lk.__all__)
+    assert folders & set(lk.__all__) == SPACES
+    for space in SPACES - {"extend", "priors", "speech"}:  # which are files
+        module = import_module(f"likely.{space}")
+        assert not {inner.name for inner in pkgutil.iter_modules(module.__path__)} & set(module.__all__)
+
+
+def test_stubs_are_not_stale():
+    for space in PUBLIC:
+        assert stub_path(space).read_text(encoding="utf-8") == stub(space), "python -m tests.public_names writes it"
+
+
+def test_a_name_of_another_namespace_is_said():
+    with pytest.raises(AttributeError, match=r"'likely' has no attribute 'purity'; it is likely.metrics.purity$"):
+        _ = lk.purity
+    with pytest.raises(AttributeError, match=r"'likely.metrics' has no attribute 'HMM'; it is likely.HMM$"):
+        _ = lk.metrics.HMM
 
 
 def examples(rng):
     X = rng.normal(size=(30, 2))
     h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
-    heard = lk.Transcript(("one",), np.array([0]), np.array([7]), -31.5, np.array([0.99]))
+    heard = lk.speech.Transcript(("one",), np.array([0]), np.array([7]), -31.5, np.array([0.99]))
     mixture = lk.MixtureDensity(lk.GaussianDensity(), 2, random_state=0)
     clf = lk.BayesClassifier().fit(X, X[:, 0] > 0)
     a, b = [1.0, 0, 1, 2, 1], [1.0, 0, 2, 1]
@@ -52,12 +70,12 @@ def examples(rng):
         "ScoresDisplay": lambda p: p.from_estimator(pca, X), "ScreeDisplay": lambda p: p.from_estimator(pca),
         "alignment": lambda p: p(a, b, lk.dtw(a, b)), "chain": lambda p: p(h),
         "components": lambda p: p(lk.choose_components(mixture, X, (1, 2))),
-        "decision_map": lambda p: p(clf, X, X[:, 0] > 0), "dendrogram": lambda p: p(lk.linkage(X)),
+        "decision_map": lambda p: p(clf, X, X[:, 0] > 0), "dendrogram": lambda p: p(lk.cluster.linkage(X)),
         "occupancy": lambda p: p(h, a), "trace": lambda p: p(mixture.fit(X).report_),
         "trellis": lambda p: p(h, a), "warping_path": lambda p: p(a, b, lk.dtw(a, b)), "words": lambda p: p(heard),
         "bands": lambda p: p(walk, a), "track": lambda p: p(plane.smooth(X)), "regimes": lambda p: p(np.eye(2)),
         "cloud": lambda p: p(lk.ParticleFilter(walk.distributions, 20).run(a)),
-        "dependence_tree": lambda p: p(lk.ChowLiuTree.fit(np.sign(X))),
+        "dependence_tree": lambda p: p(lk.distributions.ChowLiuTree.fit(np.sign(X))),
         "fisher_plane": lambda p: p(lk.FisherDiscriminant().fit(X, X[:, 0] > 0), X, X[:, 0] > 0),
         "distribution_curve": lambda p: p(lk.Poisson(3.0), p(lk.Laplace(0.0, 1.0))),
         "border": lambda p: p(lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([1.0, 0.0], 2.0))),

@@ -208,9 +208,9 @@ def test_arrows_do_not_touch_the_exit_and_small_chains_fill_their_figure(model):
 
 
 def test_layers_are_longest_ways():
-    assert layers(lk.Topology.steps(4, (0, 1, 2)).transition).tolist() == [0, 1, 2, 3]
-    assert layers(lk.Topology.parallel(4, 2).transition).tolist() == [0, 1, 0, 1]
-    assert layers(lk.Topology.ergodic(3).transition) is None
+    assert layers(lk.hmm.Topology.steps(4, (0, 1, 2)).transition).tolist() == [0, 1, 2, 3]
+    assert layers(lk.hmm.Topology.parallel(4, 2).transition).tolist() == [0, 1, 0, 1]
+    assert layers(lk.hmm.Topology.ergodic(3).transition) is None
     assert layers(np.ones((1, 1))).tolist() == [0]
 
 
@@ -218,7 +218,7 @@ def test_layers_are_longest_ways():
 @pytest.mark.parametrize("topology", ["ergodic", "left-to-right", "cyclic", "parallel", (0, 1, 2)])
 @pytest.mark.parametrize("states", [1, 2, 7])
 def test_all_topologies_can_be_drawn(rng, topology, states):
-    t = lk.Topology.of(topology, states)
+    t = lk.hmm.Topology.of(topology, states)
     starts, moves, ends = t.probabilities()
     h = lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(states, 3)), 1.0), final=ends)
     ax = chain(h)
@@ -227,7 +227,7 @@ def test_all_topologies_can_be_drawn(rng, topology, states):
 
 
 def test_a_stack_and_too_many_states_are_refused(rng):
-    starts, moves, _ = lk.Topology.ergodic(MOST + 1).probabilities()
+    starts, moves, _ = lk.hmm.Topology.ergodic(MOST + 1).probabilities()
     with pytest.raises(DomainError, match="at most 40"):
         chain(lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(MOST + 1, 1)), 1.0)))
     two = lk.HMM([[1.0], [1.0]], [[[1.0]], [[1.0]]], lk.Gaussian([[0.0], [1.0]], 1.0))

@@ -203,7 +203,7 @@ def scaled_point(r: Generator, low: float, high: float) -> Point:
 
 case("Laplace", of_column(lk.Laplace), lambda x, c, s: -log(2 * s) - abs(x - c) / s, lambda r: scaled_point(r, -3, 4.9))
 case(
-    "Cauchy", of_column(lk.Cauchy), lambda x, c, s: -log(pi * s * (1 + ((x - c) / s) ** 2)),
+    "Cauchy", of_column(lk.distributions.Cauchy), lambda x, c, s: -log(pi * s * (1 + ((x - c) / s) ** 2)),
     lambda r: scaled_point(r, -3, 100),
 )  # fmt: skip
 
@@ -242,8 +242,8 @@ def plateau_point(r: Generator) -> Point:
 
 
 case("Uniform", of_column(lk.Uniform), lambda x, a, b: -log(b - a), uniform_point)
-case("Triangular", of_column(lk.Triangular), triangular_log_prob, triangular_point)
-case("UniformPredictive", of_column(lk.UniformPredictive), plateau_log_prob, plateau_point)
+case("Triangular", of_column(lk.distributions.Triangular), triangular_log_prob, triangular_point)
+case("UniformPredictive", of_column(lk.distributions.UniformPredictive), plateau_log_prob, plateau_point)
 
 
 def positive_near(r: Generator, mean: float, deviation: float) -> float:
@@ -264,14 +264,17 @@ def chi_square_point(r: Generator) -> Point:
 
 case("Gamma", of_column(lk.Gamma), log_gamma_distribution, gamma_point)
 case(
-    "ChiSquare", of_column(lk.ChiSquare), lambda x, k: log_gamma_distribution(x, k / 2, mp.mpf(1) / 2), chi_square_point
+    "ChiSquare",
+    of_column(lk.distributions.ChiSquare),
+    lambda x, k: log_gamma_distribution(x, k / 2, mp.mpf(1) / 2),
+    chi_square_point,
 )
 case(
     "Exponential", of_column(lk.Exponential), lambda x, b: log(b) - b * x,
     lambda r: (lambda b: (size(r, -8, 4.9) / b, b))(size(r)),
 )  # fmt: skip
 case(
-    "Lomax", of_column(lk.Lomax), lambda x, a, b: log(a / b) - (a + 1) * mp.log1p(x / b),
+    "Lomax", of_column(lk.distributions.Lomax), lambda x, a, b: log(a / b) - (a + 1) * mp.log1p(x / b),
     lambda r: (lambda b: (b * size(r, -8, 100), size(r), b))(size(r)),
 )  # fmt: skip
 
@@ -323,8 +326,13 @@ def von_mises_sum_log_prob(x: Any, m: Any, k: Any, c: Any) -> Any:
     return log_i0(length) - log(2 * pi) - log_i0(k) - log_i0(c)
 
 
-case("VonMises", of_column(lk.VonMises), von_mises_log_prob, direction_point)
-case("VonMisesSum", of_column(lk.VonMisesSum), von_mises_sum_log_prob, lambda r: (*direction_point(r), size(r, -6, 15)))
+case("VonMises", of_column(lk.distributions.VonMises), von_mises_log_prob, direction_point)
+case(
+    "VonMisesSum",
+    of_column(lk.distributions.VonMisesSum),
+    von_mises_sum_log_prob,
+    lambda r: (*direction_point(r), size(r, -6, 15)),
+)
 
 # counts
 
@@ -411,11 +419,11 @@ case(
     negative_binomial_point, (0,),
 )  # fmt: skip
 case(
-    "BetaBinomial", of_column(lk.BetaBinomial),
+    "BetaBinomial", of_column(lk.distributions.BetaBinomial),
     lambda x, n, a, b: log_ways(n, x) + lbeta(x + a, n - x + b) - lbeta(a, b), urn_point, (0, 1),
 )  # fmt: skip
 case(
-    "BetaNegativeBinomial", of_column(lk.BetaNegativeBinomial),
+    "BetaNegativeBinomial", of_column(lk.distributions.BetaNegativeBinomial),
     beta_negative_log_prob, beta_negative_point, (0,),
 )  # fmt: skip
 case(
@@ -423,7 +431,7 @@ case(
     lambda r: (*words(r), *simplex(r, 3)), (0, 1, 2),
 )  # fmt: skip
 case(
-    "DirichletMultinomial", of_row(lambda *a: lk.DirichletMultinomial(a), 3), urns_log_prob,
+    "DirichletMultinomial", of_row(lambda *a: lk.distributions.DirichletMultinomial(a), 3), urns_log_prob,
     words_of_urns_point, (0, 1, 2),
 )  # fmt: skip
 
@@ -468,8 +476,8 @@ def inverse_matrix_point(r: Generator) -> Point:
     return (x / v**2, y / v**2, z / v**2, v, *s)
 
 
-case("Wishart", of_matrix(lk.Wishart), wishart_log_prob, matrix_point)
-case("InverseWishart", of_matrix(lk.InverseWishart), inverse_wishart_log_prob, inverse_matrix_point)
+case("Wishart", of_matrix(lk.distributions.Wishart), wishart_log_prob, matrix_point)
+case("InverseWishart", of_matrix(lk.distributions.InverseWishart), inverse_wishart_log_prob, inverse_matrix_point)
 
 # beliefs about parameters, as densities of them
 
@@ -495,20 +503,20 @@ def inverse_belief_point(r: Generator) -> Point:
 
 
 case(
-    "NormalGamma", lambda m, t, *p: float(lk.NormalGamma(*p).log_prob([[m, t]])[0]), normal_gamma_log_prob,
+    "NormalGamma", lambda m, t, *p: float(lk.priors.NormalGamma(*p).log_prob([[m, t]])[0]), normal_gamma_log_prob,
     belief_point,
 )  # fmt: skip
 case(
     "NormalInverseGamma",
     lambda m, v, mean, k, s, n: float(
-        lk.NormalInverseGamma([mean], [k], [s], [n]).log_density(lk.Gaussian([m], [v], kind="diagonal"))
+        lk.priors.NormalInverseGamma([mean], [k], [s], [n]).log_density(lk.Gaussian([m], [v], kind="diagonal"))
     ),
     inverse_gamma_log_prob, inverse_belief_point,
 )  # fmt: skip
 case(
     "NormalInverseWishart",
     lambda m, v, mean, k, s, n: float(
-        lk.NormalInverseWishart([mean], k, [[s]], n).log_density(lk.Gaussian([m], [[v]]))
+        lk.priors.NormalInverseWishart([mean], k, [[s]], n).log_density(lk.Gaussian([m], [[v]]))
     ),
     inverse_gamma_log_prob, inverse_belief_point,
 )  # fmt: skip
@@ -539,7 +547,7 @@ def elliptical_case(name: str, shaped: bool) -> None:
         return f((c * x * x - 2 * b * x * y + a * y * y) / det, shape) - volume(shape) - log(det) / 2
 
     def found(x: float, y: float, a: float, b: float, c: float, shape: float) -> float:
-        distribution = lk.Elliptical(name, [0.0, 0.0], [[a, b], [b, c]], shape if shaped else None)
+        distribution = lk.distributions.Elliptical(name, [0.0, 0.0], [[a, b], [b, c]], shape if shaped else None)
         return float(distribution.log_prob([[x, y]])[0])
 
     def point(r: Generator) -> Point:
@@ -702,21 +710,34 @@ def spread(name: str, distribution: Any, exact: Any, point: Any, **how: Any) -> 
 spread("Gaussian", lambda m, v: lk.Gaussian([m], v), normal_cdf, gaussian_point, place=0)
 spread("StudentT", lambda m, s, v: lk.StudentT(m, s, v), t_cdf, t_point, place=0)
 spread("Laplace", lk.Laplace, laplace_cdf, lambda r: scaled_point(r, -3, 2.8), place=0)
-spread("Cauchy", lk.Cauchy, lambda x, c, s: mp.atan2(s, c - x) / pi, lambda r: scaled_point(r, -3, 100), place=0)
+spread(
+    "Cauchy",
+    lk.distributions.Cauchy,
+    lambda x, c, s: mp.atan2(s, c - x) / pi,
+    lambda r: scaled_point(r, -3, 100),
+    place=0,
+)
 spread("Uniform", lk.Uniform, lambda x, a, b: min(max((x - a) / (b - a), mp.mpf(0)), mp.mpf(1)), uniform_point, place=0)
-spread("Triangular", lk.Triangular, triangular_cdf, triangular_point, place=0)
-spread("UniformPredictive", lk.UniformPredictive, plateau_cdf, plateau_point, place=0)
+spread("Triangular", lk.distributions.Triangular, triangular_cdf, triangular_point, place=0)
+spread("UniformPredictive", lk.distributions.UniformPredictive, plateau_cdf, plateau_point, place=0)
 spread("Exponential", lk.Exponential, clamped(lambda x, b: -mp.expm1(-b * x)), lambda r: (size(r, -300, 6), size(r)))
 spread(
-    "Lomax", lk.Lomax, clamped(lambda x, a, b: -mp.expm1(-a * mp.log1p(x / b))),
+    "Lomax", lk.distributions.Lomax, clamped(lambda x, a, b: -mp.expm1(-a * mp.log1p(x / b))),
     lambda r: (size(r, -300, 300), size(r), size(r)),
 )  # fmt: skip
 spread("Gamma", lk.Gamma, clamped(lambda x, a, b: lower_gamma(a, b * x)), gamma_point)
-spread("ChiSquare", lk.ChiSquare, clamped(lambda x, k: lower_gamma(k / 2, x / 2)), chi_square_point)
+spread("ChiSquare", lk.distributions.ChiSquare, clamped(lambda x, k: lower_gamma(k / 2, x / 2)), chi_square_point)
 spread("Beta", lk.Beta, beta_share, beta_point)
-spread("VonMises", lk.VonMises, turn_cdf(von_mises_log_prob, lambda k: k), direction_point, place=0, costly=True)
 spread(
-    "VonMisesSum", lk.VonMisesSum, turn_cdf(von_mises_sum_log_prob, lambda k, c: k * c / (k + c)),
+    "VonMises",
+    lk.distributions.VonMises,
+    turn_cdf(von_mises_log_prob, lambda k: k),
+    direction_point,
+    place=0,
+    costly=True,
+)
+spread(
+    "VonMisesSum", lk.distributions.VonMisesSum, turn_cdf(von_mises_sum_log_prob, lambda k, c: k * c / (k + c)),
     lambda r: (*direction_point(r), size(r, -6, 15)), place=0, costly=True,
 )  # fmt: skip
 spread("Poisson", lk.Poisson, poisson_cdf, poisson_point, whole=True)
@@ -737,13 +758,13 @@ def short_urn_point(r: Generator) -> Point:
 
 
 spread(
-    "BetaBinomial", lk.BetaBinomial,
+    "BetaBinomial", lk.distributions.BetaBinomial,
     summed(lambda n, a, b: lbeta(a, n + b) - lbeta(a, b),
            lambda j, n, a, b: (n - j) / (j + 1) * (a + j) / (b + n - j - 1)),
     short_urn_point, whole=True,
 )  # fmt: skip
 spread(
-    "BetaNegativeBinomial", lk.BetaNegativeBinomial,
+    "BetaNegativeBinomial", lk.distributions.BetaNegativeBinomial,
     summed(lambda n, a, b: lbeta(a + n, b) - lbeta(a, b),
            lambda j, n, a, b: (n + j) / (j + 1) * (b + j) / (a + n + b + j)),
     lambda r: (float(np.rint(size(r, 0, 3))) - 1, size(r, -6, 1.5), size(r, 0, 6), size(r, -6, 1.5)), whole=True,

@@ -95,7 +95,7 @@ def a_fit_is_a_fixed_point(m: Member):
 
 
 def weighted(x: np.ndarray, w: np.ndarray) -> Any:
-    from likely import Blocks
+    from likely.core import Blocks
 
     return Blocks.of(x, w)
 

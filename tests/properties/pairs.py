@@ -17,21 +17,7 @@ import scipy.stats
 from numpy.random import Generator
 from scipy import special
 
-from likely import (
-    BilateralPareto,
-    Categorical,
-    Dirichlet,
-    Exponential,
-    Gamma,
-    Gaussian,
-    MeanGivenCovariance,
-    NormalInverseGamma,
-    NormalInverseWishart,
-    Poisson,
-    Product,
-    ProductPrior,
-    Uniform,
-)
+from likely import Categorical, Dirichlet, Exponential, Gamma, Gaussian, Poisson, Product, Uniform
 from likely.distributions.binary.bernoulli import Bernoulli, Trials
 from likely.distributions.categorical.categorical import LevelCounts
 from likely.distributions.categorical.multinomial import Multinomial
@@ -50,6 +36,7 @@ from likely.distributions.univariate.beta import Beta
 from likely.distributions.univariate.binomial import Binomial, Successes
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.von_mises import VonMises
+from likely.priors import BilateralPareto, MeanGivenCovariance, NormalInverseGamma, NormalInverseWishart, ProductPrior
 
 Draws = Mapping[str, np.ndarray]
 

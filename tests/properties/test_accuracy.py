@@ -10,8 +10,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-import likely as lk
 from tests.properties.accuracy import CASES, SPREADS, cdf_error, quantile_holds, wrong_bits
+from tests.public_names import public
 
 BITS = 4.0  # of every distribution: there are no exceptions
 RELATIVE = 1e-9
@@ -36,14 +36,12 @@ ELSEWHERE = {
 
 def distributions() -> set[str]:
     """Public classes of likely.distributions, but for priors, that score."""
-    homes = lk._HOMES
-    names = [
-        n
-        for home, names in homes.items()
-        if home.startswith("likely.distributions.") and ".priors." not in home
-        for n in names
-    ]
-    return {n for n in names if isinstance(getattr(lk, n), type) and hasattr(getattr(lk, n), "log_prob")}
+    found = {
+        name: thing
+        for name, thing in public().items()
+        if isinstance(thing, type) and thing.__module__.startswith("likely.distributions.")
+    }
+    return {n for n, thing in found.items() if ".priors." not in thing.__module__ and hasattr(thing, "log_prob")}
 
 
 def test_every_public_distribution_is_in_the_table():

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likely import Gaussian, NormalInverseGamma, NormalInverseWishart
+from likely import Gaussian
+from likely.priors import NormalInverseGamma, NormalInverseWishart
 
 REFERENCE = json.loads(Path(__file__).with_name("gaussian.json").read_text())
 

@@ -11,22 +11,12 @@ from numpy.random import Generator
 from scipy.sparse import csr_matrix
 from scipy.special import logsumexp
 
-from likely import (
-    Bernoulli,
-    Blocks,
-    Categorical,
-    Columns,
-    Dirichlet,
-    Gaussian,
-    Mixture,
-    MixturePrior,
-    Multinomial,
-    Poisson,
-    Product,
-    Tied,
-)
+from likely import Bernoulli, Categorical, Dirichlet, Gaussian, Mixture, Multinomial, Poisson, Product
+from likely.core import Blocks, Columns
+from likely.distributions import Tied
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.mixture.sparse_weights import SparseWeights
+from likely.priors import MixturePrior
 from tests.reliability import plainly
 
 PRIORS = ("none", "weak", "Dirichlet", "sparse", "emptying")

@@ -10,8 +10,11 @@ from numpy.random import Generator
 from scipy.special import logsumexp
 from scipy.stats import dirichlet
 
-from likely import HMM, Blocks, HMMPrior, Mixture, Ragged, Tied
+from likely import HMM, Mixture, Ragged
+from likely.core import Blocks
+from likely.distributions import Tied
 from likely.distributions.stacks.tied import untied
+from likely.priors import HMMPrior
 from tests.hmm.all_paths import random_chain
 from tests.reliability import em_problems, plainly
 

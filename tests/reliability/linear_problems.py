@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely import Blocks, LinearGaussian, LinearLearner, Ragged
+from likely import LinearGaussian, Ragged
+from likely.core import Blocks
 from likely.core.covariates import with_covariates
+from likely.statespace import LinearLearner
 
 KINDS = ["plain", "gaps", "inputs", "structure", "singular", "diffuse", "changing", "far"]
 

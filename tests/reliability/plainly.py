@@ -8,7 +8,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
-from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product, Tied
+from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product
+from likely.distributions import Tied
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.distributions.priors.pseudo_observations import EarlierRows
 from likely.mixture.sparse_weights import SparseWeights

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likely import DataError, LikelyError, Serial, Stop, fit
+from likely import DataError, LikelyError, Stop, fit
+from likely.core import Serial
 from likely.core.em_loop import FALLS, FitStep, iterate
 from likely.core.warnings import _collecting, unheard
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian

@@ -18,7 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likely import Blocks, Categorical, Gaussian, Poisson, RobbinsMonro, Stop, fit
+from likely import Categorical, Gaussian, Poisson, Stop, fit
+from likely.core import Blocks
+from likely.inference import RobbinsMonro
 
 SCALES = [1e-100, 1e-30, 1e-4, 1.0, 1e4, 1e30, 1e100]
 OFFSETS = [0.0, 1.0, 1e4, 1e8]

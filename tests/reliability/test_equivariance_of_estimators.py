@@ -27,7 +27,7 @@ SCALES, OFFSETS = [2.0**-332, 2.0**332], [0.0, 1e8]  # 1e-100 and 1e100, of whic
 AFFINE = {
     "t": lk.StudentTDensity(dof=4.0, prior=None, tol=1e-13),
     "t of unknown dof": lk.StudentTDensity(prior=None, tol=1e-11),
-    "elliptical": lk.EllipticalDensity(),
+    "elliptical": lk.distributions.EllipticalDensity(),
     "classes of t": lk.BayesClassifier(lk.StudentTDensity(dof=4.0, prior=None, tol=1e-13)),
     "whitened neighbors": lk.KNeighborsClassifier(3, "mahalanobis"),
     "Fisher": lk.FisherDiscriminant(),
@@ -36,9 +36,9 @@ SLACK = {"classes of t": 1e-7}  # EM ends where the objective has 13 digits: pos
 COLUMNS = {
     "uniform": lk.UniformDensity(),
     "plateau": lk.UniformDensity(predictive=True),
-    "triangular": lk.TriangularDensity(),
+    "triangular": lk.distributions.TriangularDensity(),
     "laplace": lk.LaplaceDensity(),
-    "cauchy": lk.CauchyDensity(),
+    "cauchy": lk.distributions.CauchyDensity(),
     "t diagonal": lk.StudentTDensity("diagonal", dof=4.0),
     "t independent": lk.StudentTDensity("independent", dof=4.0),
     "windows": lk.KernelDensity(),
@@ -68,17 +68,17 @@ SWAPS = {
     "balls": lk.KNNDensity(3),
 }
 BINARY = {
-    "Walsh": lk.WalshDensity(2),
-    "log Walsh": lk.WalshDensity(2, log=True),
-    "Bahadur": lk.BahadurDensity(),
+    "Walsh": lk.distributions.WalshDensity(2),
+    "log Walsh": lk.distributions.WalshDensity(2, log=True),
+    "Bahadur": lk.distributions.BahadurDensity(),
     "Chow": lk.ChowLiuTreeDensity(),
     "classes of Chow": lk.BayesClassifier(lk.ChowLiuTreeDensity()),
 }
 COUNTS = {
     "binomial": lk.BinomialDensity(trials=9),
-    "beta-binomial": lk.BetaBinomialDensity(trials=9),
+    "beta-binomial": lk.distributions.BetaBinomialDensity(trials=9),
     "negative binomial": lk.NegativeBinomialDensity(),
-    "Dirichlet-multinomial": lk.DirichletMultinomialDensity(),
+    "Dirichlet-multinomial": lk.distributions.DirichletMultinomialDensity(),
 }
 
 
@@ -188,4 +188,4 @@ def test_names_of_classes_may_be_dealt_anew(name):
 def test_ranks_do_not_know_how_gray_was_measured():
     """Equalized images and entropies of levels stay under every rising map."""
     g = np.random.default_rng(6).integers(0, 256, (20, 20))
-    assert np.array_equal(lk.equalize_histogram(g, None), lk.equalize_histogram(np.exp(g / 50.0), None))
+    assert np.array_equal(lk.density.equalize_histogram(g, None), lk.density.equalize_histogram(np.exp(g / 50.0), None))

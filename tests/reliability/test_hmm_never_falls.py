@@ -7,7 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from likely import LikelyError, Serial
+from likely import LikelyError
+from likely.core import Serial
 from likely.core.em_loop import iterate
 from likely.core.warnings import _collecting
 from likely.hmm.forward_backward import log_likelihoods

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import DataError, Serial, Stop
+from likely import DataError, Stop
+from likely.core import Serial
 from likely.core.em_loop import iterate
 from likely.numerics.covariance_roots import is_covariance
 from likely.statespace.linear.linear_structure import variance_labels

@@ -18,7 +18,9 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 import likely as lk
-from likely import Blocks, Gaussian, Mixture, Stop, Tied, fit
+from likely import Gaussian, Mixture, Stop, fit
+from likely.core import Blocks
+from likely.distributions import Tied
 from tests.reliability.em_problems import gaussians
 from tests.reliability.test_equivariance import OFFSETS, SCALES, maps
 

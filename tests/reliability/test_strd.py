@@ -13,7 +13,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from likely import Blocks, Gaussian, fit
+from likely import Gaussian, fit
+from likely.core import Blocks
 
 SETS = ["PiDigits", "Lottery", "Lew", "Mavro", "Michelso", "NumAcc1", "NumAcc2", "NumAcc3", "NumAcc4"]
 

@@ -12,9 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.alignment.bands import band_of
-from likely.alignment.dtw_matrix import Rules
 from likely.alignment.local_costs import LocalCost, local_cost
 from likely.alignment.nearest_series import Neighbors, nearest
+from likely.alignment.pairwise_dtw import Rules
 from likely.alignment.series import Series, all_series
 from likely.alignment.step_patterns import step_pattern_of
 from likely.core.arrays import Array, Index, Mask

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from likely.alignment.bands import band_rows, refuse_disconnected
-from likely.alignment.dtw_matrix import SMALL, Rules, pair_totals
+from likely.alignment.pairwise_dtw import SMALL, Rules, pair_totals
 from likely.alignment.series import Series
 from likely.alignment.step_patterns import THREE
 from likely.core.arrays import Array, Index

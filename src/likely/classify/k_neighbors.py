@@ -49,10 +49,10 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     - **weights**: "uniform", or "distance": votes count 1 / distance.
     - **smoothing**: total number of pseudo-votes, distributed in proportion to the class frequencies; so no posterior
       is 0, and ties go to the more frequent class.
-    - **prototypes**: "edited" drops rows that their 3 nearest others contradict (`lk.edited_nearest_neighbors`),
-      "condensed" keeps a consistent subset for one neighbor (`lk.condensed_nearest_neighbor`; these rows mark decision
-      boundaries, not probabilities, so each has one vote, whatever its weight). `prototype_indices_` are the kept
-      rows; N_c counts these.
+    - **prototypes**: "edited" drops rows that their 3 nearest others contradict
+      (`lk.neighbors.edited_nearest_neighbors`), "condensed" keeps a consistent subset for one neighbor
+      (`lk.neighbors.condensed_nearest_neighbor`; these rows mark decision boundaries, not probabilities, so each has
+      one vote, whatever its weight). `prototype_indices_` are the kept rows; N_c counts these.
     - **class_prior, cost, reject_cost, reject_below, novelty**: as in `BayesClassifier`; a row is novel if its k-th
       neighbor is farther away than for all but that share of training rows.
 

@@ -66,8 +66,8 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **s
 
     MODEL is a model file of `likely fit --sequences`, or a model saved from Python. Columns are matched by name. A
     category that did not occur in training counts as missing. A sequence of probability zero keeps its line, without
-    a state. For a speech recognizer (`lk.SpokenWords`) the files are WAV files or folders of them, and the recognized
-    words are written.
+    a state. For a speech recognizer (`lk.speech.SpokenWords`) the files are WAV files or folders of them, and the
+    recognized words are written.
     """
     check_outputs({"-o": out}, (model, *files, settings["cost"], settings["class_prior"]))
     text = decoded(model, files, settings, Console(quiet))

@@ -68,7 +68,7 @@ def _few_rows(X: Any, y: Any, names: list[str], folder: Path) -> None:
     wines = np.random.default_rng(0).permutation(X[y == "Barbera"][:, columns])
     few, rest = wines[:7], wines[7:]
     stats = lk.Gaussian.fit(few).collect(few)
-    prior = lk.NormalInverseWishart.weak(stats)
+    prior = lk.priors.NormalInverseWishart.weak(stats)
     plain, honest = lk.Gaussian.fit(few), prior.update(stats).predictive()
     click.echo("seven training samples with four features; mean log-density of the other samples (higher is better):")
     click.echo(f"  maximum likelihood (plug-in)                {plain.log_prob(rest).mean():8.2f}")
@@ -80,7 +80,7 @@ def _mixed_columns(X: Any, y: Any, names: list[str], folder: Path) -> None:
 
     import likely as lk
 
-    rows = lk.Columns(
+    rows = lk.core.Columns(
         taste=X[:, [names.index("alcohol"), names.index("flavanoids")]],
         magnesium=np.round(X[:, names.index("magnesium")]), cultivar=y,
     )  # fmt: skip

@@ -140,12 +140,12 @@ def _hierarchy() -> None:
 
     X = _rows("float64")[0]
     for link in ("single", "average", "ward", "centroid", "coordinate-median", "likelihood"):
-        lk.linkage(X, link)
-    lk.linkage(X, "likelihood", covariance="diagonal")
-    lk.linkage(X, "single", metric="cityblock")
+        lk.cluster.linkage(X, link)
+    lk.cluster.linkage(X, "likelihood", covariance="diagonal")
+    lk.cluster.linkage(X, "single", metric="cityblock")
     holes = X.copy()
     holes[::2, 0] = np.nan
-    lk.linkage(holes, "average")
+    lk.cluster.linkage(holes, "average")
 
 
 def _chains() -> None:
@@ -175,7 +175,7 @@ def _chains() -> None:
         lk.HMM(np.full(4, 0.25), np.full((4, 4), 0.25), apart).collect([X])
         for slope in (0.0, -900.0):  # the second needs logarithms
             beta = np.tile([[0.0, 0.0], [slope, 0.0]], (2, 1, 1))
-            d, u = lk.HMM(np.full(2, 0.5), lk.LogisticTransition(beta), distribution), np.zeros(5)
+            d, u = lk.HMM(np.full(2, 0.5), lk.hmm.LogisticTransition(beta), distribution), np.zeros(5)
             d.collect([x], covariates=[u]), d.posterior(x, covariates=u), d.log_prob([x], [u])
 
 
@@ -235,7 +235,12 @@ def _switching() -> None:
 
     y = np.array([0.0, 1.0, 3.0])
     model = lk.SwitchingLinearGaussian((_level(), _level()), np.full((2, 2), 0.5))
-    model.smooth(y), model.collect([y]), list(lk.follow(model, y)), lk.RaoBlackwellizedFilter(model, 3).run(y)
+    (
+        model.smooth(y),
+        model.collect([y]),
+        list(lk.follow(model, y)),
+        lk.statespace.RaoBlackwellizedFilter(model, 3).run(y),
+    )
 
 
 def _particles() -> None:
@@ -259,10 +264,12 @@ def _words() -> None:
     import likely as lk
 
     distribution = lk.Gaussian(np.zeros((1, 1)), np.array(1.0))
-    net = lk.WordNetwork((lk.HMM(np.ones(1), np.full((1, 1), 0.8), distribution, final=np.full(1, 0.2)),), ("a",))
+    net = lk.speech.WordNetwork(
+        (lk.HMM(np.ones(1), np.full((1, 1), 0.8), distribution, final=np.full(1, 0.2)),), ("a",)
+    )
     net.decode([0.0, 1.0])
     net.k_best([0.0, 1.0], 2)
-    lk.word_errors("a b", "a c d")
+    lk.speech.word_errors("a b", "a c d")
 
 
 def _warping() -> None:
@@ -276,12 +283,12 @@ def _warping() -> None:
     gaps = np.where(rng.random((2, 12, 2)) < 0.2, np.nan, rng.normal(size=(2, 12, 2)))
     for steps in ("three", "symmetric"):
         lk.dtw(X[0], X[1], step_pattern=steps).path, lk.dtw(*gaps, step_pattern=steps)
-    lk.dtw_matrix(X)
+    lk.alignment.dtw_matrix(X)
     lk.DTWClassifier(band=0.2).fit(X, np.arange(30) % 2).predict(X)
     lk.dtw([1.0, 2.0], [1.0, np.nan, 2.0], open_begin=True, open_end=True)
-    lk.dtw_matrix([[1.0, 2.0, 3.0], [1.0, 2.0]], band=2)
-    lk.subsequence(X[0, :5], X[1])
-    lk.barycenter(X[:3])
+    lk.alignment.dtw_matrix([[1.0, 2.0, 3.0], [1.0, 2.0]], band=2)
+    lk.alignment.subsequence(X[0, :5], X[1])
+    lk.alignment.barycenter(X[:3])
 
 
 def _signs() -> None:
@@ -290,7 +297,7 @@ def _signs() -> None:
 
     import likely as lk
 
-    lk.ChowLiuTree.blank(np.eye(2)).collect([[0.0, np.nan]])
+    lk.distributions.ChowLiuTree.blank(np.eye(2)).collect([[0.0, np.nan]])
 
 
 def _neighbors() -> None:
@@ -302,7 +309,7 @@ def _neighbors() -> None:
     for columns in (2, 80):
         X = np.random.default_rng(0).normal(size=(200, columns))
         lk.KNeighborsClassifier(3).fit(X, np.arange(200) % 2).predict(X)
-    lk.condensed_nearest_neighbor(X, np.arange(200) % 2, method="reduced")
+    lk.neighbors.condensed_nearest_neighbor(X, np.arange(200) % 2, method="reduced")
     X[::3, 0] = np.nan
     lk.KNeighborsClassifier(3, "l1").fit(X, np.arange(200) % 2).predict(X)
 

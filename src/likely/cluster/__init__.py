@@ -1,1 +1,5 @@
 """k-means and hierarchical clustering."""
+
+from likely.names import namespace
+
+__getattr__, __dir__, __all__ = namespace(__name__)

@@ -172,7 +172,7 @@ def fit(
     - **hard**: hard EM (Viterbi training): each row is assigned to its most probable label.
     - **held_out**: rows for early stopping: the fit stops when their log-likelihood has not improved for three passes,
       and the model with the best held-out log-likelihood is returned.
-    - **checkpoint**: an `lk.Checkpoint` that saves progress; an interrupted fit resumes with bitwise equal results.
+    - **checkpoint**: an `lk.core.Checkpoint` that saves progress; an interrupted fit resumes with the same bits.
 
     Where rows have missing values and the prior is a rule such as "weak", up to `max_iter` additional steps come first,
     until the prior has converged; the report counts from there.

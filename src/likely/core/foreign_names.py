@@ -17,7 +17,7 @@ OURS = {
     "NearestCentroid": "NearestCentroidClassifier()",
     "DummyClassifier": "PriorClassifier()",
     "CalibratedClassifierCV": "CalibratedClassifier(…)",
-    "ProbabilisticPCA": "PPCA()",
+    "ProbabilisticPCA": "decomposition.PPCA()",
     # hmmlearn, pykalman, filterpy, statsmodels
     "GaussianHMM": "HMMDensity(GaussianDensity(), n_states=…)",
     "GMMHMM": "HMMDensity(MixtureDensity(), n_states=…)",
@@ -27,7 +27,7 @@ OURS = {
     "KalmanFilter": "LinearGaussian(…) with .filter and .smooth, or LinearGaussianDensity() to learn one",
     "ExtendedKalmanFilter": "ExtendedFilter(StateSpace(…))",
     "UnscentedKalmanFilter": "UnscentedFilter(StateSpace(…))",
-    "IMMEstimator": "IMMFilter(…)",
+    "IMMEstimator": "statespace.IMMFilter(…)",
     "UnobservedComponents": "LinearGaussian.local_level(…) and similar",
 }
 

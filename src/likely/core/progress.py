@@ -17,7 +17,7 @@ LEAST = -float(np.finfo(np.float64).max)
 
 
 class CheckpointStore(Protocol):
-    """A store of progress, such as `lk.Checkpoint`."""
+    """A store of progress, such as `lk.core.Checkpoint`."""
 
     def load(self, kind: type[Any], /) -> Any:
         """The saved progress, which must be of this class; None if there is none."""

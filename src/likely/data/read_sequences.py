@@ -288,7 +288,7 @@ def _kind_of(path: Path, format: str | None, is_table: bool) -> str:
     ending = _ending(path)
     if format is None and ending not in FORMATS:
         expected = f"the ending must be one of .{', .'.join(FORMATS)}"
-        remedy = "use lk.SpokenWords for audio" if ending == "wav" else "pass format= or move the file"
+        remedy = "use lk.speech.SpokenWords for audio" if ending == "wav" else "pass format= or move the file"
         raise DataError(sentence(str(path), expected, f'".{ending}"' if ending else "none", remedy))
     kind = format or FORMATS[ending]
     return kind if kind in SYMBOLS and not (ending == "txt" and is_table and format is None) else "table"

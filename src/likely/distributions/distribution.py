@@ -38,7 +38,8 @@ class NotKnown(DomainError, AttributeError):
 
 REMEDIES = {  # what to do where a distribution has no closed form of its own
     "mean": "average samples, see expect", "variance": "average samples, see expect",
-    "covariance": "average samples, see expect", "mode": "maximize log_prob, as lk.laplace_approximation does",
+    "covariance": "average samples, see expect",
+    "mode": "maximize log_prob, as lk.inference.laplace_approximation does",
     "median": "estimate it from samples: sample(n, rng)", "cdf": "estimate it from samples: sample(n, rng)",
     "quantile": "estimate it from samples: sample(n, rng)", "entropy": "use lk.entropy(distribution)",
     "kl": "use lk.kl_divergence(p, q)",

@@ -62,9 +62,7 @@ class FreeScores:
         learned = [way for way in ways.items() if way[1]]
         self.chosen = [i for i, (name, _) in enumerate(learned) if name in where]
         self.everything = len(self.chosen) == len(learned)
-        self.back = [
-            _inverse_transform(self.distribution, name, way, where, shapes) for name, way in ways.items()
-        ]
+        self.back = [_inverse_transform(self.distribution, name, way, where, shapes) for name, way in ways.items()]
 
     def table(self, x: Any) -> tuple[Array, Mask] | None:
         """Rows as a matrix (n, d), and a mask of those for which the formulas hold; None for other input."""

@@ -30,7 +30,7 @@ class Product(Distribution):
 
     >>> import likely as lk
     >>> p = Product({"size": lk.Gaussian([0.0, 1.0], 1.0), "visits": lk.Poisson(3.0)})
-    >>> p.log_prob(lk.Columns(size=[[0.0, 1.0]], visits=[2])).round(4)
+    >>> p.log_prob(lk.core.Columns(size=[[0.0, 1.0]], visits=[2])).round(4)
     array([-3.3338])
     """
 

@@ -66,7 +66,7 @@ class HMM(Distribution):
     >>> h = HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> h.viterbi([0.1, -0.3, 4.8, 5.2]).states
     array([0, 0, 1, 1])
-    >>> rain = lk.LogisticTransition([[[0.0, 0.0], [-4.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]])  # u = 1 makes state 0 leave
+    >>> rain = lk.hmm.LogisticTransition([[[0.0, 0.0], [-4.0, 8.0]], [[0.0, 0.0], [0.0, 0.0]]])  # u = 1: state 0 ends
     >>> h = HMM([1.0, 0.0], rain, lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> h.forecast([0.1, -0.2], 1, covariates=[1.0], past=[0.0, 0.0]).states.round(2)
     array([[0.02, 0.98]])

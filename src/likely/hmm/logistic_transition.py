@@ -172,7 +172,7 @@ class LogisticStats(Addable, Value):
     that collected them: statistics at different coefficients do not add.
 
     >>> import likely as lk, numpy as np
-    >>> h = lk.HMM([0.5, 0.5], lk.LogisticTransition(np.zeros((2, 2, 2))), lk.Gaussian([[0.0], [9.0]], 1.0))
+    >>> h = lk.HMM([0.5, 0.5], lk.hmm.LogisticTransition(np.zeros((2, 2, 2))), lk.Gaussian([[0.0], [9.0]], 1.0))
     >>> h.collect([[0.0, 9.0, 9.1]], covariates=[[0.0, 1.0, 1.0]]).transition.gradient[:, 1, 1].round(3)
     array([0.5, 0.5])
     """

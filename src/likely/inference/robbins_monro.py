@@ -40,7 +40,7 @@ class RunningEstimate(Value):
     """State of a stochastic approximation after `count` steps; `distribution` is the estimate.
 
     >>> import likely as lk
-    >>> lk.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run([[1.0], [2.0]]).count
+    >>> lk.inference.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run([[1.0], [2.0]]).count
     2
     """
 
@@ -101,7 +101,7 @@ class RobbinsMonro(Value):
 
     >>> import likely as lk
     >>> plain = {"natural": False, "average": False, "learn": ("mean",)}
-    >>> rule = lk.RobbinsMonro(lk.Gaussian([0.0], 4.0), step=4.0, power=1.0, **plain)
+    >>> rule = lk.inference.RobbinsMonro(lk.Gaussian([0.0], 4.0), step=4.0, power=1.0, **plain)
     >>> rule.run([[1.0], [3.0], [8.0]]).distribution.mean.round(6)
     array([4.])
     """

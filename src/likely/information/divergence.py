@@ -63,7 +63,7 @@ def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
     −E_p[log q(x)] = H[p] + KL(p ‖ q): the expected code length of p under a code for q.
 
     >>> import likely as lk
-    >>> lk.cross_entropy(lk.Bernoulli(0.5), lk.Bernoulli(0.25), bits=True).value.__round__(6)
+    >>> lk.information.cross_entropy(lk.Bernoulli(0.5), lk.Bernoulli(0.25), bits=True).value.__round__(6)
     1.207519
     """
     rng = generator(rng)
@@ -76,7 +76,7 @@ def js_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
     ½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): Jensen–Shannon divergence, symmetric and at most log 2.
 
     >>> import likely as lk
-    >>> lk.js_divergence(lk.Categorical([1.0, 0.0]), lk.Categorical([0.0, 1.0]), bits=True).value
+    >>> lk.information.js_divergence(lk.Categorical([1.0, 0.0]), lk.Categorical([0.0, 1.0]), bits=True).value
     1.0
     """
     rng = generator(rng)

@@ -69,7 +69,7 @@ def conditional_entropy(
     of a `Product`. All other variables are y.
 
     >>> import likely as lk
-    >>> lk.conditional_entropy([[0.25, 0.25], [0.0, 0.5]], given=0, bits=True).value
+    >>> lk.information.conditional_entropy([[0.25, 0.25], [0.0, 0.5]], given=0, bits=True).value
     0.5
     """
     if isinstance(joint, ProbabilityTable):

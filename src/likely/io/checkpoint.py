@@ -16,18 +16,18 @@ TOGETHER = 200  # streams in one description: a model file may have some 30,000 
 
 
 class Checkpoint:
-    """A checkpoint in a file: `lk.fit(model, data, checkpoint=lk.Checkpoint("em.likely"))`.
+    """A checkpoint in a file: `lk.fit(model, data, checkpoint=lk.core.Checkpoint("em.likely"))`.
 
     Each pass (or each `every`-th) is saved atomically. If the file exists when a fit begins, the fit is resumed with
     bitwise equal results; other data raise an error. A finished fit is returned as it ended. Delete the file to start
-    again. `lk.follow(…, checkpoint=lk.Checkpoint("live.likely"))` keeps streams in the same way.
+    again. `lk.follow(…, checkpoint=lk.core.Checkpoint("live.likely"))` keeps streams in the same way.
 
     >>> import likely as lk, numpy as np, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "em.likely")
     >>> start = lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]]))
     >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
-    >>> first = lk.fit(start, x, prior="weak", stop=lk.Stop(2), checkpoint=lk.Checkpoint(path))
-    >>> lk.fit(start, x, prior="weak", checkpoint=lk.Checkpoint(path)).trace[:3] == first.trace
+    >>> first = lk.fit(start, x, prior="weak", stop=lk.Stop(2), checkpoint=lk.core.Checkpoint(path))
+    >>> lk.fit(start, x, prior="weak", checkpoint=lk.core.Checkpoint(path)).trace[:3] == first.trace
     True
     """
 

@@ -32,7 +32,7 @@ def follow(
     - **inputs**: the known inputs of each observation, for filters that take some: the control inputs of a
       `LinearGaussian`, the covariates of an HMM, the times of a `LinearSDE`.
     - **streams**: the name of the stream of each observation, where several are interleaved: one filter per stream.
-    - **checkpoint**: a checkpoint file, or an `lk.Checkpoint`, written after every `checkpoint_every` observations
+    - **checkpoint**: a checkpoint file, or an `lk.core.Checkpoint`, written after every `checkpoint_every` observations
       (None: as many as there are streams, so that the cost of one does not depend on their number) and at the end. If
       it exists, the stream is resumed from it, with bitwise equal results. An observation counts once the next one is
       requested, so that after a crash none is lost and none counts twice; a file of another model is an error.

@@ -100,7 +100,7 @@ def names() -> list[str]:
     """The classes that can be saved."""
     from likely.io import registry
 
-    return registry.names()
+    return registry.storable()
 
 
 # ------------------------------------------------------------------- errors and opening

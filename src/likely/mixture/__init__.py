@@ -1,1 +1,5 @@
 """Mixture models and the EM algorithm."""
+
+from likely.names import namespace
+
+__getattr__, __dir__, __all__ = namespace(__name__)

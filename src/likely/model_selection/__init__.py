@@ -1,1 +1,5 @@
 """Splits, cross-validation and learning curves."""
+
+from likely.names import namespace
+
+__getattr__, __dir__, __all__ = namespace(__name__)

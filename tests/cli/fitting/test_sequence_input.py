@@ -245,7 +245,7 @@ def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
         return 0.5 * np.sin(2 * np.pi * (a + (b - a) * t) * t) + 0.002 * rng.normal(size=t.size)
 
     sounds = [glide(*f) for f in [(300, 900), (900, 300)] for _ in range(5)]
-    words = lk.SpokenWords(n_states=4, n_components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
+    words = lk.speech.SpokenWords(n_states=4, n_components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
     lk.save(words, tmp_path / "w.likely")
     quiet = 0.002 * rng.normal(size=1600)
     said = {"one": glide(305, 890), "two": np.concatenate([glide(310, 880), quiet, glide(910, 290)])}

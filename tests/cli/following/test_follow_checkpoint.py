@@ -84,7 +84,7 @@ def test_a_line_costs_the_same_however_many_streams_there_are(at, monkeypatch):
     done = run(*command(at), stdin="".join(rows))
     assert done.exit_code == 0 and len(done.stdout.splitlines()) == len(rows)
     assert sum(sizes) < 2000 * len(rows)  # bytes; all streams at each line are some 60,000
-    assert lk.Checkpoint(at / "k.likely").load(FollowedLines).counts.tolist() == [3] * 200
+    assert lk.core.Checkpoint(at / "k.likely").load(FollowedLines).counts.tolist() == [3] * 200
 
 
 @pytest.mark.slow
@@ -140,9 +140,9 @@ def test_streams_of_a_stranger_are_refused(at, monkeypatch):
     ):  # fmt: skip
         lk.save(kept.replace(more=np.frombuffer(inside, np.uint8), sizes=np.array(sizes)), path)
         with pytest.raises(ModelFileError):
-            lk.Checkpoint(path).load(FollowedLines)
+            lk.core.Checkpoint(path).load(FollowedLines)
     lk.save(kept, path)
-    assert len(lk.Checkpoint(path).load(FollowedLines).names) == 60
+    assert len(lk.core.Checkpoint(path).load(FollowedLines).names) == 60
 
 
 def test_a_checkpoint_of_follow_is_none_of_the_command(at):

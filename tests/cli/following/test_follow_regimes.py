@@ -24,9 +24,9 @@ CALM, WILD = (
 JUMPS = SwitchingLinearGaussian([CALM, WILD], [[0.9, 0.1], [0.1, 0.9]])
 FILTERS = {
     "model": JUMPS,
-    "interacting": lk.IMMFilter(JUMPS),
-    "paths": lk.RaoBlackwellizedFilter(JUMPS, 3, random_state=4),
-    "drawn paths": lk.RaoBlackwellizedFilter(JUMPS, 5, resample="systematic", ess_threshold=0.0),
+    "interacting": lk.statespace.IMMFilter(JUMPS),
+    "paths": lk.statespace.RaoBlackwellizedFilter(JUMPS, 3, random_state=4),
+    "drawn paths": lk.statespace.RaoBlackwellizedFilter(JUMPS, 5, resample="systematic", ess_threshold=0.0),
 }
 
 

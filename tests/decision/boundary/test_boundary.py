@@ -274,7 +274,7 @@ def test_a_border_is_a_value_that_is_saved_and_found_again(tmp_path):
     assert (again.kind, again.describe()) == (found.kind, found.describe())
     x = np.random.default_rng(0).normal(size=(50, 2))
     assert np.array_equal(again.value(x), found.value(x))
-    plane = lk.Hyperplane([3.0, 4.0], -5.0)
+    plane = lk.decision.Hyperplane([3.0, 4.0], -5.0)
     lk.save(plane, tmp_path / "plane.likely")
     assert np.array_equal(lk.load(tmp_path / "plane.likely").distance(x), plane.distance(x))
 
@@ -291,4 +291,4 @@ def test_a_border_is_a_value_that_is_saved_and_found_again(tmp_path):
 )
 def test_what_is_no_border_is_refused_when_it_is_built(parts, words):
     with pytest.raises(lk.LikelyError, match=words):
-        lk.Boundary(*parts)
+        lk.decision.Boundary(*parts)

@@ -322,7 +322,7 @@ def test_points_and_flats_are_never_mistaken():
     for distributions in ((G([0.0], 0.0), G([1.0], 1.0)), (flat, G([1.0, 0.0], 1.0)), (G([0.0], 0.0), G([1.0], 0.0))):
         found = lk.bayes_error(*distributions)
         assert found.value == 0 and found.error < 1e-4
-        assert lk.bhattacharyya_bound(*distributions).value == 0
+        assert lk.decision.bhattacharyya_bound(*distributions).value == 0
     assert lk.bayes_error(G([0.0], 0.0), G([0.0], 0.0)).value == 0.5
     other = G([2.0, 2.0], [[1.0, 1.0], [1.0, 1.0]])  # on the same flat, √8 apart at a deviation of √2
     found = lk.bayes_error(flat, other)
@@ -356,7 +356,7 @@ def test_sizes_far_apart():
 def test_factors_are_gaussians(rng):
     X = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 5))
     X[100:] *= 2
-    clf = lk.BayesClassifier(lk.PPCA(2)).fit(X, np.repeat([0, 1], 100))
+    clf = lk.BayesClassifier(lk.decomposition.PPCA(2)).fit(X, np.repeat([0, 1], 100))
     assert lk.bayes_error(clf).error < 1e-9 and lk.decision_boundary(clf).kind in ("ellipsoid", "hyperboloid")
 
 

@@ -14,8 +14,10 @@ from likely.decision.theory.error_bounds import ErrorBounds
     [(0.1, 2, 0.18), (0.1, 3, 0.185), (0.1, 10, 0.18889), (0.25, 2, 0.375), (0.25, 3, 0.40625), (0.25, 10, 0.43056)],
 )
 def test_cover_and_hart_as_in_the_notes(error, classes, bound):
-    assert round(lk.cover_hart(error, classes), 5) == bound
-    np.testing.assert_allclose(lk.bayes_error_from_neighbors(lk.cover_hart(error, classes), classes), error, rtol=1e-12)
+    assert round(lk.decision.cover_hart(error, classes), 5) == bound
+    np.testing.assert_allclose(
+        lk.decision.bayes_error_from_neighbors(lk.decision.cover_hart(error, classes), classes), error, rtol=1e-12
+    )
 
 
 def random_tables(rng, K, rows=40):
@@ -30,7 +32,7 @@ def random_tables(rng, K, rows=40):
 @pytest.mark.parametrize("K", [2, 3, 10])
 def test_every_inequality_holds(rng, K):
     for P, w in random_tables(rng, K):
-        b = lk.error_bounds(P, weight=w)
+        b = lk.decision.error_bounds(P, weight=w)
         slack = 1e-12
         assert all(bound <= b.bayes + slack for bound in b.lower.values())
         assert all(bound >= b.bayes - slack for bound in b.upper.values())
@@ -44,12 +46,12 @@ def test_models_that_are_wrong_still_bound_the_error(rng, K):
     for P, w in random_tables(rng, K, 10):
         Q = rng.dirichlet(np.ones(K), 10)
         truth, weight, model = np.tile(np.arange(K), 10), (w[:, None] * P).ravel(), np.repeat(Q, K, axis=0)
-        bayes = lk.error_bounds(P, weight=w).bayes
-        squared = lk.squared_error_bound(model, truth, weight)
+        bayes = lk.decision.error_bounds(P, weight=w).bayes
+        squared = lk.decision.squared_error_bound(model, truth, weight)
         assert squared >= bayes - 1e-12
-        assert lk.cross_entropy_bound(model, truth, weight) >= bayes - 1e-12
+        assert lk.decision.cross_entropy_bound(model, truth, weight) >= bayes - 1e-12
         extra = np.average(((P - Q) ** 2).sum(axis=1), weights=w)
-        np.testing.assert_allclose(squared, lk.error_bounds(P, weight=w).gini + extra, rtol=1e-10)
+        np.testing.assert_allclose(squared, lk.decision.error_bounds(P, weight=w).gini + extra, rtol=1e-10)
 
 
 def test_equality_where_the_rest_is_even():
@@ -57,62 +59,65 @@ def test_equality_where_the_rest_is_even():
     for K in (2, 3, 7):
         P = np.full((5, K), 0.3 / (K - 1))
         P[:, 0] = 0.7
-        b = lk.error_bounds(P)
-        np.testing.assert_allclose(b.gini, lk.cover_hart(b.bayes, K), rtol=1e-12)
-        np.testing.assert_allclose(lk.fano(b.entropy, K), b.bayes, rtol=1e-9)
-    halves = lk.error_bounds([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
-    np.testing.assert_allclose(lk.hellman_raviv(halves.entropy), halves.bayes, rtol=1e-12)
-    np.testing.assert_allclose(lk.error_bounds(np.full((2, 4), 0.25)).bayes, 0.75)
+        b = lk.decision.error_bounds(P)
+        np.testing.assert_allclose(b.gini, lk.decision.cover_hart(b.bayes, K), rtol=1e-12)
+        np.testing.assert_allclose(lk.decision.fano(b.entropy, K), b.bayes, rtol=1e-9)
+    halves = lk.decision.error_bounds([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
+    np.testing.assert_allclose(lk.decision.hellman_raviv(halves.entropy), halves.bayes, rtol=1e-12)
+    np.testing.assert_allclose(lk.decision.error_bounds(np.full((2, 4), 0.25)).bayes, 0.75)
 
 
 def test_bounds_of_numbers_and_arrays():
-    assert lk.fano(1.0, 2, bits=True) == pytest.approx(0.5) and lk.fano(0.0, 5) == 0.0
-    np.testing.assert_allclose(lk.cover_hart([0.0, 0.5], 2), [0.0, 0.5])
-    np.testing.assert_allclose(lk.bayes_error_from_neighbors(1e-12, 2), 5e-13, rtol=1e-9)
-    h = lk.fano(np.linspace(0, np.log(4), 9), 4)
+    assert lk.decision.fano(1.0, 2, bits=True) == pytest.approx(0.5) and lk.decision.fano(0.0, 5) == 0.0
+    np.testing.assert_allclose(lk.decision.cover_hart([0.0, 0.5], 2), [0.0, 0.5])
+    np.testing.assert_allclose(lk.decision.bayes_error_from_neighbors(1e-12, 2), 5e-13, rtol=1e-9)
+    h = lk.decision.fano(np.linspace(0, np.log(4), 9), 4)
     back = -h * np.log(np.where(h > 0, h, 1)) - (1 - h) * np.log1p(-h) + h * np.log(3)
     np.testing.assert_allclose(back, np.linspace(0, np.log(4), 9), atol=1e-12)
-    assert lk.cover_hart(0.0, 1) == 0.0 and lk.fano(0.0, 1) == 0.0
+    assert lk.decision.cover_hart(0.0, 1) == 0.0 and lk.decision.fano(0.0, 1) == 0.0
 
 
 def test_weights_are_repetitions(rng):
     P, w, truth = rng.dirichlet(np.ones(3), 6), np.array([1, 0, 2, 3, 1, 0]), np.array([0, 1, 2, 0, 1, 2])
-    many = lk.error_bounds(np.repeat(P, w, axis=0), truth=np.repeat(truth, w))
-    once = lk.error_bounds(P, truth=truth, weight=w)
+    many = lk.decision.error_bounds(np.repeat(P, w, axis=0), truth=np.repeat(truth, w))
+    once = lk.decision.error_bounds(P, truth=truth, weight=w)
     np.testing.assert_allclose(list(many.upper.values()), list(once.upper.values()), rtol=1e-12)
 
 
 def test_labels_held_impossible_cost_everything_unless_they_weigh_nothing():
     P = [[1.0, 0.0], [0.5, 0.5]]
-    assert lk.cross_entropy_bound(P, [1, 0]) == np.inf
-    assert lk.cross_entropy_bound(P, [1, 0], weight=[0, 1]) == pytest.approx(np.log(2))
+    assert lk.decision.cross_entropy_bound(P, [1, 0]) == np.inf
+    assert lk.decision.cross_entropy_bound(P, [1, 0], weight=[0, 1]) == pytest.approx(np.log(2))
 
 
 def test_distributions_and_classifiers_are_asked_about_their_own_draws(rng):
     a, b = lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 3.0])
-    found, exact = lk.error_bounds(a, b, class_prior=[0.3, 0.7], rng=rng), lk.bayes_error(a, b, class_prior=[0.3, 0.7])
+    found, exact = (
+        lk.decision.error_bounds(a, b, class_prior=[0.3, 0.7], rng=rng),
+        lk.bayes_error(a, b, class_prior=[0.3, 0.7]),
+    )
     assert abs(found.bayes - exact.value) < 0.005
     assert found.chernoff >= exact.value and found.bhattacharyya >= found.chernoff - 1e-12
     X = np.concatenate([a.sample(50, rng), b.sample(50, rng)])
     clf = lk.BayesClassifier().fit(X, np.repeat([0, 1], 50))
-    assert abs(lk.error_bounds(clf).bayes - lk.bayes_error(clf).value) < 0.005
-    assert lk.error_bounds(lk.Poisson([[1.0], [3.0], [9.0]])).chernoff is None
+    assert abs(lk.decision.error_bounds(clf).bayes - lk.bayes_error(clf).value) < 0.005
+    assert lk.decision.error_bounds(lk.Poisson([[1.0], [3.0], [9.0]])).chernoff is None
     assert "Bhattacharyya" in str(found) and isinstance(found, ErrorBounds)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: lk.cover_hart(0.6, 2), "0 … 0.5"),
-        (lambda: lk.cover_hart(-0.1, 2), "0 … 0.5"),
-        (lambda: lk.cover_hart(0.1, 0), "1 or more"),
-        (lambda: lk.fano(2.0, 2), "bits=True"),
-        (lambda: lk.hellman_raviv(np.nan), "negative"),
-        (lambda: lk.error_bounds([[0.5, 0.6]]), "add to 1"),
-        (lambda: lk.error_bounds([[0.5, 0.5]], truth=[2]), "0 … 1"),
-        (lambda: lk.error_bounds([[0.5, 0.5]], truth=["a"]), "whole numbers"),
-        (lambda: lk.error_bounds([[0.5, 0.5]], weight=[0.0]), "positive weight"),
-        (lambda: lk.error_bounds([[0.5, 0.5]], [[0.5, 0.5]]), "one array"),
+        (lambda: lk.decision.cover_hart(0.6, 2), "0 … 0.5"),
+        (lambda: lk.decision.cover_hart(-0.1, 2), "0 … 0.5"),
+        (lambda: lk.decision.cover_hart(0.1, 0), "1 or more"),
+        (lambda: lk.decision.fano(2.0, 2), "bits=True"),
+        (lambda: lk.decision.hellman_raviv(np.nan), "negative"),
+        (lambda: lk.decision.error_bounds([[0.5, 0.6]]), "add to 1"),
+        (lambda: lk.decision.error_bounds([[0.5, 0.5]], truth=[2]), "0 … 1"),
+        (lambda: lk.decision.error_bounds([[0.5, 0.5]], truth=["a"]), "whole numbers"),
+        (lambda: lk.decision.error_bounds([[0.5, 0.5]], weight=[0.0]), "positive weight"),
+        (lambda: lk.decision.error_bounds([[0.5, 0.5]], [[0.5, 0.5]]), "one array"),
     ],
 )
 def test_refusals(call, words):

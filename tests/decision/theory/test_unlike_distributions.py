@@ -8,7 +8,9 @@ import pytest
 import likely as lk
 
 
-@pytest.mark.parametrize("ask", [lk.bayes_error, lk.error_bounds, lk.bhattacharyya_bound, lk.chernoff_bound])
+@pytest.mark.parametrize(
+    "ask", [lk.bayes_error, lk.decision.error_bounds, lk.decision.bhattacharyya_bound, lk.decision.chernoff_bound]
+)
 def test_counts_beside_densities_are_refused(ask):
     with pytest.raises(lk.DomainError, match="Poisson and Gaussian"):
         ask(lk.Poisson([3.0]), lk.Gaussian([3.0], 1.0))
@@ -49,12 +51,12 @@ def test_narrow_windows_are_all_seen():
 def test_bounds_from_draws_say_how_sure_they_are():
     a, b = lk.StudentT([0.0], 1.0, 3.0), lk.Gaussian([1.0], 1.0)
     for seed in range(3):
-        found = lk.error_bounds(a, b, n=2000, rng=np.random.default_rng(seed))
+        found = lk.decision.error_bounds(a, b, n=2000, rng=np.random.default_rng(seed))
         assert found.chernoff <= found.bhattacharyya
         assert found.errors["gini"] > 0 and "±" in str(found)
         assert found.bayes == pytest.approx(float(lk.bayes_error(a, b)), abs=1e-9)
     with pytest.raises(lk.DomainError, match="n must be a whole number"):
-        lk.error_bounds(a, b, n=1)
+        lk.decision.error_bounds(a, b, n=1)
 
 
 def test_questions_that_make_no_sense():

@@ -21,13 +21,13 @@ def ising(d, seed=0, size=0.3):
 
 def test_maximum_likelihood_agrees_with_a_general_optimizer():
     rng = np.random.default_rng(1)
-    x = lk.LogLinear.normalized(ising(4, 1), 4).sample(200, rng)
-    distribution = lk.LogLinear.blank(x)
+    x = lk.distributions.LogLinear.normalized(ising(4, 1), 4).sample(200, rng)
+    distribution = lk.distributions.LogLinear.blank(x)
     stats = distribution.collect(x)
     better = distribution.refit(stats)
 
     def loss(b):
-        return -lk.LogLinear.normalized(np.concatenate([[0.0], b]), 4).objective(stats)
+        return -lk.distributions.LogLinear.normalized(np.concatenate([[0.0], b]), 4).objective(stats)
 
     found = minimize(loss, np.zeros(10), method="BFGS", options={"gtol": 1e-8})
     assert better.objective(stats) >= -found.fun - 1e-9
@@ -40,8 +40,8 @@ def test_maximum_likelihood_agrees_with_a_general_optimizer():
 def test_many_sets_go_without_a_matrix():
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.ones(1 << 11) * 50)
-    distribution = lk.LogLinear.even(11, 6)  # 1,486 sets by Newton's method
-    many = lk.LogLinear.even(11, 7)  # 1,816 without a matrix
+    distribution = lk.distributions.LogLinear.even(11, 6)  # 1,486 sets by Newton's method
+    many = lk.distributions.LogLinear.even(11, 7)  # 1,816 without a matrix
     x = all_cells(11)
     for one in (distribution, many):
         stats = one.collect(x, p)
@@ -50,7 +50,7 @@ def test_many_sets_go_without_a_matrix():
 
 def test_without_a_matrix_the_weights_are_those_of_newtons_method(monkeypatch):
     p = np.random.default_rng(2).dirichlet(np.ones(1 << 6))
-    distribution = lk.LogLinear.even(6, 3)
+    distribution = lk.distributions.LogLinear.even(6, 3)
     stats = distribution.collect(all_cells(6), p)
     want = distribution.refit(stats).weights
     monkeypatch.setattr(log_linear_fit, "NEWTON", 10)
@@ -59,10 +59,10 @@ def test_without_a_matrix_the_weights_are_those_of_newtons_method(monkeypatch):
 
 def test_rows_with_missing_values_are_learned_by_em():
     rng = np.random.default_rng(3)
-    truth = lk.LogLinear.normalized(ising(4, 3, 0.5), 4)
+    truth = lk.distributions.LogLinear.normalized(ising(4, 3, 0.5), 4)
     x = truth.sample(4000, rng)
     x[rng.random(x.shape) < 0.2] = np.nan
-    report = lk.fit(lk.LogLinear.blank(x), x, prior="weak", stop=lk.Stop(200, 1e-9))
+    report = lk.fit(lk.distributions.LogLinear.blank(x), x, prior="weak", stop=lk.Stop(200, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
     assert truth.kl(report.model) <= 0.01
     assert report.model.log_prob(x).sum() == pytest.approx(report.model.objective(report.model.collect(x)), rel=1e-10)
@@ -70,7 +70,7 @@ def test_rows_with_missing_values_are_learned_by_em():
 
 def test_what_never_varies_is_reported():
     x = np.array([[0.0, 0], [1, 1], [1, 1]])
-    distribution = lk.LogLinear.blank(x)
+    distribution = lk.distributions.LogLinear.blank(x)
     with pytest.warns(lk.FitWarning, match="are constant"):
         distribution.refit(distribution.collect(x))
     calm = distribution.refit(distribution.collect(x), distribution.weak_prior(distribution.collect(x)))
@@ -81,7 +81,7 @@ def test_order_one_learns_each_column_from_what_it_shows():
     rng = np.random.default_rng(6)
     x = (rng.random((200, 30)) < 0.3).astype(float)
     x[rng.random(x.shape) < 0.3] = np.nan
-    distribution = lk.LogLinear.fit(x, order=1)
+    distribution = lk.distributions.LogLinear.fit(x, order=1)
     assert np.allclose(distribution.mean, np.nanmean(x, axis=0), atol=1e-12)
     assert distribution.objective(distribution.collect(x)) == pytest.approx(distribution.log_prob(x).sum(), rel=1e-12)
 
@@ -89,7 +89,7 @@ def test_order_one_learns_each_column_from_what_it_shows():
 def test_order_one_is_exact_for_any_number_of_columns():
     rng = np.random.default_rng(8)
     x = (rng.random((60, 300)) < 0.4).astype(float)
-    distribution = lk.LogLinear.fit(x, prior="weak", order=1)
+    distribution = lk.distributions.LogLinear.fit(x, prior="weak", order=1)
     assert distribution.mode.tolist() == (distribution.mean > 0.5).tolist()
     broken = x.copy()
     broken[:, ::7] = np.nan
@@ -99,18 +99,18 @@ def test_order_one_is_exact_for_any_number_of_columns():
 
 def test_a_distribution_that_is_not_normalized_is_refused():
     with pytest.raises(lk.DomainError, match="normalized"):
-        lk.LogLinear([0.0, 0.1, 0.2, 0.3], 2)
+        lk.distributions.LogLinear([0.0, 0.1, 0.2, 0.3], 2)
     with pytest.raises(lk.ShapeError, match="one for each set"):
-        lk.LogLinear.normalized([0.0, 0.1], 2)
+        lk.distributions.LogLinear.normalized([0.0, 0.1], 2)
 
 
 def test_divergence_beyond_all_cells():
-    one, two = lk.LogLinear.even(40, 1), lk.LogLinear.fit(np.eye(40), prior="weak", order=1)
+    one, two = lk.distributions.LogLinear.even(40, 1), lk.distributions.LogLinear.fit(np.eye(40), prior="weak", order=1)
     assert one.kl(one) == 0 and one.entropy() == pytest.approx(40 * np.log(2.0))
     want = sum(0.5 * np.log(0.5 / p) + 0.5 * np.log(0.5 / (1 - p)) for p in two.mean)
     assert one.kl(two) == pytest.approx(want, rel=1e-12)
     with pytest.raises(lk.ShapeError, match="both distributions must have 3 columns"):
-        lk.LogLinear.even(3).kl(lk.LogLinear.even(4))
+        lk.distributions.LogLinear.even(3).kl(lk.distributions.LogLinear.even(4))
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -124,15 +124,18 @@ def test_cells_of_pairs_are_those_of_the_transform(order):
 def test_pairs_of_very_many_columns_are_refused_with_a_way_out():
     x = np.eye(21)
     for make in (
-        lambda: lk.LogLinear.blank(x), lambda: lk.LogLinear.even(21, 3), lambda: lk.LogLinear.normalized(ising(21), 21),
-        lambda: lk.LogLinear(ising(21), 21), lambda: lk.WalshDensity(2, log=True).fit(x),
+        lambda: lk.distributions.LogLinear.blank(x), lambda: lk.distributions.LogLinear.even(21, 3),
+        lambda: lk.distributions.LogLinear.normalized(ising(21), 21),
+        lambda: lk.distributions.LogLinear(ising(21), 21), lambda: lk.distributions.WalshDensity(2, log=True).fit(x),
     ):  # fmt: skip
         with pytest.raises(lk.DomainError, match=r"at most 20 columns .*of 21 columns: use ChowLiuTreeDensity"):
             make()
-    lk.LogLinear.fit(x[:, :20], prior="weak")
+    lk.distributions.LogLinear.fit(x[:, :20], prior="weak")
 
 
-@pytest.mark.parametrize("make", [lk.LogLinear.normalized, lambda b, d: lk.LogLinear.normalized([b, -b], d)])
+@pytest.mark.parametrize(
+    "make", [lk.distributions.LogLinear.normalized, lambda b, d: lk.distributions.LogLinear.normalized([b, -b], d)]
+)
 def test_variance_and_mode_are_those_of_all_cells(make):
     distribution = make(ising(5, 7, 0.6), 5)
     cells, p = all_cells(5), np.atleast_2d(distribution.probabilities)

@@ -10,9 +10,9 @@ from likely.numerics.walsh_hadamard import all_cells
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*not positive")
 DISTRIBUTIONS = {
-    "Walsh": lambda: lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1),
-    "Bahadur": lambda: lk.Bahadur([0.9, 0.8, 0.9], [1.0, 0, 0, 0, 0.5, -0.3, 0.6]),
-    "stack": lambda: lk.Walsh(np.array([[1.0, 0.9, 0.9, 0.2], [1.0, 0.0, 0.0, 0.5]]), 2),
+    "Walsh": lambda: lk.distributions.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1),
+    "Bahadur": lambda: lk.distributions.Bahadur([0.9, 0.8, 0.9], [1.0, 0, 0, 0, 0.5, -0.3, 0.6]),
+    "stack": lambda: lk.distributions.Walsh(np.array([[1.0, 0.9, 0.9, 0.2], [1.0, 0.0, 0.0, 0.5]]), 2),
 }
 
 
@@ -40,23 +40,28 @@ def test_a_distribution_against_itself_errs_by_half():
 
 def test_beyond_all_cells_expansions_are_refused():
     x = (np.random.default_rng(0).random((50, 24)) < 0.1).astype(float)
-    for make in (lk.Walsh.blank, lk.Bahadur.blank, lk.WalshDensity().fit, lk.BahadurDensity().fit):
+    for make in (
+        lk.distributions.Walsh.blank,
+        lk.distributions.Bahadur.blank,
+        lk.distributions.WalshDensity().fit,
+        lk.distributions.BahadurDensity().fit,
+    ):
         with pytest.raises(lk.DomainError, match=r"at most 20 columns .*order 2 of 24 columns: use ChowLiuTreeDensity"):
             make(x)
     with pytest.raises(lk.DomainError, match=r"order 1 of 24 columns: use ChowLiuTreeDensity or BernoulliDensity"):
-        lk.Walsh.blank(x, order=1)  # it may be negative, too
-    independent = lk.Bahadur.fit(x, order=1)
+        lk.distributions.Walsh.blank(x, order=1)  # it may be negative, too
+    independent = lk.distributions.Bahadur.fit(x, order=1)
     drawn = independent.sample(20_000, np.random.default_rng(1))
     np.testing.assert_allclose(drawn.mean(axis=0), x.mean(axis=0), atol=0.02)
 
 
 def test_missing_values_in_learning_are_reported():
     x = np.array([[0.0, np.nan], [1, 1], [0, 1], [1, 0]])
-    for distribution in (lk.Walsh, lk.Bahadur):
+    for distribution in (lk.distributions.Walsh, lk.distributions.Bahadur):
         with pytest.warns(lk.FitWarning, match="missing values: means are over"):
             distribution.fit(x)
 
 
 def test_a_negative_probability_is_named():
     with pytest.raises(lk.DomainError, match=r"-0\.5 in cell 1"):
-        lk.Walsh.of([0.5, -0.5, 0.5, 0.5])
+        lk.distributions.Walsh.of([0.5, -0.5, 0.5, 0.5])

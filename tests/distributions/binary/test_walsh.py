@@ -12,7 +12,11 @@ import likely as lk
 from likely.distributions.binary.sign_products import SignSums, numbers_of, sets_of
 from likely.numerics.walsh_hadamard import all_cells, cell_numbers
 
-DISTRIBUTIONS = {"walsh": lk.Walsh, "bahadur": lk.Bahadur, "log walsh": lk.LogLinear}
+DISTRIBUTIONS = {
+    "walsh": lk.distributions.Walsh,
+    "bahadur": lk.distributions.Bahadur,
+    "log walsh": lk.distributions.LogLinear,
+}
 
 
 def learned(distribution, x, order, w=None, **how):
@@ -23,19 +27,19 @@ def learned(distribution, x, order, w=None, **how):
 def test_the_numbers_of_the_notes():
     """Ney 2.6.2 with p(00, 01, 10, 11) = (.4, .1, .2, .3)."""
     p = np.array([0.4, 0.1, 0.2, 0.3])
-    distribution = lk.Walsh.of(p)
+    distribution = lk.distributions.Walsh.of(p)
     assert np.allclose(distribution.coefficients, [0.25, 0.0, -0.05, 0.1], atol=1e-15)
     assert np.allclose(distribution.value(all_cells(2)), p, atol=1e-15)
-    cut = lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
+    cut = lk.distributions.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
     assert cut.value([[0, 0]])[0] == pytest.approx(-0.15, abs=1e-15)
     assert cut.value(all_cells(2)).sum() == pytest.approx(1.0, abs=1e-15)
 
 
 def test_what_is_negative_is_reported():
-    cut = lk.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
+    cut = lk.distributions.Walsh.of([0.05, 0.05, 0.05, 0.85], order=1)
     with pytest.warns(lk.FitWarning, match="1 row lies where the truncated expansion is not positive"):
         assert cut.log_prob([[0, 0], [1, 1]])[0] == -np.inf
-    twins = learned(lk.Bahadur, np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 0, 0]]), 2)
+    twins = learned(lk.distributions.Bahadur, np.array([[0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 1, 1], [1, 0, 0]]), 2)
     x = all_cells(3)
     assert (twins.value(x) < 0).any() and twins.value(x).sum() == pytest.approx(1.0)
     with pytest.warns(lk.FitWarning, match="Bahadur.*not positive"):
@@ -73,7 +77,7 @@ def test_order_one_is_bernoulli():
     rng = np.random.default_rng(0)
     x = (rng.random((200, 30)) < rng.random(30)).astype(float)
     want = lk.Bernoulli.fit(x).log_prob(x)
-    for distribution in (lk.Bahadur, lk.LogLinear):
+    for distribution in (lk.distributions.Bahadur, lk.distributions.LogLinear):
         assert np.abs(learned(distribution, x, 1).log_prob(x) - want).max() <= 1e-10
 
 
@@ -132,7 +136,7 @@ def test_missing_values_sum_out_exactly():
 
 def test_with_missing_values_a_product_is_averaged_where_it_was_seen():
     x = np.array([[1.0, 1], [1, np.nan], [0, 0], [np.nan, 1]])
-    distribution = learned(lk.Walsh, x, 2)
+    distribution = learned(lk.distributions.Walsh, x, 2)
     assert np.allclose(distribution.expectations, [1.0, 1 / 3, 1 / 3, 1.0])
 
 
@@ -143,7 +147,7 @@ def test_sets_are_found_by_their_number():
 
 
 def test_bad_input_is_named():
-    distribution = lk.Walsh.blank(np.zeros((1, 3)))
+    distribution = lk.distributions.Walsh.blank(np.zeros((1, 3)))
     with pytest.raises(lk.DataError, match=r"0 or 1.*2\.0 at row 1, column 2"):
         distribution.collect([[0, 1, 1], [0, 1, 2]])
     with pytest.raises(lk.DataError, match=r"inf at row 0, column 1"):
@@ -152,14 +156,14 @@ def test_bad_input_is_named():
     with pytest.raises(lk.DomainError, match="at most 20 columns"):
         SignSums([1.0], [1.0], 0.0, 400, 3)
     with pytest.raises(lk.DomainError, match="sum to 1"):
-        lk.Walsh.of([0.5, 0.6])
+        lk.distributions.Walsh.of([0.5, 0.6])
     with pytest.raises(lk.ShapeError, match="cells"):
-        lk.Walsh.of([0.5, 0.2, 0.3])
+        lk.distributions.Walsh.of([0.5, 0.2, 0.3])
     with pytest.raises(lk.DomainError, match="nor sums exceed"):
         SignSums([1.0, 1.0], [1.0, 2.0], 0.0, 1, 1)
 
 
-@pytest.mark.parametrize("kind", [lk.Walsh, lk.Bahadur])
+@pytest.mark.parametrize("kind", [lk.distributions.Walsh, lk.distributions.Bahadur])
 def test_variance_and_mode_are_those_of_the_positive_part(kind):
     x = (np.random.default_rng(0).random((60, 4)) < [0.9, 0.2, 0.6, 0.9]).astype(float)
     distribution = kind.fit(x)

@@ -65,7 +65,7 @@ def tables_for(parent, pairs, distribution):
 @pytest.mark.parametrize("seed", range(4))
 def test_no_other_tree_is_better(d, seed):
     x = dependent(60, d, 2 + seed % 2, seed)
-    distribution = lk.ChowLiuTree.fit(x)
+    distribution = lk.distributions.ChowLiuTree.fit(x)
     stats = distribution.collect(x)
     trees = list(every_tree(d))
     assert len(trees) == d ** (d - 2)  # Cayley
@@ -78,7 +78,7 @@ def test_no_other_tree_is_better(d, seed):
 
 def test_mutual_information_is_that_of_the_columns():
     x = dependent(300, 5, 4)
-    distribution = lk.ChowLiuTree.blank(x)
+    distribution = lk.distributions.ChowLiuTree.blank(x)
     found = pairwise_information(distribution.collect(x).pairs, distribution.levels)
     want = [[0.0 if i == j else mutual_info_score(x[:, i], x[:, j]) for j in range(5)] for i in range(5)]
     assert np.allclose(found, want, atol=1e-12)
@@ -87,14 +87,14 @@ def test_mutual_information_is_that_of_the_columns():
 def test_likelihood_is_information_less_entropy():
     """Chow and Liu: 1/n log L = Σ I(edge) − Σ H[xⱼ]."""
     x = dependent()
-    distribution = lk.ChowLiuTree.fit(x)
+    distribution = lk.distributions.ChowLiuTree.fit(x)
     info = pairwise_information(distribution.collect(x).pairs, distribution.levels)
     own = sum(-(p * np.log(p)).sum() for p in (np.unique(c, return_counts=True)[1] / len(x) for c in x.T))
     assert distribution.log_prob(x).mean() == pytest.approx(sum(info[e] for e in distribution.edges) - own, abs=1e-12)
 
 
 def test_all_cells_missing_values_marginals_and_the_mode():
-    distribution = lk.ChowLiuTree.fit(dependent(), prior="weak")
+    distribution = lk.distributions.ChowLiuTree.fit(dependent(), prior="weak")
     rows = all_rows(distribution)
     p = np.exp(distribution.log_prob(rows))
     assert p.sum() == pytest.approx(1.0, abs=1e-12)
@@ -113,7 +113,7 @@ def test_all_cells_missing_values_marginals_and_the_mode():
 @pytest.mark.slow
 def test_long_chains_do_not_underflow():
     x = np.repeat(np.arange(2.0)[:, None], 1000, axis=1)
-    distribution = lk.ChowLiuTree.fit(np.repeat(x, 5, axis=0), prior="weak")
+    distribution = lk.distributions.ChowLiuTree.fit(np.repeat(x, 5, axis=0), prior="weak")
     row = x[:1].copy()
     row[0, ::2] = np.nan
     found = distribution.log_prob(np.concatenate([row, x[:1]]))
@@ -122,7 +122,7 @@ def test_long_chains_do_not_underflow():
 
 @pytest.mark.slow
 def test_draws_follow_the_distribution():
-    rng, distribution = np.random.default_rng(1), lk.ChowLiuTree.fit(dependent(d=3))
+    rng, distribution = np.random.default_rng(1), lk.distributions.ChowLiuTree.fit(dependent(d=3))
     rows = all_rows(distribution)
     p, x = np.exp(distribution.log_prob(rows)), distribution.sample(60_000, rng)
     found = np.array([(x == row).all(axis=1).mean() for row in rows])
@@ -134,7 +134,7 @@ def test_weights_are_copies_streams_are_batches_and_sparse_is_dense():
     rng = np.random.default_rng(2)
     x = (rng.random((400, 12)) < 0.1).astype(float)
     w = rng.integers(0, 3, 400).astype(float)
-    distribution = lk.ChowLiuTree.blank(x)
+    distribution = lk.distributions.ChowLiuTree.blank(x)
     stats = distribution.collect(x, w)
     for other in (
         distribution.collect(np.repeat(x, w.astype(int), axis=0)),
@@ -142,7 +142,9 @@ def test_weights_are_copies_streams_are_batches_and_sparse_is_dense():
         distribution.collect(scipy.sparse.csr_array(x), w),
     ):
         assert np.abs(other.pairs - stats.pairs).max() <= 1e-10
-    assert same_tree(lk.ChowLiuTree.blank(scipy.sparse.csr_array(x)).refit(stats), distribution.refit(stats))
+    assert same_tree(
+        lk.distributions.ChowLiuTree.blank(scipy.sparse.csr_array(x)).refit(stats), distribution.refit(stats)
+    )
 
 
 def same_tree(a, b):
@@ -157,7 +159,7 @@ def with_gaps(x, share, seed=0):
 
 @pytest.mark.parametrize("share", [0.3, 0.9])
 def test_pairs_hidden_in_gaps_are_those_of_all_cells(share):
-    distribution = lk.ChowLiuTree.fit(dependent(), prior="weak")
+    distribution = lk.distributions.ChowLiuTree.fit(dependent(), prior="weak")
     distribution = distribution.replace(
         parent=np.where(np.arange(4) == distribution.parent.argmax(), -1, distribution.parent),
         tables=rooted_tables(distribution),
@@ -189,7 +191,7 @@ def test_em_never_falls_and_finds_the_tree():
     rng = np.random.default_rng(6)
     whole = np.cumsum(rng.random((3000, 6)) < 0.15, axis=1) % 2.0
     x = with_gaps(whole, 0.3)
-    report = lk.fit(lk.ChowLiuTree.blank(x), x, stop=lk.Stop(300, 1e-10))
+    report = lk.fit(lk.distributions.ChowLiuTree.blank(x), x, stop=lk.Stop(300, 1e-10))
     assert report.converged and report.iterations > 3 and (np.diff(report.trace) >= -1e-9 * len(x)).all()
     assert report.model.edges == [(j, j + 1) for j in range(5)]
     assert report.trace[-1] == pytest.approx(report.model.log_prob(x).sum(), rel=1e-8)
@@ -208,18 +210,18 @@ def test_missing_values_that_know_what_they_hide_are_filled_by_what_is_seen():
     b = np.where(rng.random(20_000) < 0.9, a, 1 - a)
     x = np.column_stack([a, b])
     x[(a == 1) & (rng.random(20_000) < 0.8), 1] = np.nan
-    distribution = lk.fit(lk.ChowLiuTree.blank(x), x, stop=lk.Stop(300, 1e-9)).model
+    distribution = lk.fit(lk.distributions.ChowLiuTree.blank(x), x, stop=lk.Stop(300, 1e-9)).model
     assert abs(distribution.mean[1] - b.mean()) < 0.02 < abs(np.nanmean(x[:, 1]) - b.mean())
 
 
 def test_missing_values_weigh_as_copies_and_stacks_as_members():
     rng = np.random.default_rng(8)
     x, w = with_gaps(dependent(60), 0.3), rng.integers(0, 3, 60).astype(float)
-    distribution = lk.ChowLiuTree.fit(dependent(), prior="weak")
+    distribution = lk.distributions.ChowLiuTree.fit(dependent(), prior="weak")
     once, copies = distribution.collect(x, w), distribution.collect(np.repeat(x, w.astype(int), axis=0))
     assert np.allclose(once.pairs, copies.pairs, atol=1e-11) and once.entropy == pytest.approx(copies.entropy)
     labels = rng.integers(0, 2, 60)
-    both = lk.ChowLiuTree.trusted(
+    both = lk.distributions.ChowLiuTree.trusted(
         parent=np.stack([distribution.parent] * 2),
         tables=np.stack([distribution.tables] * 2),
         levels=distribution.levels,
@@ -233,7 +235,7 @@ def test_missing_values_weigh_as_copies_and_stacks_as_members():
 def test_too_many_levels_for_em_are_reported():
     x = np.column_stack([np.arange(200.0) % 101, np.arange(200.0) % 2])
     x[0, 0] = np.nan
-    distribution = lk.ChowLiuTree.blank(x)
+    distribution = lk.distributions.ChowLiuTree.blank(x)
     stats = distribution.collect(x)
     assert stats.complete and stats.pairs[:101, 101:].sum() == 199
     with pytest.warns(lk.FitWarning, match="available pairs are counted"):
@@ -241,7 +243,7 @@ def test_too_many_levels_for_em_are_reported():
 
 
 def test_a_row_that_the_tree_calls_impossible_adds_what_it_shows():
-    distribution = lk.ChowLiuTree.fit(np.array([[0.0, 0, 0], [1, 1, 1]]))
+    distribution = lk.distributions.ChowLiuTree.fit(np.array([[0.0, 0, 0], [1, 1, 1]]))
     stats = distribution.collect([[0, 1, np.nan]])
     assert stats.pairs[0, 3] == 1 and stats.pairs[4:].sum() == 0 and np.isfinite(stats.entropy)
 
@@ -250,7 +252,7 @@ def test_a_column_that_is_a_copy_leans_on_its_original():
     rng = np.random.default_rng(3)
     x = rng.integers(0, 2, (200, 6)).astype(float)
     x[:, 5] = x[:, 2]
-    assert lk.ChowLiuTree.fit(x).parent[5] == 2 or lk.ChowLiuTree.fit(x).parent[2] == 5
+    assert lk.distributions.ChowLiuTree.fit(x).parent[5] == 2 or lk.distributions.ChowLiuTree.fit(x).parent[2] == 5
 
 
 def test_prim_takes_the_widest_edges():
@@ -265,18 +267,18 @@ def test_prim_takes_the_widest_edges():
 
 
 def test_bad_input_is_named():
-    distribution = lk.ChowLiuTree.blank([[0, 1], [1, 0]])
+    distribution = lk.distributions.ChowLiuTree.blank([[0, 1], [1, 0]])
     with pytest.raises(lk.DataError, match=r"2 levels, got 5\.0 at row 1, column 0"):
         distribution.collect([[0, 1], [5, 0]])
     assert distribution.log_prob([[5, 0]])[0] == -np.inf
     with pytest.raises(lk.DataError, match="at most 512 distinct values in column 0"):
-        lk.ChowLiuTree.blank(np.arange(600.0)[:, None])
+        lk.distributions.ChowLiuTree.blank(np.arange(600.0)[:, None])
     with pytest.raises(lk.DataError, match="8,192"):
-        lk.ChowLiuTree.blank(np.random.default_rng(0).random((500, 20)))
+        lk.distributions.ChowLiuTree.blank(np.random.default_rng(0).random((500, 20)))
     with pytest.raises(lk.DomainError, match="no cycles"):
-        lk.ChowLiuTree([1, 0], np.full((2, 2, 2), 0.5), ([0, 1], [0, 1]))
+        lk.distributions.ChowLiuTree([1, 0], np.full((2, 2, 2), 0.5), ([0, 1], [0, 1]))
     with pytest.raises(lk.DomainError, match="table 0 must hold probabilities"):
-        lk.ChowLiuTree([-1], np.full((1, 2, 2), 0.6), ([0, 1],))
+        lk.distributions.ChowLiuTree([-1], np.full((1, 2, 2), 0.6), ([0, 1],))
 
 
 def test_variance_is_that_of_all_cells():

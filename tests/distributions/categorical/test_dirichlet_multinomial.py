@@ -96,7 +96,7 @@ def test_rows_that_are_nearly_certain(as_rows):
 def test_a_refit_goes_on_from_the_distribution_of_before(kind, monkeypatch):
     rng = np.random.default_rng(0)
     x = np.array([rng.multinomial(30, rng.dirichlet([1, 2, 3, 4, 5])) for _ in range(60)], dtype=float)
-    distribution = lk.DirichletMultinomial.fit(x)
+    distribution = lk.distributions.DirichletMultinomial.fit(x)
     stats = distribution.collect(x)
     prior = distribution.weak_prior(stats) if kind == "prior" else None
     distribution = distribution.refit(stats, prior)

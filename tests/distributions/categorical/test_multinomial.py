@@ -254,7 +254,7 @@ def test_rows_beyond_the_first_block_are_named():
 
 def test_engines_and_chunks_give_the_same_bits():
     x, m = sp.csr_array(np.tile(words(100, 30), (1400, 1))), stack()
-    blocks = lk.Blocks.of(x)
+    blocks = lk.core.Blocks.of(x)
     a, b = (e.total(lambda block: m.collect(block.x), blocks) for e in (Serial(), Threads(2)))
     assert a.counts.tobytes() == b.counts.tobytes() == m.collect(x).counts.tobytes()
     assert np.allclose(a.counts, 1400 * m.collect(words(100, 30)).counts, rtol=1e-12)
@@ -279,7 +279,7 @@ def test_sparse_rows_are_no_sequence():
 
 
 def test_named_parts_may_be_tallied():
-    x = lk.Columns(size=np.zeros(60), words=sp.csr_array(words()))
+    x = lk.core.Columns(size=np.zeros(60), words=sp.csr_array(words()))
     assert isinstance(tallied(x)["words"], SparseRows) and tallied(x)["size"] is x["size"]
     assert "log_ways" in tallied(x)[10:20]["words"].__dict__
 
@@ -288,7 +288,7 @@ def test_named_parts_may_be_sparse():
     x, rng = words(200, 30), np.random.default_rng(4)
     sizes = rng.normal(size=(200, 2))
     p = lk.Product({"size": lk.Gaussian([0.0, 0.0], 1.0), "words": stack().member(0)})
-    sparse, dense = (lk.Columns(size=sizes, words=w) for w in (sp.csr_array(x), x))
+    sparse, dense = (lk.core.Columns(size=sizes, words=w) for w in (sp.csr_array(x), x))
     assert np.allclose(p.log_prob(sparse), p.log_prob(dense), atol=1e-11)
     assert np.allclose(p.refit(p.collect(sparse))["words"].probs, x.sum(axis=0) / x.sum())
 
@@ -388,7 +388,7 @@ def test_products_lose_no_more_than_the_probabilities_do(kind):
     assert np.abs(found - -885.3054754560968).max() < 4e-16 * 15643
 
 
-@pytest.mark.parametrize("distribution", [lk.Multinomial, lk.DirichletMultinomial])
+@pytest.mark.parametrize("distribution", [lk.Multinomial, lk.distributions.DirichletMultinomial])
 def test_fractions_are_reported_once(distribution):
     x, told = (
         np.array([[1.0, 0.5, 2.0], [2.0, 1.0, 0.25]]),

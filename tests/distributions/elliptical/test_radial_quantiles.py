@@ -30,7 +30,7 @@ LOGS = {
 
 
 def distribution(name, written=False):
-    return lk.Elliptical(LOGS[name] if written else name, [0.3], 4.0, None if written else PEERS[name][0])
+    return lk.distributions.Elliptical(LOGS[name] if written else name, [0.3], 4.0, None if written else PEERS[name][0])
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -55,7 +55,7 @@ def test_tails_of_a_function_keep_their_digits():
 
 
 def test_any_profile_by_its_own_density():
-    odd = lk.Elliptical(lambda q: -np.log1p(q) - 0.1 * np.sqrt(q) - 3.0 * (q > 2.0), [1.0], 0.25)
+    odd = lk.distributions.Elliptical(lambda q: -np.log1p(q) - 0.1 * np.sqrt(q) - 3.0 * (q > 2.0), [1.0], 0.25)
 
     def density(x):
         return float(np.exp(odd.log_prob([[x]]))[0])
@@ -70,7 +70,9 @@ def test_any_profile_by_its_own_density():
 @pytest.mark.slow
 def test_jumps_are_found_wherever_they_lie(rng):
     for place in rng.uniform(0.5, 3.0, 20):
-        step = lk.Elliptical(lambda q, at=place: np.where(q <= at * at, -0.5 * q, -4.0 - 0.5 * q), [0.0], 1.0)
+        step = lk.distributions.Elliptical(
+            lambda q, at=place: np.where(q <= at * at, -0.5 * q, -4.0 - 0.5 * q), [0.0], 1.0
+        )
         inner, outer = st.norm.cdf(place) - 0.5, np.exp(-4.0) * st.norm.sf(place)
         assert step.cdf([place])[0] - 0.5 == pytest.approx(0.5 * inner / (inner + outer), abs=1e-11)
 
@@ -83,7 +85,7 @@ def test_ends_stacks_and_what_is_no_share(written):
     assert np.isnan(bell.quantile([-0.1, 1.1, np.nan])).all()
     assert np.isnan(bell.cdf([np.nan])).all()
     assert bell.cdf([-np.inf, np.inf]).tolist() == [0.0, 1.0]
-    pair = lk.Elliptical(LOGS["laplace"] if written else "laplace", [[0.0], [1.0]], [[[1.0]], [[4.0]]])
+    pair = lk.distributions.Elliptical(LOGS["laplace"] if written else "laplace", [[0.0], [1.0]], [[[1.0]], [[4.0]]])
     for k in range(2):
         assert pair.cdf(X)[:, k] == pytest.approx(pair.member(k).cdf(X), rel=1e-13)
         assert pair.quantile(P)[:, k] == pytest.approx(pair.member(k).quantile(P), rel=1e-13)
@@ -93,7 +95,7 @@ def test_ends_stacks_and_what_is_no_share(written):
 def test_several_columns_are_refused_in_words():
     for ask in ("cdf", "quantile"):
         with pytest.raises(lk.DomainError, match="for one column, got 2 columns"):
-            getattr(lk.Elliptical("laplace", [0.0, 0.0], 1.0), ask)([0.5])
+            getattr(lk.distributions.Elliptical("laplace", [0.0, 0.0], 1.0), ask)([0.5])
 
 
 def bent(q):
@@ -113,7 +115,7 @@ def test_many_quantiles_are_looked_up_and_polished(profile):
         return profile(q)
 
     p = np.sort(np.random.default_rng(3).random(20_000))
-    distribution = lk.Elliptical(counted, [0.0], 1.0)
+    distribution = lk.distributions.Elliptical(counted, [0.0], 1.0)
     at = distribution.quantile(p)
     assert sum(asked) < 300 * len(p)  # bisection alone would ask 1800 times
     assert distribution.cdf(at) == pytest.approx(p, abs=1e-10) and (np.diff(at) >= 0).all()

@@ -17,7 +17,8 @@ from tests.reliability.test_hazards_of_estimators import ANSWERED, GAPS, REFUSED
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
 DENSITIES = {
-    "walsh": lk.WalshDensity(), "log walsh": lk.WalshDensity(2, log=True), "bahadur": lk.BahadurDensity(),
+    "walsh": lk.distributions.WalshDensity(), "log walsh": lk.distributions.WalshDensity(2, log=True),
+    "bahadur": lk.distributions.BahadurDensity(),
     "tree": lk.ChowLiuTreeDensity(),
 }  # fmt: skip
 POSITIVE = {name: density for name, density in DENSITIES.items() if name in ("log walsh", "tree")}
@@ -76,11 +77,11 @@ def test_quietly_binary_and_loudly_not():
     X, _ = parity(50)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lk.WalshDensity(2, log=True).fit(2 * X - 1)
+        lk.distributions.WalshDensity(2, log=True).fit(2 * X - 1)
     with pytest.warns(lk.FitWarning, match="x0.*not all 0 and 1"):
-        lk.WalshDensity(2, log=True).fit(X * 3)
+        lk.distributions.WalshDensity(2, log=True).fit(X * 3)
     with pytest.raises(lk.DataError, match="must be 0 or 1"):
-        lk.BahadurDensity(threshold=None).fit(X * 3)
+        lk.distributions.BahadurDensity(threshold=None).fit(X * 3)
 
 
 def test_trees_grow_levels_and_meet_strangers():
@@ -190,7 +191,9 @@ def test_a_tree_with_missing_values_learns_by_em():
     assert tree.model_.edges == [(0, 1), (1, 2), (2, 3)]
 
 
-@pytest.mark.parametrize("density", [lk.WalshDensity(2, log=True), lk.BahadurDensity(), lk.BernoulliDensity()])
+@pytest.mark.parametrize(
+    "density", [lk.distributions.WalshDensity(2, log=True), lk.distributions.BahadurDensity(), lk.BernoulliDensity()]
+)
 @pytest.mark.parametrize("ask", ["predict", "predict_proba", "decide"])
 def test_rows_to_decide_that_are_not_binary_are_reported_once(density, ask):
     X, y = parity(100)
@@ -216,5 +219,5 @@ def test_words_are_refused_with_a_way_to_give_them():
     with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowLiuTreeDensity\(words="):
         lk.ChowLiuTreeDensity().fit(X)
     with pytest.raises(ValueError, match=r"got 'y' at row 0: .*ChowLiuTreeDensity\(words="):
-        lk.WalshDensity().fit(X)
+        lk.distributions.WalshDensity().fit(X)
     assert lk.ChowLiuTreeDensity(words=[["n", "y"]] * 2).fit(X).score_samples([["y", "q"]])[0] == -np.inf

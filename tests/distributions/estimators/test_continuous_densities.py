@@ -16,15 +16,15 @@ REAL = {
     "uniform": lk.UniformDensity(),
     "uniform ML": lk.UniformDensity(prior=None),
     "uniform predictive": lk.UniformDensity(predictive=True),
-    "triangular": lk.TriangularDensity(),
+    "triangular": lk.distributions.TriangularDensity(),
     "laplace": lk.LaplaceDensity(),
     "laplace ML": lk.LaplaceDensity(prior=None),
-    "cauchy": lk.CauchyDensity(),
+    "cauchy": lk.distributions.CauchyDensity(),
 }
 UNSIGNED = {
     "exponential": lk.ExponentialDensity(),
     "exponential predictive": lk.ExponentialDensity(predictive=True),
-    "chi square": lk.ChiSquareDensity(),
+    "chi square": lk.distributions.ChiSquareDensity(),
 }
 ALL = {**REAL, **UNSIGNED}
 
@@ -159,7 +159,7 @@ def test_a_constant_column_is_reported_once_by_the_distribution_and_by_the_estim
         distribution.fit(X[:, :1])
 
 
-@pytest.mark.parametrize("distribution", [lk.Binomial, lk.BetaBinomial])
+@pytest.mark.parametrize("distribution", [lk.Binomial, lk.distributions.BetaBinomial])
 def test_trials_that_were_not_given_are_reported(distribution):
     for way in (lambda: distribution.fit([0, 1, 2]), lambda: lk.estimate(distribution, [0, 1, 2])):
         with pytest.warns(lk.FitWarning, match="trials were not given: the largest count"):
@@ -173,7 +173,7 @@ def test_trials_that_were_not_given_are_reported(distribution):
 def test_predictive_distributions():
     X = np.array([[1.0], [2.0], [6.0]])
     est = lk.ExponentialDensity(prior=lk.Gamma(2.0, 1.0), predictive=True).fit(X)
-    assert isinstance(est.model_, lk.Lomax) and (est.model_.shape[0], est.model_.scale[0]) == (5.0, 10.0)
+    assert isinstance(est.model_, lk.distributions.Lomax) and (est.model_.shape[0], est.model_.scale[0]) == (5.0, 10.0)
     assert est.rate_[0] == pytest.approx(4 / 10)
     beyond = lk.UniformDensity(predictive=True).fit(X).score_samples([[100.0]])
     assert np.isfinite(beyond).all() and np.isneginf(lk.UniformDensity().fit(X).score_samples([[100.0]])).all()
@@ -182,12 +182,12 @@ def test_predictive_distributions():
 
 
 def test_known_ends():
-    est = lk.TriangularDensity(low=0.0, high=[8.0, 9.0]).fit([[1.0, 2.0], [2.0, 3.0], [4.0, 8.0]])
+    est = lk.distributions.TriangularDensity(low=0.0, high=[8.0, 9.0]).fit([[1.0, 2.0], [2.0, 3.0], [4.0, 8.0]])
     np.testing.assert_array_equal(est.high_, [8.0, 9.0])
     with pytest.raises(lk.DomainError, match="one for each of 2 columns"):
-        lk.TriangularDensity(low=[0.0, 0.0, 0.0]).fit([[1.0, 2.0], [2.0, 3.0]])
+        lk.distributions.TriangularDensity(low=[0.0, 0.0, 0.0]).fit([[1.0, 2.0], [2.0, 3.0]])
     with pytest.raises(lk.DataError, match="known ends"):
-        lk.TriangularDensity(high=3.0).fit([[1.0], [5.0]])
+        lk.distributions.TriangularDensity(high=3.0).fit([[1.0], [5.0]])
 
 
 @pytest.mark.slow

@@ -130,7 +130,7 @@ def test_missing_values_in_dense_rows_are_learned_and_in_sparse_rows_refused(tex
 def test_words_beside_other_columns(texts):
     X, y = texts
     rng = np.random.default_rng(4)
-    rows = lk.Columns(real=rng.normal(size=(300, 2)) + (y == "war")[:, None], words=sp.csr_array(X))
+    rows = lk.core.Columns(real=rng.normal(size=(300, 2)) + (y == "war")[:, None], words=sp.csr_array(X))
     density = lk.ProductDensity([("real", lk.GaussianDensity("diagonal")), ("words", MultinomialDensity(prior=2.0))])
     fitted = clone(density).fit(rows)
     n = X.sum(axis=0)
@@ -148,7 +148,7 @@ def test_what_crosses_the_border_is_scipys(texts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [lk.MultinomialDensity, lk.DirichletMultinomialDensity])
+@pytest.mark.parametrize("kind", [lk.MultinomialDensity, lk.distributions.DirichletMultinomialDensity])
 def test_fractions_in_new_rows_are_reported_once(kind):
     x = np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [5.0, 1.0, 3.0]])
     m, new = kind().fit(x), np.array([[1.0, 0.5, 2.0]])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from likely import Blocks, FitWarning, Gaussian, Stop, fit, iterate
+from likely import FitWarning, Gaussian, Stop, fit
+from likely.core import Blocks, iterate
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import Moments
 

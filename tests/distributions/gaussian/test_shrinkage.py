@@ -81,7 +81,7 @@ def test_the_criterion_is_that_of_fitting_without_the_row(kind, pooling, weights
     rng = np.random.default_rng(0)
     w = rng.integers(1, 4, 16).astype(float) if weights == "copies" else rng.random(16) + 0.5
     X[3] = X[5]
-    given = lk.NormalInverseWishart(X.mean(axis=0), 0.5, 3 * np.eye(2), 5.0) if prior == "given" else prior
+    given = lk.priors.NormalInverseWishart(X.mean(axis=0), 0.5, 3 * np.eye(2), 5.0) if prior == "given" else prior
     ours, _ = criterion(X, y, w, kind, 0, pooling=pooling, prior=given)
     exact = np.array([refitted(X, y, w, kind, 0, GRID[i], pooling=pooling, prior=given) for i in SOME])
     # the weak prior's mean and its shrinkage of correlations are held fixed
@@ -97,7 +97,7 @@ def unlike_classes(seed, n=(9, 14), d=3):
 
 def prior_for_each_class():
     scales = np.stack([4 * np.eye(3), 40 * np.eye(3)])
-    return lk.NormalInverseWishart(np.zeros((2, 3)), np.array([1.5, 1.0]), scales, np.array([6.0, 12.0]))
+    return lk.priors.NormalInverseWishart(np.zeros((2, 3)), np.array([1.5, 1.0]), scales, np.array([6.0, 12.0]))
 
 
 @pytest.mark.slow
@@ -137,7 +137,7 @@ def test_a_prior_that_follows_the_rows_is_followed(pooling, weights):
     def ends(keep):
         stats = lk.Gaussian.blank(X, members=2).collect(X[keep], w[keep], labels=y[keep])
         within = stats.scatter.sum(axis=0) / stats.weight.sum()
-        prior = lk.NormalInverseWishart(np.zeros(2), 1e-9, 9.0 * within, 5.0)  # worth 5 + d + 2 rows
+        prior = lk.priors.NormalInverseWishart(np.zeros(2), 1e-9, 9.0 * within, 5.0)  # worth 5 + d + 2 rows
         return shrinkage.ShrunkCovariances.of(stats, prior, pooling, following=True)
 
     for k in (0, 1):

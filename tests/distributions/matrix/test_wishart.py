@@ -8,7 +8,7 @@ from scipy import stats
 import likely as lk
 
 V = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.2], [0.1, -0.2, 0.7]])
-DISTRIBUTIONS = [lk.Wishart, lk.InverseWishart]
+DISTRIBUTIONS = [lk.distributions.Wishart, lk.distributions.InverseWishart]
 
 
 def exact(distribution, nu, scale, x):
@@ -18,7 +18,7 @@ def exact(distribution, nu, scale, x):
         S, X = mpmath.matrix(scale.tolist()), mpmath.matrix(x.tolist())
         gamma = mpmath.mpf(d * (d - 1)) / 4 * mpmath.log(mpmath.pi)
         gamma += sum(mpmath.loggamma((v - i) / 2) for i in range(d))
-        if distribution is lk.Wishart:
+        if distribution is lk.distributions.Wishart:
             M = S**-1 * X
             out = (v - d - 1) / 2 * mpmath.log(mpmath.det(X)) - v / 2 * mpmath.log(mpmath.det(S))
         else:
@@ -41,7 +41,10 @@ def test_digits(distribution, nu):
     assert (np.abs(value.log_prob(x) - want) <= lost + 2e-13 * max(1.0, nu / 1e4) * np.abs(want)).all()
 
 
-@pytest.mark.parametrize(("distribution", "peer"), [(lk.Wishart, stats.wishart), (lk.InverseWishart, stats.invwishart)])
+@pytest.mark.parametrize(
+    ("distribution", "peer"),
+    [(lk.distributions.Wishart, stats.wishart), (lk.distributions.InverseWishart, stats.invwishart)],
+)
 def test_agree_with_scipy(distribution, peer):
     value = distribution(8.0, V)
     x = value.sample(50, np.random.default_rng(1))
@@ -53,8 +56,8 @@ def test_agree_with_scipy(distribution, peer):
 
 def test_one_dimension_is_gamma_and_inverse_gamma():
     x = np.array([0.1, 1.0, 7.0])
-    assert np.allclose(lk.Wishart(5.0, 2.0).log_prob(x), lk.Gamma(2.5, 0.25).log_prob(x))
-    assert np.allclose(lk.InverseWishart(5.0, 2.0).log_prob(x), stats.invgamma(2.5, scale=1.0).logpdf(x))
+    assert np.allclose(lk.distributions.Wishart(5.0, 2.0).log_prob(x), lk.Gamma(2.5, 0.25).log_prob(x))
+    assert np.allclose(lk.distributions.InverseWishart(5.0, 2.0).log_prob(x), stats.invgamma(2.5, scale=1.0).logpdf(x))
 
 
 @pytest.mark.parametrize("distribution", DISTRIBUTIONS)
@@ -95,7 +98,7 @@ def test_learning_finds_the_summit(distribution):
 
 
 def test_what_is_no_matrix():
-    value = lk.Wishart(4.0, np.eye(2))
+    value = lk.distributions.Wishart(4.0, np.eye(2))
     assert value.log_prob([[[1.0, 2.0], [2.0, 1.0]]]) == -np.inf
     assert value.log_prob([np.full((2, 2), np.nan)]) == 0.0
     with pytest.raises(lk.DataError, match="symmetric"):
@@ -106,25 +109,30 @@ def test_what_is_no_matrix():
         value.log_prob([[[1.0, 0.0], [0.0, np.inf]]])
     with pytest.raises(lk.ShapeError):
         value.log_prob(np.ones((3, 5)))
-    for bad in (lambda: lk.Wishart(0.9, np.eye(2)), lambda: lk.InverseWishart(3.0, [[1.0, 1.0], [1.0, 1.0]])):
+    for bad in (
+        lambda: lk.distributions.Wishart(0.9, np.eye(2)),
+        lambda: lk.distributions.InverseWishart(3.0, [[1.0, 1.0], [1.0, 1.0]]),
+    ):
         with pytest.raises(lk.DomainError):
             bad()
 
 
 def test_moments_are_those_of_the_matrices():
-    x = lk.Wishart(7.0, V).sample(60, np.random.default_rng(3))
+    x = lk.distributions.Wishart(7.0, V).sample(60, np.random.default_rng(3))
     w = np.random.default_rng(4).integers(0, 3, 60).astype(float)
-    distribution, copies = lk.Wishart.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
+    distribution, copies = lk.distributions.Wishart.moments_fit(x, w), np.repeat(x, w.astype(int), axis=0)
     assert np.allclose(distribution.mean, copies.mean(axis=0))
     assert distribution.variance.sum() == pytest.approx(copies.var(axis=0).sum())
-    assert lk.estimate(lk.Wishart, x, "moments").dof == pytest.approx(7.0, rel=0.3)
+    assert lk.estimate(lk.distributions.Wishart, x, "moments").dof == pytest.approx(7.0, rel=0.3)
     with pytest.raises(lk.DataError, match="a larger variance"):
-        lk.Wishart.moments_fit(np.array([1e-6] * 9 + [1.0])[:, None, None] * V)
+        lk.distributions.Wishart.moments_fit(np.array([1e-6] * 9 + [1.0])[:, None, None] * V)
 
 
 def test_a_ratio_of_one_among_others_keeps_its_digits():
     """λ = 0.989 and 2.31 of columns that go together: the trace and the determinants would lose five bits each."""
     off = -0.009523850025288643
-    distribution = lk.Wishart(170.47391980306278, [[0.015295572858639864, off], [off, 0.006148008633675269]])
+    distribution = lk.distributions.Wishart(
+        170.47391980306278, [[0.015295572858639864, off], [off, 0.006148008633675269]]
+    )
     x = [[[5.962655167629993, -3.7641588419821015], [-3.7641588419821015, 2.41337014612229]]]
     assert distribution.log_prob(x)[0] == pytest.approx(-33.681310325241292518, rel=3e-15)  # 50 digits

@@ -8,7 +8,7 @@ import likely as lk
 
 
 def test_it_adds_up_to_one():
-    prior = lk.BilateralPareto(0.0, 1.0, 3.0)
+    prior = lk.priors.BilateralPareto(0.0, 1.0, 3.0)
 
     def f(u, l):
         return np.exp(prior.log_density(lk.Uniform(l, u)))
@@ -18,7 +18,7 @@ def test_it_adds_up_to_one():
 
 
 def test_ends_move_out_only():
-    prior = lk.BilateralPareto(0.0, 1.0, 2.0)
+    prior = lk.priors.BilateralPareto(0.0, 1.0, 2.0)
     distribution = lk.Uniform(0.0, 1.0)
     inside, outside = prior.update(distribution.collect([0.3, 0.6])), prior.update(distribution.collect([-1.0, 4.0]))
     assert (inside.low[0], inside.high[0], inside.shape[0]) == (0.0, 1.0, 4.0)
@@ -43,18 +43,18 @@ def test_members_of_a_stack_have_their_own():
 
 
 def test_points():
-    prior = lk.BilateralPareto(0.0, 1.0, 3.0)
+    prior = lk.priors.BilateralPareto(0.0, 1.0, 3.0)
     mean, median = prior.point("mean"), prior.point("median")
     assert (mean.low[0], mean.high[0]) == (-0.5, 1.5)
     assert median.high[0] == pytest.approx(2 ** (1 / 3))
     with pytest.raises(lk.DomainError, match="shape above 1"):
-        lk.BilateralPareto(0.0, 1.0, 0.5).point("mean")
+        lk.priors.BilateralPareto(0.0, 1.0, 0.5).point("mean")
 
 
 def test_refusals():
     for wrong in ((1.0, 1.0, 2.0), (0.0, 1.0, 0.0)):
         with pytest.raises(lk.DomainError, match="positive, and low below high"):
-            lk.BilateralPareto(*wrong)
+            lk.priors.BilateralPareto(*wrong)
     with pytest.raises(lk.ShapeError, match="fit"):
-        lk.BilateralPareto([0.0, 0.0], 1.0, 2.0).update(lk.Uniform([0.0] * 3, 1.0).collect(np.zeros((1, 3))))
-    assert lk.BilateralPareto(0.0, 1.0, 2.0).log_density(lk.Uniform(0.5, 2.0)) == -np.inf
+        lk.priors.BilateralPareto([0.0, 0.0], 1.0, 2.0).update(lk.Uniform([0.0] * 3, 1.0).collect(np.zeros((1, 3))))
+    assert lk.priors.BilateralPareto(0.0, 1.0, 2.0).log_density(lk.Uniform(0.5, 2.0)) == -np.inf

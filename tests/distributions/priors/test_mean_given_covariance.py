@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likely import DomainError, Gaussian, MeanGivenCovariance, ShapeError
+from likely import DomainError, Gaussian, ShapeError
+from likely.priors import MeanGivenCovariance
 
 KNOWN = np.array([[1.0, 0.3], [0.3, 2.0]])
 

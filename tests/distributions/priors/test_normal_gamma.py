@@ -7,7 +7,7 @@ from scipy import stats
 
 import likely as lk
 
-DISTRIBUTION = lk.NormalGamma([0.5, -1.0], [2.0, 0.5], [3.0, 4.0], [1.0, 2.0])
+DISTRIBUTION = lk.priors.NormalGamma([0.5, -1.0], [2.0, 0.5], [3.0, 4.0], [1.0, 2.0])
 
 
 def test_a_row_is_scored_as_its_definition_says():
@@ -41,9 +41,9 @@ def test_the_predictive_is_that_of_variances():
 def test_outside_and_bad_parameters():
     assert DISTRIBUTION.log_prob([[0.0, 0.0, 1.0, -1.0]]) == -np.inf
     with pytest.raises(lk.DomainError, match="rate must be positive"):
-        lk.NormalGamma(0.0, 1.0, 1.0, 0.0)
+        lk.priors.NormalGamma(0.0, 1.0, 1.0, 0.0)
     with pytest.raises(lk.DomainError, match="above ½"):
-        lk.NormalGamma(0.0, 1.0, 0.4, 1.0).point("mode")
+        lk.priors.NormalGamma(0.0, 1.0, 0.4, 1.0).point("mode")
     assert lk.Gaussian.fit([[1.0, 2.0], [2.0, 5.0]], kind="diagonal", prior=DISTRIBUTION).kind == "diagonal"
 
 
@@ -62,4 +62,4 @@ def test_products_of_parameters_may_leave_the_range_of_numbers(distribution, row
     k, a, b = (mp.mpf(v) for v in distribution)
     lam = mp.mpf(row[1])
     exact = a * mp.log(b) - mp.loggamma(a) + (a - 1) * mp.log(lam) - b * lam + mp.log(k * lam / (2 * mp.pi)) / 2
-    assert lk.NormalGamma([0.0], *distribution).log_prob([row]) == pytest.approx([float(exact)], rel=1e-14)
+    assert lk.priors.NormalGamma([0.0], *distribution).log_prob([row]) == pytest.approx([float(exact)], rel=1e-14)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likely import DomainError, FitWarning, Gaussian, NormalInverseGamma, ShapeError
+from likely import DomainError, FitWarning, Gaussian, ShapeError
+from likely.priors import NormalInverseGamma
 
 
 @pytest.fixture

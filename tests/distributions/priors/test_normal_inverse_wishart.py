@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from likely import DomainError, FitWarning, Gaussian, NormalInverseGamma, NormalInverseWishart, ShapeError
+from likely import DomainError, FitWarning, Gaussian, ShapeError
+from likely.priors import NormalInverseGamma, NormalInverseWishart
 
 PSI = np.array([[2.0, 0.5], [0.5, 1.0]])
 

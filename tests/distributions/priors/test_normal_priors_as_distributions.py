@@ -9,20 +9,20 @@ import likely as lk
 
 PAIRS = {
     "wishart": (
-        lk.NormalInverseWishart([0.5, -1.0], 2.0, [[3.0, 0.4], [0.4, 2.0]], 7.0),
-        lk.NormalInverseWishart([0.0, 0.0], 1.0, [[2.0, 0.0], [0.0, 2.5]], 6.0),
+        lk.priors.NormalInverseWishart([0.5, -1.0], 2.0, [[3.0, 0.4], [0.4, 2.0]], 7.0),
+        lk.priors.NormalInverseWishart([0.0, 0.0], 1.0, [[2.0, 0.0], [0.0, 2.5]], 6.0),
     ),
     "gamma": (
-        lk.NormalInverseGamma([0.5, -1.0], [2.0, 3.0], [3.0, 1.0], [7.0, 9.0]),
-        lk.NormalInverseGamma([0.0, 0.0], 1.0, [2.0, 2.5], 6.0),
+        lk.priors.NormalInverseGamma([0.5, -1.0], [2.0, 3.0], [3.0, 1.0], [7.0, 9.0]),
+        lk.priors.NormalInverseGamma([0.0, 0.0], 1.0, [2.0, 2.5], 6.0),
     ),
     "spherical": (
-        lk.NormalInverseGamma([0.5, -1.0], 2.0, 3.0, 7.0, kind="spherical"),
-        lk.NormalInverseGamma([0.0, 0.0], 1.0, 2.0, 6.0, kind="spherical"),
+        lk.priors.NormalInverseGamma([0.5, -1.0], 2.0, 3.0, 7.0, kind="spherical"),
+        lk.priors.NormalInverseGamma([0.0, 0.0], 1.0, 2.0, 6.0, kind="spherical"),
     ),
     "mean": (
-        lk.MeanGivenCovariance(lk.Gaussian([0.5, -1.0], [[1.0, 0.2], [0.2, 2.0]]), 2.0),
-        lk.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], [[2.0, 0.0], [0.0, 1.5]]), 2.0),
+        lk.priors.MeanGivenCovariance(lk.Gaussian([0.5, -1.0], [[1.0, 0.2], [0.2, 2.0]]), 2.0),
+        lk.priors.MeanGivenCovariance(lk.Gaussian([0.0, 0.0], [[2.0, 0.0], [0.0, 1.5]]), 2.0),
     ),
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import DomainError, Gamma, Gaussian, NormalInverseWishart, Poisson, Product, ProductPrior
+from likely import DomainError, Gamma, Gaussian, Poisson, Product
+from likely.priors import NormalInverseWishart, ProductPrior
 
 
 @pytest.fixture

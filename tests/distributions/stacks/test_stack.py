@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import (
-    Columns,
-    DataError,
-    DomainError,
-    Gaussian,
-    NormalInverseWishart,
-    Poisson,
-    Product,
-    ShapeError,
-    Stack,
-    StudentT,
-    fit,
-)
+from likely import DataError, DomainError, Gaussian, Poisson, Product, ShapeError, StudentT, fit
+from likely.core import Columns
+from likely.distributions import Stack
+from likely.priors import NormalInverseWishart
 
 
 @pytest.fixture

@@ -5,16 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import (
-    DataError,
-    DomainError,
-    Gaussian,
-    NormalInverseGamma,
-    NormalInverseWishart,
-    Poisson,
-    ShapeError,
-    Tied,
-)
+from likely import DataError, DomainError, Gaussian, Poisson, ShapeError
+from likely.distributions import Tied
+from likely.priors import NormalInverseGamma, NormalInverseWishart
 
 
 def groups(rng, n=120):

@@ -52,7 +52,7 @@ def urn_bits(n: int) -> float:
                 continue
             da = A * (mp.digamma(X + A) - mp.digamma(A) - mp.digamma(M + A + B) + mp.digamma(A + B))
             db = B * (mp.digamma(M - X + B) - mp.digamma(B) - mp.digamma(M + A + B) + mp.digamma(A + B))
-            error = abs(mp.mpf(float(lk.BetaBinomial(N, a, b).log_prob([x])[0])) - exact)
+            error = abs(mp.mpf(float(lk.distributions.BetaBinomial(N, a, b).log_prob([x])[0])) - exact)
             size = EPS * (
                 max(abs(exact), 1e-2) + abs(da) + abs(db)
             )  # next to certainty, a hundredth of a unit is the measure
@@ -69,8 +69,8 @@ def test_against_scipy():
     x = np.arange(-1.0, 13.0)
     for distribution, peer in (
         (lk.Binomial(11, 0.3), scipy.stats.binom(11, 0.3)),
-        (lk.BetaBinomial(11, 0.4, 2.0), scipy.stats.betabinom(11, 0.4, 2.0)),
-        (lk.BetaNegativeBinomial(3.0, 2.5, 4.0), scipy.stats.betanbinom(3.0, 2.5, 4.0)),
+        (lk.distributions.BetaBinomial(11, 0.4, 2.0), scipy.stats.betabinom(11, 0.4, 2.0)),
+        (lk.distributions.BetaNegativeBinomial(3.0, 2.5, 4.0), scipy.stats.betanbinom(3.0, 2.5, 4.0)),
     ):
         assert np.allclose(distribution.log_prob(x), peer.logpmf(x), rtol=1e-12) and np.allclose(
             distribution.cdf(x), peer.cdf(x)
@@ -89,7 +89,7 @@ def test_tails_and_ends():
     assert distribution.cdf([40.0])[0] == pytest.approx(float(exact), rel=1e-12)
     assert lk.Binomial(5, [[0.0], [1.0]]).log_prob([[0.0], [5.0]]).tolist() == [[0.0, -np.inf], [-np.inf, 0.0]]
     assert distribution.quantile([0.0, 1.0]).tolist() == [0.0, 1000.0]
-    assert lk.BetaBinomial(1000, 40.0, 60.0).quantile([1.0]).tolist() == [1000.0]
+    assert lk.distributions.BetaBinomial(1000, 40.0, 60.0).quantile([1.0]).tolist() == [1000.0]
     wide = lk.Binomial(1e9, 0.3).entropy()
     assert wide == pytest.approx(0.5 * np.log(2 * np.pi * np.e * 1e9 * 0.21), abs=1e-8)
 
@@ -132,7 +132,7 @@ def test_other_estimates():
 @pytest.mark.parametrize(("a", "b"), [(2.0, 5.0), (0.2, 0.1), (30.0, 10.0)])
 def test_the_urn_is_learned_to_eight_digits(a, b):
     x = scipy.stats.betabinom(20, a, b).rvs(800, random_state=1).astype(float)
-    found = lk.BetaBinomial.fit(x, trials=20)
+    found = lk.distributions.BetaBinomial.fit(x, trials=20)
 
     def lost(t):
         return -scipy.stats.betabinom(20, *np.exp(t)).logpmf(x).sum()
@@ -150,20 +150,22 @@ def test_the_urn_is_learned_to_eight_digits(a, b):
 
 def test_counts_that_say_little_give_finite_distributions():
     for x in ([0, 0, 0], [7, 7], [3], [0, 7, 0, 7], [3, 3, 4, 4]):
-        distribution = lk.BetaBinomial.fit(np.array(x, float), trials=7)
+        distribution = lk.distributions.BetaBinomial.fit(np.array(x, float), trials=7)
         assert (
             np.isfinite(distribution.log_prob(np.array(x, float))).all()
             and (distribution.a > 0).all()
             and (distribution.b < np.inf).all()
         )
-    spread = lk.BetaBinomial.fit(np.array([3.0, 3, 4, 4]), trials=7)  # no more than a binomial distribution's
+    spread = lk.distributions.BetaBinomial.fit(
+        np.array([3.0, 3, 4, 4]), trials=7
+    )  # no more than a binomial distribution's
     assert spread.variance[0] == pytest.approx(lk.Binomial(7, 0.5).variance[0], rel=1e-5)
 
 
 @pytest.mark.slow
 def test_what_a_beta_distribution_predicts(rng):
     post = lk.Beta(2.0, 3.0).update(lk.Binomial(4, 0.5).collect([1, 2, 4]))
-    assert (post.a[0], post.b[0]) == (9.0, 8.0) and isinstance(post.predictive(), lk.BetaBinomial)
+    assert (post.a[0], post.b[0]) == (9.0, 8.0) and isinstance(post.predictive(), lk.distributions.BetaBinomial)
     x = np.arange(5.0)
     draws = np.mean([np.exp(post.draw(rng).log_prob(x)) for _ in range(1500)], axis=0)
     assert np.exp(post.predictive().log_prob(x)) == pytest.approx(draws, abs=0.02)
@@ -180,11 +182,11 @@ def test_estimators():
     with pytest.warns(lk.FitWarning, match="trials were not given"):
         lk.BinomialDensity().fit(X)
     assert lk.BinomialDensity(trials=[6, 20]).fit(X).probs_ == pytest.approx([0.3, 0.8], abs=0.03)
-    assert isinstance(lk.BinomialDensity(trials=20, predictive=True).fit(X).model_, lk.BetaBinomial)
+    assert isinstance(lk.BinomialDensity(trials=20, predictive=True).fit(X).model_, lk.distributions.BetaBinomial)
     with pytest.raises(lk.DataError, match="one for each of the 2 columns"):
         lk.BinomialDensity(trials=[6, 20, 3]).fit(X)
     y = np.arange(500) % 2
-    for density in (lk.BinomialDensity(trials=20), lk.BetaBinomialDensity(trials=20)):
+    for density in (lk.BinomialDensity(trials=20), lk.distributions.BetaBinomialDensity(trials=20)):
         clf = lk.BayesClassifier(density).fit(X + y[:, None] * 0.0, y)
         assert clf.predict_proba(X).shape == (500, 2)
 
@@ -195,7 +197,7 @@ def test_the_urn_is_learned_in_few_steps_from_the_distribution_of_before(monkeyp
     w = rng.random(60)
     looks, hill = [], beta_binomial._objective
     monkeypatch.setattr(beta_binomial, "_objective", lambda *at: looks.append(1) or hill(*at))
-    cold = lk.BetaBinomial.fit(x, w, trials=20)
+    cold = lk.distributions.BetaBinomial.fit(x, w, trials=20)
     assert len(looks) <= 120  # two columns, fitted at the first look and again: it was 260
     stats, prior = cold.collect(x, w), cold.weak_prior(cold.collect(x, w))
     for given in (None, prior):
@@ -209,7 +211,7 @@ def test_the_urn_is_learned_in_few_steps_from_the_distribution_of_before(monkeyp
 def test_heights_of_the_hill_differ_as_likelihoods_do():
     rng = np.random.default_rng(1)
     x, w = np.arange(13.0), rng.random(13)
-    plain = lk.BetaBinomial(12, 1.0, 1.0)
+    plain = lk.distributions.BetaBinomial(12, 1.0, 1.0)
     stats = plain.collect(x, w)
     distributions = np.array([[0.3, 2.0], [5.0, 7.0], [1e-5, 40.0], [3e6, 8e6], [3.1e6, 8.1e6]])
     exact = [plain.replace(a=np.array([a]), b=np.array([b])).objective(stats) for a, b in distributions]

@@ -266,12 +266,14 @@ def test_gamma_serves_waits_and_counts():
     counts = prior.update(lk.Poisson(1.0).collect([3, 5]))
     assert waits.likelihood == "exponential" and (waits.shape[0], waits.rate[0]) == (4.0, 9.0)
     assert counts.likelihood == "poisson" and (counts.shape[0], counts.rate[0]) == (10.0, 3.0)
-    assert isinstance(waits.predictive(), lk.Lomax) and isinstance(counts.predictive(), lk.NegativeBinomial)
+    assert isinstance(waits.predictive(), lk.distributions.Lomax) and isinstance(
+        counts.predictive(), lk.NegativeBinomial
+    )
     assert isinstance(waits.draw(np.random.default_rng(0)), lk.Exponential)
     with pytest.raises(lk.DomainError, match="likelihood must be"):
         lk.Gamma(1.0, 1.0, likelihood="normal")
     with pytest.raises(lk.DomainError, match="counts or of waiting times"):
-        prior.update(lk.ChiSquare(1.0).collect([1.0]))
+        prior.update(lk.distributions.ChiSquare(1.0).collect([1.0]))
     with pytest.raises(lk.DomainError, match="must not be 0"):
         lk.Gamma(0.5, 1.0, likelihood="exponential").point("mode")
 

@@ -137,29 +137,29 @@ def test_mixtures_products_and_classifiers(rng):
 
 
 def test_word_counts_in_bursts(rng):
-    truth = lk.DirichletMultinomial([0.5, 2.0, 1.0], 30)
+    truth = lk.distributions.DirichletMultinomial([0.5, 2.0, 1.0], 30)
     x = truth.sample(3000, rng)
-    found = lk.DirichletMultinomial.fit(x)
+    found = lk.distributions.DirichletMultinomial.fit(x)
     assert found.alpha == pytest.approx(truth.alpha, rel=0.1)
     best = found.log_prob(x).sum()
     for j in range(3):
         for size in (0.999, 1.001):
             near = np.array(found.alpha)
             near[j] *= size
-            assert lk.DirichletMultinomial(near, 30).log_prob(x).sum() < best
+            assert lk.distributions.DirichletMultinomial(near, 30).log_prob(x).sum() < best
     stats = found.collect(x)
     assert found.objective(stats) == pytest.approx(best, rel=1e-12)
     import scipy.sparse
 
-    sparse = lk.DirichletMultinomial.fit(scipy.sparse.csr_array(x))
+    sparse = lk.distributions.DirichletMultinomial.fit(scipy.sparse.csr_array(x))
     assert sparse.alpha == pytest.approx(found.alpha, rel=1e-12)
-    two = lk.DirichletMultinomial.fit(x[:, :2][x[:, :2].sum(axis=1) == 20])
-    urn = lk.BetaBinomial.fit(x[:, 0][x[:, :2].sum(axis=1) == 20], trials=20)
+    two = lk.distributions.DirichletMultinomial.fit(x[:, :2][x[:, :2].sum(axis=1) == 20])
+    urn = lk.distributions.BetaBinomial.fit(x[:, 0][x[:, :2].sum(axis=1) == 20], trials=20)
     assert two.alpha == pytest.approx([urn.a[0], urn.b[0]], rel=1e-6)
     with pytest.raises(lk.DataError, match="row 0, column 1"):
         found.collect([[1.0, np.nan, 2.0]])
     y = np.arange(300) % 2
-    clf = lk.BayesClassifier(lk.DirichletMultinomialDensity()).fit(scipy.sparse.csr_array(x[:300]), y)
+    clf = lk.BayesClassifier(lk.distributions.DirichletMultinomialDensity()).fit(scipy.sparse.csr_array(x[:300]), y)
     assert clf.predict_proba(x[:5]).shape == (5, 2)
 
 

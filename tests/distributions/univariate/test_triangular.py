@@ -32,7 +32,7 @@ def test_log_density_to_the_last_bits():
     share = np.where(rng.random(1000) < 0.5, log_uniform(rng, -14, 0, 1000), 1 - log_uniform(rng, -14, 0, 1000))
     x = low + share * (high - low)
     inside = (x > low) & (x < high)
-    bits, _ = worst_excess_bits(lk.Triangular, exact_log_prob, *(a[inside] for a in (x, low, mode, high)))
+    bits, _ = worst_excess_bits(lk.distributions.Triangular, exact_log_prob, *(a[inside] for a in (x, low, mode, high)))
     print(f"Triangular: worst {bits:.2f} excess wrong bits")
     assert bits <= 4
 
@@ -55,17 +55,17 @@ def exact_quantile(p, a, c, b):
 def test_distribution_function_and_quantiles():
     rng, low, mode, high = points(300, 2)
     x = low + rng.random(300) * (high - low)
-    assert worst_relative(lk.Triangular, exact_cdf, "cdf", x, low, mode, high) <= 1e-9
+    assert worst_relative(lk.distributions.Triangular, exact_cdf, "cdf", x, low, mode, high) <= 1e-9
     x = log_uniform(rng, -140, 0, 300)  # the lower tail of a triangle that begins at 0
     zero, one = np.zeros(300), np.ones(300)
-    assert worst_relative(lk.Triangular, exact_cdf, "cdf", x, zero, 0.3 * one, one) <= 1e-9
+    assert worst_relative(lk.distributions.Triangular, exact_cdf, "cdf", x, zero, 0.3 * one, one) <= 1e-9
     p = log_uniform(rng, -300, 0, 300)
-    assert worst_relative(lk.Triangular, exact_quantile, "quantile", p, low, mode, high, about=1) <= 1e-9
-    assert worst_relative(lk.Triangular, exact_quantile, "quantile", p, zero, 0.3 * one, one) <= 1e-9
+    assert worst_relative(lk.distributions.Triangular, exact_quantile, "quantile", p, low, mode, high, about=1) <= 1e-9
+    assert worst_relative(lk.distributions.Triangular, exact_quantile, "quantile", p, zero, 0.3 * one, one) <= 1e-9
 
 
 def test_as_scipy_has_it():
-    distribution, other = lk.Triangular(1.0, 2.0, 5.0), stats.triang(0.25, 1.0, 4.0)
+    distribution, other = lk.distributions.Triangular(1.0, 2.0, 5.0), stats.triang(0.25, 1.0, 4.0)
     x = np.linspace(0.5, 5.5, 41)
     np.testing.assert_allclose(np.exp(distribution.log_prob(x)), other.pdf(x), atol=1e-14)
     np.testing.assert_allclose(
@@ -120,24 +120,24 @@ def test_ends_for_a_mode_are_the_best():
 def test_large_data_are_searched_too():
     rng = np.random.default_rng(3)
     x = rng.triangular(-1, 3, 4, 20_000)
-    distribution = lk.Triangular.fit(x)
+    distribution = lk.distributions.Triangular.fit(x)
     np.testing.assert_allclose([distribution.low[0], distribution.mode[0], distribution.high[0]], [-1, 3, 4], atol=0.1)
-    truth = lk.Triangular(-1.0, 3.0, 4.0)
+    truth = lk.distributions.Triangular(-1.0, 3.0, 4.0)
     assert distribution.log_prob(x).sum() >= truth.log_prob(x).sum()
-    known = lk.Triangular.fit(x, low=-1.0, high=4.0)
+    known = lk.distributions.Triangular.fit(x, low=-1.0, high=4.0)
     assert known.log_prob(x).sum() <= distribution.log_prob(x).sum()
     assert (known.low[0], known.high[0], known.known, known.n_parameters) == (-1.0, 4.0, "both", 1)
 
 
 def test_known_ends_put_the_mode_on_a_value():
     x = np.array([1.0, 2.0, 4.0])
-    distribution = lk.Triangular.fit(x, low=0.0, high=8.0)
-    scores = [lk.Triangular(0.0, c, 8.0).log_prob(x).sum() for c in np.linspace(0.01, 7.99, 2000)]
+    distribution = lk.distributions.Triangular.fit(x, low=0.0, high=8.0)
+    scores = [lk.distributions.Triangular(0.0, c, 8.0).log_prob(x).sum() for c in np.linspace(0.01, 7.99, 2000)]
     assert distribution.mode[0] in x and distribution.log_prob(x).sum() >= max(scores)
     with pytest.raises(lk.DataError, match=r"known ends.*row 1, column 0"):
-        lk.Triangular.fit([1.0, 9.0], low=0.0, high=8.0)
+        lk.distributions.Triangular.fit([1.0, 9.0], low=0.0, high=8.0)
     with pytest.raises(lk.DomainError, match="low must lie below high"):
-        lk.Triangular.fit([1.0], low=3.0, high=2.0)
+        lk.distributions.Triangular.fit([1.0], low=3.0, high=2.0)
 
 
 def test_divergence_is_the_integral():
@@ -148,7 +148,7 @@ def test_divergence_is_the_integral():
         ((0, 0.3, 1), (0, 0.4, 1)),
     ]
     for one, two in cases:
-        p, q = lk.Triangular(*map(float, one)), lk.Triangular(*map(float, two))
+        p, q = lk.distributions.Triangular(*map(float, one)), lk.distributions.Triangular(*map(float, two))
 
         def f(t, p=p, q=q):
             log_p = p.log_prob([t])[0]
@@ -156,20 +156,20 @@ def test_divergence_is_the_integral():
 
         cuts = sorted({float(one[1]), float(two[1])} & set(np.linspace(0.01, 0.99, 99).round(2)))
         assert p.kl(q) == pytest.approx(integrate.quad(f, 0, 1, points=cuts or None, limit=400)[0], rel=1e-7)
-    assert lk.Triangular(0.0, 0.5, 1.0).kl(lk.Triangular(0.1, 0.5, 1.0)) == np.inf
+    assert lk.distributions.Triangular(0.0, 0.5, 1.0).kl(lk.distributions.Triangular(0.1, 0.5, 1.0)) == np.inf
 
 
 @pytest.mark.parametrize("x", [[3.0], [0.0, 0.0], [1e8, 1e8], [1e-100, 3e-100], [1e100, 2e100], [1e8, 1e8 + 1]])
 def test_hazards(x):
     for prior in (None, "weak"):
-        distribution = lk.Triangular.fit(x, prior=prior)
+        distribution = lk.distributions.Triangular.fit(x, prior=prior)
         assert distribution.low[0] < distribution.high[0] and np.isfinite(distribution.log_prob(x)).all()
 
 
 @pytest.mark.parametrize("size", [1e10, 1e100, 1e200, 1e300])
 def test_one_outlier_of_any_size(size):
     x = np.append(np.random.default_rng(3).normal(size=59), size)
-    distribution = lk.Triangular.fit(x)
+    distribution = lk.distributions.Triangular.fit(x)
     # mode at the low end, and b = (1 + 1/60) of the range: the best of 59 values at 0 and one at 1
     best = 60 * (np.log(2) - np.log(61 / 60)) + np.log(1 / 61) - 60 * np.log(size)
     assert distribution.log_prob(x).sum() == pytest.approx(best, rel=1e-9)
@@ -177,9 +177,9 @@ def test_one_outlier_of_any_size(size):
 
 def test_learned_in_any_unit():
     x = np.random.default_rng(3).normal(size=59)
-    distribution = lk.Triangular.fit(x)
+    distribution = lk.distributions.Triangular.fit(x)
     for unit in (1e-300, 1e-305, 1e300):
-        other = lk.Triangular.fit(x * unit)
+        other = lk.distributions.Triangular.fit(x * unit)
         ours = [other.low / unit, other.mode / unit, other.high / unit]
         np.testing.assert_allclose(ours, [distribution.low, distribution.mode, distribution.high], rtol=1e-8)
         np.testing.assert_allclose(other.log_prob(x * unit) + np.log(unit), distribution.log_prob(x), rtol=1e-8)
@@ -187,8 +187,8 @@ def test_learned_in_any_unit():
 
 def test_no_short_cuts():
     with pytest.raises(lk.DomainError):
-        lk.Triangular.unbiased_fit([1.0, 2.0, 4.0])
+        lk.distributions.Triangular.unbiased_fit([1.0, 2.0, 4.0])
     with pytest.raises(lk.DomainError, match="low ≤ mode ≤ high"):
-        lk.Triangular(0.0, 2.0, 1.0)
+        lk.distributions.Triangular(0.0, 2.0, 1.0)
     with pytest.raises(lk.DomainError, match="known must be"):
-        lk.Triangular(0.0, 0.5, 1.0, known="middle")
+        lk.distributions.Triangular(0.0, 0.5, 1.0, known="middle")

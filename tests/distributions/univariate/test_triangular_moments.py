@@ -11,14 +11,14 @@ from likely.distributions.univariate.triangular import STEEPEST
 @pytest.mark.parametrize("mode", [0.0, 0.1, 1.0, 2.0, 3.5, 4.0])
 def test_moments_lead_back_to_the_triangle(mode):
     mean, variance, skewness = (float(part) for part in st.triang(mode / 4, -1.0, 4.0).stats(moments="mvs"))
-    found = lk.Triangular.from_moments(mean, variance, skewness)
+    found = lk.distributions.Triangular.from_moments(mean, variance, skewness)
     assert [*found.low, *found.mode, *found.high] == pytest.approx([-1.0, mode - 1.0, 3.0], abs=1e-6)
 
 
 def test_rows_and_the_distribution_have_the_same_moments(rng):
-    x = lk.Triangular([0.0, 2.0], [1.0, 4.0], [4.0, 7.0]).sample(3000, rng)
+    x = lk.distributions.Triangular([0.0, 2.0], [1.0, 4.0], [4.0, 7.0]).sample(3000, rng)
     x[::9, 0] = np.nan
-    found = lk.estimate(lk.Triangular, x, "moments")
+    found = lk.estimate(lk.distributions.Triangular, x, "moments")
     for j in range(2):
         column = x[~np.isnan(x[:, j]), j]
         one = found.marginal([j])
@@ -32,15 +32,15 @@ def test_rows_and_the_distribution_have_the_same_moments(rng):
 
 def test_a_weight_is_a_repetition():
     x, times = np.array([0.0, 1.0, 1.5, 3.0, 9.0]), np.array([1.0, 3.0, 2.0, 2.0, 0.0])
-    one = lk.Triangular.moments_fit(x, weight=times)
-    many = lk.Triangular.moments_fit(np.repeat(x, times.astype(int)))
+    one = lk.distributions.Triangular.moments_fit(x, weight=times)
+    many = lk.distributions.Triangular.moments_fit(np.repeat(x, times.astype(int)))
     assert [*one.low, *one.mode, *one.high] == pytest.approx([*many.low, *many.mode, *many.high])
 
 
 @pytest.mark.parametrize("known", [{"low": 0.0}, {"high": 4.0}, {"low": 0.0, "high": 4.0}])
 def test_known_ends_stay(known, rng):
-    x = lk.Triangular(0.0, 1.0, 4.0).sample(4000, rng)
-    found = lk.Triangular.moments_fit(x, **known)
+    x = lk.distributions.Triangular(0.0, 1.0, 4.0).sample(4000, rng)
+    found = lk.distributions.Triangular.moments_fit(x, **known)
     assert all(getattr(found, name) == end for name, end in known.items())
     assert found.mean == pytest.approx([x.mean()], rel=1e-12)
     if len(known) == 1:
@@ -51,12 +51,12 @@ def test_known_ends_stay(known, rng):
 
 def test_what_no_triangle_has_is_reported_or_refused():
     with pytest.warns(lk.FitWarning, match="column 0 is more skewed than any triangular distribution"):
-        found = lk.Triangular.moments_fit([0.0, 0.0, 0.0, 0.0, 9.0])
+        found = lk.distributions.Triangular.moments_fit([0.0, 0.0, 0.0, 0.0, 9.0])
     assert found.mode == pytest.approx(found.low, abs=1e-6)
     with pytest.raises(lk.DataError, match="column 0 is constant"):
-        lk.Triangular.moments_fit([2.0, 2.0])
+        lk.distributions.Triangular.moments_fit([2.0, 2.0])
     with pytest.raises(lk.DomainError, match="skewness lie within"):
-        lk.Triangular.from_moments(0.0, 1.0, 1.1 * STEEPEST)
+        lk.distributions.Triangular.from_moments(0.0, 1.0, 1.1 * STEEPEST)
 
 
 def test_the_median_of_levels_is_by_their_numbers():
@@ -71,16 +71,16 @@ def test_the_median_of_levels_is_by_their_numbers():
 )
 def test_moments_refuse_rows_beyond_known_ends_as_fit_does(known, value):
     x = [1.0, 2.0, 2.0, 3.0]
-    for verb in (lk.Triangular.fit, lk.Triangular.moments_fit):
+    for verb in (lk.distributions.Triangular.fit, lk.distributions.Triangular.moments_fit):
         with pytest.raises(lk.DataError, match=rf"within the known ends.*{value} at row"):
             verb(x, **known)
     weight = [float(v not in (1.0, 3.0)) + 0.1 * (v == 2.0) for v in x]
     with pytest.raises(lk.DataError, match="needs a variance above 0"):  # rows that do not count are not there
-        lk.Triangular.moments_fit(x, weight=weight, **known)
+        lk.distributions.Triangular.moments_fit(x, weight=weight, **known)
 
 
 def test_options_that_nobody_reads_are_refused():
     with pytest.raises(lk.DomainError, match="no options but low and high are known, got lowest"):
-        lk.Triangular.moments_fit([1.0, 2.0, 4.0], lowest=0.0)
+        lk.distributions.Triangular.moments_fit([1.0, 2.0, 4.0], lowest=0.0)
     with pytest.raises(lk.DomainError, match="no options, got robust"):
         lk.Laplace.moments_fit([1.0, 2.0, 4.0], robust=True)

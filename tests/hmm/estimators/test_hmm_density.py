@@ -135,7 +135,7 @@ def test_settings(how):
     assert (np.diff(trace) >= -1e-8 * np.abs(trace[:-1])).all()
     assert np.isfinite(h.score_samples(x)).all() and h.predict(x[0]).max() < h.n_states
     assert h.predict_proba(x[0]).shape == (len(x[0]), h.n_states)
-    mask = lk.Topology.of(h.topology_, h.topology_.states)
+    mask = lk.hmm.Topology.of(h.topology_, h.topology_.states)
     assert (h.model_.transition[~mask.transition] == 0).all() and (h.model_.initial[~mask.initial] == 0).all()
     draws = h.sample(3, random_state=1)
     assert len(draws) == 3 and np.isfinite(h.score_samples(draws)).all()

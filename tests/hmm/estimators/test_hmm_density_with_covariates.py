@@ -20,7 +20,7 @@ from likely.hmm.estimators.hmm_density import HMMDensity
 def simulated(n: int = 60, T: int = 60, seed: int = 0) -> tuple[list, list]:
     beta = np.zeros((2, 2, 2))
     beta[0, 1], beta[1, 0] = (-3.0, 2.0), (-2.0, -2.0)
-    truth = lk.HMM([0.5, 0.5], lk.LogisticTransition(beta), lk.Gaussian([[0.0], [4.0]], 1.0))
+    truth = lk.HMM([0.5, 0.5], lk.hmm.LogisticTransition(beta), lk.Gaussian([[0.0], [4.0]], 1.0))
     rng = np.random.default_rng(seed)
     u = [rng.normal(0, 1, (T, 1)) for _ in range(n)]
     x = truth.sample(n, rng, covariates=u)
@@ -94,7 +94,7 @@ def test_other_emissions_topologies_and_priors() -> None:
     assert np.allclose(np.tril(forward.model_.transition.matrices([[0.3]])[0], -1), 0)
     assert_allclose(forward.model_.initial, [1, 0, 0])
     loose = HMMDensity(n_states=2, prior=None, tol=1e-3, random_state=0).fit(X, covariates=U)
-    firm = lk.LogisticPrior(1.0, [0.0], [1e4])  # effects of about 0.01
+    firm = lk.priors.LogisticPrior(1.0, [0.0], [1e4])  # effects of about 0.01
     tight = HMMDensity(n_states=2, prior=firm, tol=1e-3, random_state=0).fit(X, covariates=U)
     assert np.abs(tight.coefficients_[:, :, 1]).max() < 0.1 < np.abs(loose.coefficients_[:, :, 1]).max()
 

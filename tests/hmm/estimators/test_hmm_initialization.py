@@ -20,7 +20,7 @@ def with_entry_and_exit():
     initial[3], final[4], transition[3, 0] = True, True, True
     for k in range(3):
         transition[k, k] = transition[k, k + 1 if k < 2 else 4] = True
-    return lk.Topology(initial, transition, final, np.arange(3))
+    return lk.hmm.Topology(initial, transition, final, np.arange(3))
 
 
 def learned(x, **settings):
@@ -89,7 +89,7 @@ def test_a_prior_below_one_is_refused():
     with pytest.raises(ValueError, match="prior"):
         lk.HMMDensity(n_states=2, prior=0.5).fit(steps())
     with pytest.raises(DomainError, match="at least 1"):
-        lk.HMMPrior([0.5, 1.0], np.ones((2, 2)), None, None)
+        lk.priors.HMMPrior([0.5, 1.0], np.ones((2, 2)), None, None)
 
 
 # --------------------------------------------------------------------- in use

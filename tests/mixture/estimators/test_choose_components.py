@@ -109,7 +109,7 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 def test_what_was_said_of_the_parts_stands() -> None:
     sparse = SparseWeights.costing(2, 1.0)
     given = lk.MixtureDensity(n_components=2, random_state=0).fit(THREE).prior_
-    both = choosing._over_parts(lk.MixturePrior(None, given.components), sparse)
+    both = choosing._over_parts(lk.priors.MixturePrior(None, given.components), sparse)
     assert both.components is given.components and both.weights is sparse
     assert choosing._over_parts("weak", sparse) is sparse
 

@@ -149,8 +149,9 @@ def test_the_order_of_columns_does_not_matter(name):
 def test_blocks_of_other_sizes_and_engines():
     m = learner("full").fit(X)
     start = m._initial_model(X, None)
-    runs = [fit(start, lk.Blocks.of(X, rows=r, blocks=b), prior="weak", engine=e, stop=Stop(25, 0.0))
-            for r, b, e in ((4096, 16, None), (64, 2, Serial()), (64, 2, lk.Threads(2)), (17, 1, None))]  # fmt: skip
+    runs = [fit(start, lk.core.Blocks.of(X, rows=r, blocks=b), prior="weak", engine=e, stop=Stop(25, 0.0))
+            for r, b,
+            e in ((4096, 16, None), (64, 2, Serial()), (64, 2, lk.core.Threads(2)), (17, 1, None))]  # fmt: skip
     assert runs[1].trace == runs[2].trace and gap(runs[1].model, runs[2].model) == 0.0
     for other in runs[1:]:
         assert gap(runs[0].model, other.model) <= 1e-9
@@ -184,7 +185,7 @@ def test_products_of_unlike_parts_with_sparse_words():
     own = rng.integers(0, 2, 200)
     topics = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7]])
     words = csr_matrix(np.array([rng.multinomial(12, topics[k]) for k in own]))
-    rows = lk.Columns(real=rng.normal(own[:, None] * 2.0, 1.0, (200, 2)), words=words)
+    rows = lk.core.Columns(real=rng.normal(own[:, None] * 2.0, 1.0, (200, 2)), words=words)
     parts = [("real", lk.GaussianDensity("diagonal")), ("words", lk.MultinomialDensity(prior=2.0))]
     m = lk.MixtureDensity(lk.ProductDensity(parts), 2, random_state=0).fit(rows)
     found = m.model_.log_joint(rows).argmax(axis=1)
@@ -251,7 +252,7 @@ def test_a_sparse_prior_empties_and_never_turns_negative(a):
 
 @pytest.mark.slow
 def test_a_price_for_parts_finds_how_many_there_are():
-    price = lk.SparseWeights.costing(12, 2.5)  # half of the five parameters of a part
+    price = lk.priors.SparseWeights.costing(12, 2.5)  # half of the five parameters of a part
     m = lk.MixtureDensity(n_components=12, prior=price, random_state=0, n_init=4, max_iter=2000).fit(X)
     assert m.model_.pruned().size == 3 and len(m.report_.empty_components) == 9
     assert adjusted_rand_score(LABELS, m.model_.log_joint(X).argmax(axis=1)) > 0.9

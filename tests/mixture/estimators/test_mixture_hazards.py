@@ -80,8 +80,10 @@ def test_a_stream_of_very_small_blocks_finds_all_components(rows):
 COUNTS = np.abs(blobs()).round()
 LABELS = np.repeat(["a", "b", "a"], 160)
 COMPONENTS = [
-    lk.ProductDensity(lk.GaussianDensity("diagonal")), lk.MultinomialDensity(prior=2.0), lk.ContaminatedDensity(),
-    lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), lk.CategoricalDensity(), lk.FactorAnalysis(1), lk.PPCA(1),
+    lk.ProductDensity(lk.GaussianDensity("diagonal")), lk.MultinomialDensity(prior=2.0),
+    lk.mixture.ContaminatedDensity(),
+    lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2), lk.CategoricalDensity(), lk.FactorAnalysis(1),
+    lk.decomposition.PPCA(1),
     lk.PoissonDensity(), lk.BernoulliDensity(), lk.GaussianDensity("pooled"), lk.GaussianDensity("full"),
 ]  # fmt: skip
 
@@ -138,10 +140,10 @@ def test_hard_streams_of_classifiers_count_whole_rows():
 
 def test_clusters_of_rows_with_a_level_never_seen_go_by_the_rest():
     place = np.repeat([-4.0, 0.0, 4.0], 50) + np.random.default_rng(0).normal(0, 0.3, 150)
-    rows = lk.Columns(a=place[:, None], c=np.tile(["x", "y"], 75))
+    rows = lk.core.Columns(a=place[:, None], c=np.tile(["x", "y"], 75))
     parts = [("a", lk.GaussianDensity()), ("c", lk.CategoricalDensity())]
     m = lk.MixtureClusterer(lk.ProductDensity(parts), 3, random_state=0).fit(rows)
-    new = lk.Columns(a=np.array([[-4.0], [0.0], [4.0]]), c=["zzz"] * 3)
+    new = lk.core.Columns(a=np.array([[-4.0], [0.0], [4.0]]), c=["zzz"] * 3)
     assert len(set(m.predict(new))) == 3 and (m.predict(new) == m.predict_proba(new).argmax(axis=1)).all()
 
 
@@ -166,7 +168,7 @@ def test_a_checkpoint_goes_on_where_more_is_asked_for_and_refuses_another_prior(
     X, path = blobs(), str(tmp_path / "em")
     settings = {"n_components": 4, "random_state": 0}
     short = lk.MixtureDensity(**settings, max_iter=3).fit(X, checkpoint=path)
-    long = lk.MixtureDensity(**settings, max_iter=400).fit(X, checkpoint=lk.Checkpoint(path))
+    long = lk.MixtureDensity(**settings, max_iter=400).fit(X, checkpoint=lk.core.Checkpoint(path))
     whole = lk.MixtureDensity(**settings, max_iter=400).fit(X)
     assert short.report_.iterations == 3 and long.report_.trace == whole.report_.trace
     assert (long.model_.components.mean == whole.model_.components.mean).all()
@@ -177,7 +179,7 @@ def test_a_checkpoint_goes_on_where_more_is_asked_for_and_refuses_another_prior(
 
 
 def test_rows_that_no_part_can_explain_are_said():
-    m = lk.Mixture([0.5, 0.5], lk.FixedComponents(lk.Gaussian([[0.0], [1.0]], 1.0)))
+    m = lk.Mixture([0.5, 0.5], lk.mixture.FixedComponents(lk.Gaussian([[0.0], [1.0]], 1.0)))
     report = fit(m, np.array([[0.0], [1e200]]), stop=Stop(5))
     assert not report.converged and "density 0 under every component" in report.reason
 
@@ -188,7 +190,7 @@ def test_rows_that_no_part_can_explain_are_said():
 @pytest.mark.parametrize("start", ["split", "random", "responsibilities"])
 @pytest.mark.parametrize("prior", ["weak", None])
 def test_every_start_takes_products_of_unlike_parts(start, prior):
-    rows = lk.Columns(place=blobs(), word=np.tile(["x", "y", "x"], 160))
+    rows = lk.core.Columns(place=blobs(), word=np.tile(["x", "y", "x"], 160))
     parts = [("place", lk.GaussianDensity()), ("word", lk.CategoricalDensity())]
     given = np.random.default_rng(0).dirichlet(np.ones(3), 480) if start == "responsibilities" else start
     m = lk.MixtureDensity(lk.ProductDensity(parts), 3, init=given, prior=prior, random_state=0, max_iter=300).fit(rows)

@@ -91,7 +91,7 @@ def test_ppca_explains_held_out_oil_flow_as_scikit_learn_does(oil: Any, factors:
     n = len(X)
     peer.explained_variance_ = peer.explained_variance_ * (n - 1) / n  # it divides by n − 1
     peer.noise_variance_ *= (n - 1) / n
-    ours = lk.PPCA(factors, prior=None).fit(X).score_samples(T)
+    ours = lk.decomposition.PPCA(factors, prior=None).fit(X).score_samples(T)
     np.testing.assert_allclose(ours, peer.score_samples(T), rtol=1e-7)
 
 
@@ -119,9 +119,9 @@ def test_six_clusters_of_oil_flow_are_its_regimes(oil: Any) -> None:
 def test_mixtures_of_ppca_learn_each_class_as_if_alone(oil: Any) -> None:
     """What a class learns in a classifier is what it learns by itself, started alike."""
     X, y, T, u = oil
-    clf = lk.BayesClassifier(lk.MixtureDensity(lk.PPCA(2), 3, random_state=0)).fit(X, y)
+    clf = lk.BayesClassifier(lk.MixtureDensity(lk.decomposition.PPCA(2), 3, random_state=0)).fit(X, y)
     assert clf.report_.converged
-    one = lk.BayesClassifier(lk.PPCA(2)).fit(X, y)
+    one = lk.BayesClassifier(lk.decomposition.PPCA(2)).fit(X, y)
     assert clf.score_samples(T).mean() > one.score_samples(T).mean() + 1.0
     assert np.mean(clf.predict(T) != u) < 0.03
     for c in range(3):

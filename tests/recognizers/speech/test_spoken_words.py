@@ -16,7 +16,7 @@ from likely.classify.bayes import BayesClassifier
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.features.mfcc import MFCC
-from likely.metrics.word_errors import word_errors
+from likely.metrics.word_error_rate import word_errors
 from likely.recognizers.speech.background_noise import background, quiet_frames, surrounded
 from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
 

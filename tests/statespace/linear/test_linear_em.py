@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
-from likely import DomainError, LinearGaussian, LinearLearner, LinearPrior, Ragged, ShapeError, Stop, fit
+from likely import DomainError, LinearGaussian, Ragged, ShapeError, Stop, fit
 from likely.core.covariates import with_covariates
 from likely.core.em_loop import iterate
+from likely.priors import LinearPrior
+from likely.statespace import LinearLearner
 from likely.statespace.linear.linear_em import expected_log_prob
 from likely.statespace.linear.log_likelihood_gradient import Coordinates, gradients
 from likely.statespace.linear.predicted_observations import imputed
@@ -193,7 +195,7 @@ def test_a_weight_is_so_many_copies():
 
 
 def y_blocks(y, weight):
-    from likely import Blocks
+    from likely.core import Blocks
 
     return Blocks.of(y, np.asarray(weight, dtype=float))
 

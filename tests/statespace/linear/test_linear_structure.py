@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import DomainError, LinearGaussian, LinearLearner, Ragged, ShapeError, load, save
+from likely import DomainError, LinearGaussian, Ragged, ShapeError, load, save
+from likely.statespace import LinearLearner
 from likely.statespace.linear.linear_structure import covariance_from
 from likely.statespace.linear.log_likelihood_gradient import Coordinates
 from likely.statespace.linear.quasi_newton import fit_quasi_newton

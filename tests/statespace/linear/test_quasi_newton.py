@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import Checkpoint, DataError, LinearGaussian, LinearLearner, Ragged, Stop
+from likely import DataError, LinearGaussian, Ragged, Stop
+from likely.core import Checkpoint
 from likely.core.em_loop import INTERRUPTED
+from likely.statespace import LinearLearner
 from likely.statespace.linear import quasi_newton
 from likely.statespace.linear.quasi_newton import EM_PASSES, fit_quasi_newton
 from tests.reference.make_linear_em import START

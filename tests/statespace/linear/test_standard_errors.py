@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likely import FitWarning, LinearGaussian, LinearLearner, Ragged, Stop
+from likely import FitWarning, LinearGaussian, Ragged, Stop
+from likely.statespace import LinearLearner
 from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from likely.statespace.linear.standard_errors import standard_errors
 

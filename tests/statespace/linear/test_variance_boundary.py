@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import LinearGaussian, LinearLearner, LinearPrior, Ragged, Stop
+from likely import LinearGaussian, Ragged, Stop
+from likely.priors import LinearPrior
+from likely.statespace import LinearLearner
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import e_step, e_step_of_means
 from likely.statespace.linear.quasi_newton import check_converged, fit_quasi_newton

@@ -127,7 +127,7 @@ def test_inputs_are_learned() -> None:
     rng = np.random.default_rng(3)
     u = [rng.normal(size=(80, 2)) for _ in range(3)]
     z, _, y = driven().simulate(3, rng, None, u)
-    both = lk.with_covariates(y, u)
+    both = lk.core.with_covariates(y, u)
     blank = tuple(m.replace(control=m.control * 0.3) for m in driven().regimes)
     start = SwitchingLinearGaussian(blank, P2)
     known = lk_masks(list(z), y)

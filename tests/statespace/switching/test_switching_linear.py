@@ -295,7 +295,7 @@ def test_regimes_of_which_one_has_no_noise_are_reported() -> None:
         for q in (0.0, 1.0)
     )
     y, uneven = np.r_[np.full(5, 0.3), 0.5, np.full(5, 0.7), 1.2], SwitchingLinearGaussian((walk, still), P2)
-    for use in (uneven.exact, uneven.smooth, lambda y: lk.RaoBlackwellizedFilter(uneven, 9).run(y)):
+    for use in (uneven.exact, uneven.smooth, lambda y: lk.statespace.RaoBlackwellizedFilter(uneven, 9).run(y)):
         with pytest.warns(lk.FitWarning, match=r"regime 1 predicts some observation without any error.*noise"):
             use(y)
     # noise that reaches what is seen a frame later is noise, and regimes that are all exact agree

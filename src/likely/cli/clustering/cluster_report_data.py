@@ -52,7 +52,7 @@ def _study(c: Clusters) -> Study:
 
 def _snippet(model: str | None) -> str:
     if model is None:
-        return "import likely as lk\nmodel = lk.TableClusterer().fit(rows)  # a data frame\nmodel.predict(rows)"
+        return "import likely as lk\nmodel = lk.automl.TableClusterer().fit(rows)  # a data frame\nmodel.predict(rows)"
     use = "model.predict(rows)  # columns of the same names, in any order"
     return f"import likely as lk\nmodel = lk.load({model!r})\n{use}"
 

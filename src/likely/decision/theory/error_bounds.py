@@ -98,7 +98,7 @@ class ErrorBounds:
     4.6, 5.4).
 
     >>> import likely as lk
-    >>> found = lk.error_bounds([[0.9, 0.1], [0.6, 0.4]])
+    >>> found = lk.decision.error_bounds([[0.9, 0.1], [0.6, 0.4]])
     >>> round(found.bayes, 3), round(found.gini, 3)
     (0.25, 0.33)
     """

@@ -145,6 +145,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         with unheard():
             return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
 
+
 class PPCA(FactorDensity):
     """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with isotropic noise.
 

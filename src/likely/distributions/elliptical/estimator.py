@@ -24,7 +24,7 @@ class EllipticalDensity(DensityEstimator):
 
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).laplace([1.0, 5.0], 1.0, (500, 2))
-    >>> lk.EllipticalDensity("power", 0.5).fit(X).center_.round(1)
+    >>> lk.distributions.EllipticalDensity("power", 0.5).fit(X).center_.round(1)
     array([1.1, 5. ])
     """
 

@@ -163,7 +163,7 @@ class TriangularDensity(ColumnDensity):
     - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
-    >>> lk.TriangularDensity(low=0.0, high=8.0, prior=None).fit([[1.0], [2.0], [4.0]]).mode_
+    >>> lk.distributions.TriangularDensity(low=0.0, high=8.0, prior=None).fit([[1.0], [2.0], [4.0]]).mode_
     array([2.])
     """
 
@@ -228,7 +228,7 @@ class CauchyDensity(ColumnDensity):
     - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
-    >>> est = lk.CauchyDensity(prior=None).fit([[-1.0], [0.0], [1.0], [1000.0], [-1000.0]])
+    >>> est = lk.distributions.CauchyDensity(prior=None).fit([[-1.0], [0.0], [1.0], [1000.0], [-1000.0]])
     >>> abs(est.center_.round(4)), est.scale_.round(2)
     (array([0.]), array([1.73]))
     """
@@ -329,7 +329,7 @@ class ChiSquareDensity(ColumnDensity):
     - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
-    >>> lk.ChiSquareDensity(prior=None).fit([[1.0], [2.0], [6.0]]).dof_.round(4)
+    >>> lk.distributions.ChiSquareDensity(prior=None).fit([[1.0], [2.0], [6.0]]).dof_.round(4)
     array([3.2213])
     """
 
@@ -435,7 +435,7 @@ class VonMisesDensity(ColumnDensity):
       (`DirectionPrior` fixes the concentration).
 
     >>> import likely as lk
-    >>> lk.VonMisesDensity(prior=None).fit([[3.0], [-3.1], [3.2], [2.9]]).center_.round(4)
+    >>> lk.distributions.VonMisesDensity(prior=None).fit([[3.0], [-3.1], [3.2], [2.9]]).center_.round(4)
     array([3.0708])
     """
 

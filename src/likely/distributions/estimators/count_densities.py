@@ -243,7 +243,7 @@ class BetaBinomialDensity(TrialsDensity):
     - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
-    >>> lk.BetaBinomialDensity(trials=4).fit([[0], [2], [4], [4], [0]]).a_.round(2)
+    >>> lk.distributions.BetaBinomialDensity(trials=4).fit([[0], [2], [4], [4], [0]]).a_.round(2)
     array([0.15])
     """
 
@@ -353,7 +353,7 @@ class DirichletMultinomialDensity(DensityEstimator):
       maximum likelihood, or a `Prior`.
 
     >>> import likely as lk
-    >>> lk.DirichletMultinomialDensity(prior=None).fit([[9, 0, 1], [1, 8, 0], [0, 1, 7]]).alpha_.round(2)
+    >>> lk.distributions.DirichletMultinomialDensity(prior=None).fit([[9, 0, 1], [1, 8, 0], [0, 1, 7]]).alpha_.round(2)
     array([0.29, 0.29, 0.28])
     """
 

@@ -32,13 +32,13 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     """Product of independent components of different types: `model_` is a `Product`.
 
     - **components**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
-      column separately. Rows are `lk.Columns` (or a dict) with the components' names, a data frame with columns
+      column separately. Rows are `lk.core.Columns` (or a dict) with the components' names, a data frame with columns
       of these names, or an array with one column per component; `columns` names or numbers others.
     - **prior**: what a component's own "weak" means here: "weak", or None for maximum likelihood. A component's own
       number or `Prior` takes precedence. Or a `ProductPrior` for the whole.
 
     >>> import likely as lk
-    >>> rows = lk.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
+    >>> rows = lk.core.Columns(size=[[1.0], [2.0], [4.0]], color=["red", "blue", "red"])
     >>> p = lk.ProductDensity([("size", lk.GaussianDensity()), ("color", lk.CategoricalDensity(prior=None))]).fit(rows)
     >>> p.model_["color"].probs.round(3)
     array([0.333, 0.667])

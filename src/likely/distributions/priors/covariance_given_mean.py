@@ -31,7 +31,7 @@ class CovarianceGivenMean(Value):
     modes and means differ, marginal likelihood and posterior predictive (a t distribution) agree.
 
     >>> import likely as lk
-    >>> prior = CovarianceGivenMean([0.0], lk.InverseWishart(3.0, [[2.0]]))
+    >>> prior = CovarianceGivenMean([0.0], lk.distributions.InverseWishart(3.0, [[2.0]]))
     >>> post = prior.update(lk.Gaussian([0.0], [[1.0]]).collect([[1.0], [3.0]]))
     >>> post.distribution.dof, post.distribution.scale, post.predictive().scale
     (array(5.), array([[12.]]), array([[2.4]]))

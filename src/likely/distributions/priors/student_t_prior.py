@@ -23,7 +23,7 @@ class StudentTPrior(Value):
     Neither is conjugate: there is a posterior mode (`StudentT.fit(X, prior=…)`), found iteratively, and no evidence.
 
     >>> import likely as lk
-    >>> prior = StudentTPrior(lk.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0), 2.0, 0.1)
+    >>> prior = StudentTPrior(lk.priors.NormalInverseWishart([0.0], 1.0, [[1.0]], 3.0), 2.0, 0.1)
     >>> round(float(lk.StudentT.fit([[0.0], [1.0], [2.0]], prior=prior).dof), 1)
     9.3
     """

@@ -40,12 +40,12 @@ def sum_of(*distributions: Any, weights: Any = None, copies: Any = 1, error: flo
     between edges. An error that cannot be met, as with Cauchy tails or poles, gives a warning.
 
     >>> import likely as lk
-    >>> lk.sum_of(lk.Gaussian([1.0], 3.0), lk.Gaussian([2.0], 4.0), weights=[1, -1])
+    >>> lk.distributions.sum_of(lk.Gaussian([1.0], 3.0), lk.Gaussian([2.0], 4.0), weights=[1, -1])
     Gaussian(mean=[-1.0], covariance=[[7.0]], kind='full')
     >>> dice = lk.Categorical(np.full(6, 1 / 6), levels=[1, 2, 3, 4, 5, 6])
-    >>> (36 * np.exp(lk.sum_of(dice, copies=2).log_prob([2, 7, 12, 13]))).round(6)
+    >>> (36 * np.exp(lk.distributions.sum_of(dice, copies=2).log_prob([2, 7, 12, 13]))).round(6)
     array([1., 6., 1., 0.])
-    >>> lk.sum_of(lk.Beta(1, 1), copies=2).cdf([0.5, 1.0]).round(6)
+    >>> lk.distributions.sum_of(lk.Beta(1, 1), copies=2).cdf([0.5, 1.0]).round(6)
     array([0.125, 0.5  ])
     """
     if not 0 < error < 1:
@@ -65,7 +65,7 @@ def convolve(a: Any, b: Any, *, weights: Any = None, copies: Any = 1, error: flo
     """Convolution of two distributions: the distribution of a sum of two independent variables, `sum_of(a, b)`.
 
     >>> import likely as lk
-    >>> lk.convolve(lk.Poisson(1.0), lk.Poisson(2.0))
+    >>> lk.distributions.convolve(lk.Poisson(1.0), lk.Poisson(2.0))
     Poisson(rate=[3.])
     """
     return sum_of(a, b, weights=weights, copies=copies, error=error)

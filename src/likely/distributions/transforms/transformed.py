@@ -43,10 +43,10 @@ class Transformed(Distribution):
     be fitted.
 
     >>> import likely as lk
-    >>> lognormal = lk.Transformed(lk.Gaussian([0.0], 1.0), lk.Bijector.exp())
+    >>> lognormal = lk.distributions.Transformed(lk.Gaussian([0.0], 1.0), lk.distributions.Bijector.exp())
     >>> lognormal.log_prob([1.0, -1.0]).round(4), lognormal.quantile(0.5), round(lognormal.mean, 4)
     (array([-0.9189,    -inf]), array(1.), 1.6487)
-    >>> lk.Transformed(lk.Gaussian([0.0], 1.0), np.sinh).cdf([0.0]).round(6)
+    >>> lk.distributions.Transformed(lk.Gaussian([0.0], 1.0), np.sinh).cdf([0.0]).round(6)
     array([0.5])
     """
 

@@ -118,9 +118,7 @@ def best_of_modes(x: Array, w: Array, modes: Index, low: float | None, high: flo
     return best
 
 
-def _ends(
-    mode: float, at: Array, free: Mask, end: Array, low: float | None, high: float | None
-) -> tuple[float, float]:
+def _ends(mode: float, at: Array, free: Mask, end: Array, low: float | None, high: float | None) -> tuple[float, float]:
     """The ends of one triangle."""
     width = np.where(free, 1.0 / at, end)
     return mode - float(width[0]) if low is None else low, mode + float(width[1]) if high is None else high

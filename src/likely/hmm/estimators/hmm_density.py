@@ -671,11 +671,11 @@ def _known_states(given: Any, lengths: Any) -> Ragged:
     if values.dtype == object:
         values = np.array([np.nan if is_missing(v) else v for v in values.tolist()], dtype=object)
         if any(isinstance(v, str) for v in values):
-            remedy = "number them 0, 1, …; lk.SequenceDensity takes names"
+            remedy = "number them 0, 1, …; lk.automl.SequenceDensity takes names"
             raise DataError(sentence("HMMDensity", "known states must be numbers", "names", remedy))
         values = values.astype(np.float64)
     if values.dtype.kind == "U":
-        remedy = "number them 0, 1, …; lk.SequenceDensity takes names"
+        remedy = "number them 0, 1, …; lk.automl.SequenceDensity takes names"
         raise DataError(sentence("HMMDensity", "known states must be numbers", "names", remedy))
     if values.dtype.kind == "f" and (np.isnan(values) | (values == np.floor(values))).all():
         values = np.where(np.isnan(values), -1, values).astype(np.intp)

@@ -35,7 +35,7 @@ class ContaminatedDensity(DensityEstimator):
 
     >>> import likely as lk, numpy as np
     >>> X = np.append(np.random.default_rng(0).normal(0.0, 1.0, 99), 50.0)[:, None]
-    >>> d = lk.ContaminatedDensity(scale=1000.0).fit(X)
+    >>> d = lk.mixture.ContaminatedDensity(scale=1000.0).fit(X)
     >>> bool(d.covariance_[0, 0] < 1.2), d.outlier_probability(X)[-1].round(3)
     (True, np.float64(1.0))
     """

@@ -120,7 +120,7 @@ class SpokenWords(FeatureClassifier):
         if self.features is None:
             return MFCC(sample_rate=self.sample_rate, **FEATURES)
         if not isinstance(self.features, MFCC):
-            got, remedy = type(self.features).__name__, "pass lk.MFCC(sample_rate=…), or None"
+            got, remedy = type(self.features).__name__, "pass lk.speech.MFCC(sample_rate=…), or None"
             raise DataError(sentence(type(self).__name__, "features must be an MFCC", got, remedy))
         return self.features
 

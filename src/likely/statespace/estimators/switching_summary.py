@@ -13,7 +13,7 @@ from likely.statespace.estimators.linear_summary import _entries
 
 NOTES = (
     "Regimes and states are hidden, and the log-likelihood is approximate: estimates have no intervals.",
-    "lk.RaoBlackwellizedFilter(model_, …).run(y).log_evidence estimates the exact one, without bias.",
+    "lk.statespace.RaoBlackwellizedFilter(model_, …).run(y).log_evidence estimates the exact one, without bias.",
 )
 
 

@@ -491,7 +491,7 @@ class LinearGaussian(StructuralModels, Distribution):
         return stats
 
     def refit(self, stats: LinearStats, prior: Any = None) -> LinearGaussian:
-        """M-step for all parameters; `lk.LinearLearner` learns some of them, or with constraints."""
+        """M-step for all parameters; `lk.statespace.LinearLearner` learns some of them, or with constraints."""
         return linear_em.m_step(self, stats, prior, linear_em.all_parameters(self))
 
     def objective(self, stats: LinearStats, prior: Any = None) -> float:

@@ -36,7 +36,7 @@ class StandardErrors(Mapping[str, Array]):
     >>> import likely as lk, numpy as np
     >>> level = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
     >>> y = level.sample(1, np.random.default_rng(0), length=400)
-    >>> found = lk.standard_errors(level, y, ["observation_covariance"])
+    >>> found = lk.statespace.standard_errors(level, y, ["observation_covariance"])
     >>> found.names, bool(0.05 < found["observation_covariance"].item() < 0.3)
     (('observation_covariance[0, 0]',), True)
     """
@@ -66,14 +66,14 @@ def standard_errors(
     """Standard errors from the observed information −∂² log p(y) / ∂θ∂θᵀ, at a model that was learned from y.
 
     The second derivatives are central differences of the exact gradient (Fisher's identity), two E-steps per free
-    parameter. `learn` and `form` specify the free parameters, as for `lk.LinearLearner`; a `prior` counts as
+    parameter. `learn` and `form` specify the free parameters, as for `lk.statespace.LinearLearner`; a `prior` counts as
     pseudo-observations. The errors are asymptotic, for a maximum in the interior; a variance estimated as 0 has none.
 
     >>> import likely as lk
     >>> y = np.sin(np.arange(60.0) ** 2)
     >>> known = lk.LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[0.0]], initial_mean=[0.0], initial_covariance=[[4 / 3]])
-    >>> found = lk.fit(lk.LinearLearner.of(known, ["process_covariance"]), lk.Ragged.of(y)).model.model
+    >>> found = lk.fit(lk.statespace.LinearLearner.of(known, ["process_covariance"]), lk.Ragged.of(y)).model.model
     >>> errors = standard_errors(found, y, ["process_covariance"])
     >>> (errors["process_covariance"] / found.process_covariance).round(3), float(np.sqrt(2 / 59).round(3))
     (array([[0.184]]), 0.184)

@@ -245,7 +245,7 @@ class SwitchingPrior(Value):
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> jump = lk.SwitchingLinearGaussian([m, m], [[0.9, 0.1], [0.1, 0.9]])
     >>> stats = jump.collect([[0.0, 1.0, 0.5]], log_mask=[[0, 0, 1]])
-    >>> jump.refit(stats, lk.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).transition
+    >>> jump.refit(stats, lk.priors.SwitchingPrior((None, None), [1.0, 1.0], [[1.0, 1.0], [1.0, 1.0]])).transition
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """

@@ -38,7 +38,7 @@ class SMCResult:
     >>> import likely as lk, numpy as np
     >>> def likelihood(x):
     ...     return -0.5 * (x[:, 0] - 3.0) ** 2
-    >>> found = lk.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=likelihood, n_particles=500)
+    >>> found = lk.inference.smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=likelihood, n_particles=500)
     >>> bool(found.temperatures[-1] == 1.0), len(found.ess) == len(found.log_evidences), found.mean.shape
     (True, True, (1,))
     """

@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from likely.alignment.dtw import dtw
-from likely.alignment.subsequence import subsequence
+from likely.alignment.subsequence_search import subsequence
 from likely.core.errors import DataError, DomainError, ShapeError
 
 

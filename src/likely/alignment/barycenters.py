@@ -9,8 +9,8 @@ import numpy as np
 
 from likely.alignment.bands import Band, band_of
 from likely.alignment.dtw_grid import NOTHING, Grid, Route
-from likely.alignment.dtw_matrix import Rules, distances
 from likely.alignment.local_costs import SQUARED
+from likely.alignment.pairwise_dtw import Rules, distances
 from likely.alignment.series import Series, all_series
 from likely.alignment.step_patterns import StepPattern, step_pattern_of
 from likely.core.arrays import Array, parameter, weights

@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import likely as lk
 from likely.metrics.confidence_intervals import proportion_interval
 from likely.model_selection.cross_validation import evaluate
-from likely.model_selection.learning_curve import hughes_curve, learning_curve
+from likely.model_selection.learning_curves import hughes_curve, learning_curve
 
 X, Y = load_iris(return_X_y=True)
 

@@ -22,7 +22,7 @@ def gaussian(d, seed=0):
 @pytest.mark.parametrize("d", [1, 2, 5, 20, 50])
 def test_gaussians_are_found_exactly(d):
     distribution = gaussian(d)
-    found = lk.laplace_approximation(distribution.log_prob, np.zeros(d))
+    found = lk.inference.laplace_approximation(distribution.log_prob, np.zeros(d))
     deviation = np.sqrt(distribution.variance)
     assert found.converged
     assert np.abs((found.mode - distribution.mean) / deviation).max() < 1e-6
@@ -39,8 +39,8 @@ def test_functions_of_rows_and_of_one_point_agree():
         lambda z: -0.5 * np.einsum("...i,ij,...j", z - distribution.mean, P, z - distribution.mean),
         lambda z: np.array([-0.5 * (z - distribution.mean) @ P @ (z - distribution.mean)]) if z.ndim == 1 else 1 / 0,
     ):
-        assert np.allclose(lk.laplace_approximation(f, np.zeros(3)).mode, distribution.mean, rtol=1e-6)
-    pair = lk.laplace_approximation(
+        assert np.allclose(lk.inference.laplace_approximation(f, np.zeros(3)).mode, distribution.mean, rtol=1e-6)
+    pair = lk.inference.laplace_approximation(
         lambda z: -(z[0] ** 2) - (z[1] - 1) ** 2, [3.0, 3.0]
     )  # would take two rows for one point
     assert pair.mode == pytest.approx([0.0, 1.0], abs=1e-6)
@@ -50,7 +50,7 @@ def test_given_gradient_and_hessian_give_the_same():
     def f(z):
         return -np.log(np.cosh(z[..., 0] - 1.0)) - 0.5 * z[..., 1] ** 2 - 0.1 * z[..., 0] ** 2 * z[..., 1] ** 2
 
-    plain = lk.laplace_approximation(f, [0.0, 0.5])
+    plain = lk.inference.laplace_approximation(f, [0.0, 0.5])
 
     def gradient(z):
         return np.array([-np.tanh(z[0] - 1) - 0.2 * z[0] * z[1] ** 2, -z[1] - 0.2 * z[0] ** 2 * z[1]])
@@ -60,8 +60,8 @@ def test_given_gradient_and_hessian_give_the_same():
         return np.array([[-(1 / np.cosh(z[0] - 1) ** 2) - 0.2 * z[1] ** 2, cross], [cross, -1 - 0.2 * z[0] ** 2]])
 
     for given in (
-        lk.laplace_approximation(f, [0.0, 0.5], gradient=gradient),
-        lk.laplace_approximation(f, [0.0, 0.5], gradient=gradient, hessian=hessian),
+        lk.inference.laplace_approximation(f, [0.0, 0.5], gradient=gradient),
+        lk.inference.laplace_approximation(f, [0.0, 0.5], gradient=gradient, hessian=hessian),
     ):
         assert given.mode == pytest.approx(plain.mode, abs=1e-6)
         assert given.precision == pytest.approx(plain.precision, abs=1e-5)
@@ -70,21 +70,21 @@ def test_given_gradient_and_hessian_give_the_same():
 
 def test_the_sign_of_the_errata():
     """A = −∇∇ log f (Herbst 4.4 prints it without the sign)."""
-    found = lk.laplace_approximation(lambda z: -2.0 * z[..., 0] ** 2, [1.0])
+    found = lk.inference.laplace_approximation(lambda z: -2.0 * z[..., 0] ** 2, [1.0])
     assert found.precision[0, 0] == pytest.approx(4.0)
 
 
 def test_gamma_and_beta_against_their_exact_integrals():
     """Stirling's formula is Laplace's approximation of Γ(a + 1), whose next term is 1/(12a)."""
     for a in (3.0, 30.0, 300.0):
-        found = lk.laplace_approximation(lambda z, a=a: a * np.log(z[..., 0]) - z[..., 0], [1.0])
+        found = lk.inference.laplace_approximation(lambda z, a=a: a * np.log(z[..., 0]) - z[..., 0], [1.0])
         assert found.mode == pytest.approx([a], rel=1e-6)
         assert gammaln(a + 1) - found.log_evidence == pytest.approx(1 / (12 * a), rel=0.05)
 
     def f(z):
         return 30 * np.log(z[..., 0]) + 50 * np.log1p(-z[..., 0])
 
-    found = lk.laplace_approximation(f, [0.9])
+    found = lk.inference.laplace_approximation(f, [0.9])
     assert found.mode == pytest.approx([30 / 80], abs=1e-6)
     assert found.log_evidence == pytest.approx(betaln(31, 51), abs=0.01)
     assert found.deviation == pytest.approx([math.sqrt(0.375 * 0.625 / 80)], rel=1e-5)
@@ -101,7 +101,7 @@ def test_a_prior_and_data():
             np.atleast_1d(rate)[:, None]
         ) + np.atleast_1d(z[..., 0])  # fmt: skip
 
-    found = lk.laplace_approximation(posterior, [0.0])
+    found = lk.inference.laplace_approximation(posterior, [0.0])
     assert found.log_evidence == pytest.approx(float(prior.log_evidence(stats)), abs=2e-3)
 
 
@@ -119,7 +119,7 @@ def test_logistic_regression_against_a_grid():
             - math.log(2 * math.pi)
         )
 
-    found = lk.laplace_approximation(f, [0.0, 0.0])
+    found = lk.inference.laplace_approximation(f, [0.0, 0.0])
     w = np.linspace(-4, 6, 401)
     grid = np.stack(np.meshgrid(w, w, indexing="ij"), axis=-1).reshape(-1, 2)
     exact = np.log(np.exp(f(grid)).sum() * (w[1] - w[0]) ** 2)
@@ -146,22 +146,24 @@ def test_logistic_regression_against_a_grid():
 )
 def test_what_is_no_peak_is_refused(f, start, match):
     with pytest.raises(lk.LikelyError, match=match):
-        lk.laplace_approximation(f, start)
+        lk.inference.laplace_approximation(f, start)
 
 
 @pytest.mark.parametrize("f", [lambda z: -np.abs(z[..., 0]), lambda z: -(z[..., 0] ** 4)])
 def test_peaks_that_are_no_parabola_say_so(f):
     with pytest.warns(lk.FitWarning, match="should converge"):
-        found = lk.laplace_approximation(f, [1.0])
+        found = lk.inference.laplace_approximation(f, [1.0])
     assert not found.converged and "NOT converged" in repr(found)
 
 
 def test_hard_climbs():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        banana = lk.laplace_approximation(lambda z: -100 * (z[1] - z[0] ** 2) ** 2 - (1 - z[0]) ** 2, [-1.2, 1.0])
-        far = lk.laplace_approximation(lk.StudentT([5.0], [[1.0]], 1.0).log_prob, [1000.0])
-        tiny = lk.laplace_approximation(lk.Gaussian([1e8], [[1e-4]]).log_prob, [1e8 + 1])
+        banana = lk.inference.laplace_approximation(
+            lambda z: -100 * (z[1] - z[0] ** 2) ** 2 - (1 - z[0]) ** 2, [-1.2, 1.0]
+        )
+        far = lk.inference.laplace_approximation(lk.StudentT([5.0], [[1.0]], 1.0).log_prob, [1000.0])
+        tiny = lk.inference.laplace_approximation(lk.Gaussian([1e8], [[1e-4]]).log_prob, [1e8 + 1])
     assert banana.mode == pytest.approx([1.0, 1.0], abs=1e-5)
     assert np.allclose(np.linalg.inv(banana.precision), np.linalg.inv([[802.0, -400.0], [-400.0, 200.0]]), rtol=1e-3)
     assert far.mode == pytest.approx([5.0], abs=1e-5)
@@ -171,15 +173,15 @@ def test_hard_climbs():
 def test_rounding_is_no_valley_and_a_text_no_function():
     for offset in (1e10, 1e12, -1e14):
         with pytest.raises(lk.DomainError, match="subtract a constant"):
-            lk.laplace_approximation(lambda z, c=offset: c - 0.5 * ((z - 1.0) ** 2).sum(axis=-1), [0.0])
+            lk.inference.laplace_approximation(lambda z, c=offset: c - 0.5 * ((z - 1.0) ** 2).sum(axis=-1), [0.0])
     with pytest.raises(lk.DomainError, match="function"):
-        lk.laplace_approximation("a", [0.0])
+        lk.inference.laplace_approximation("a", [0.0])
 
 
 def test_a_function_of_rows_may_give_a_bare_number_for_one():
     stats = pytest.importorskip("scipy.stats")
-    found = lk.laplace_approximation(stats.multivariate_normal([1, 2], np.diag([4, 9])).logpdf, [0.0, 0.0])
+    found = lk.inference.laplace_approximation(stats.multivariate_normal([1, 2], np.diag([4, 9])).logpdf, [0.0, 0.0])
     assert found.mode == pytest.approx([1.0, 2.0], abs=1e-5) and found.deviation == pytest.approx([2.0, 3.0], rel=1e-5)
     assert found.log_evidence == pytest.approx(0.0, abs=1e-6)
     with pytest.raises(lk.ShapeError, match="however many"):
-        lk.laplace_approximation(lambda z: -(z**2).sum(axis=1) if len(z) == 3 else np.zeros(7), [1.0])
+        lk.inference.laplace_approximation(lambda z: -(z**2).sum(axis=1) if len(z) == 3 else np.zeros(7), [1.0])

@@ -29,7 +29,7 @@ class LaplaceApproximation:
     """Laplace approximation of a density: mode, Gaussian with its precision, and log-evidence.
 
     >>> import likely as lk
-    >>> lk.laplace_approximation(lambda z: 3 * np.log(z[0]) - z[0] if z[0] > 0 else -np.inf, [1.0])
+    >>> lk.inference.laplace_approximation(lambda z: 3 * np.log(z[0]) - z[0] if z[0] > 0 else -np.inf, [1.0])
     LaplaceApproximation(mode=[3.], deviation=[1.7321], log_evidence=1.7641, converged: 1e-06 deviations from the mode)
     """
 

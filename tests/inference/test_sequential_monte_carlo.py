@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 
 import likely as lk
 from likely.core.errors import DataError, DomainError
-from likely.inference.smc_sampler import smc_sampler
+from likely.inference.sequential_monte_carlo import smc_sampler
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal([1.0, -0.5], 1.0, (12, 2))
@@ -191,7 +191,7 @@ def test_paths_that_grow_give_the_evidence_of_a_linear_model():
         return lk.Gaussian(mean + gain * (seen - mean), gain * 0.3)
 
     targets = [lambda x, k=k: joint(x, k) for k in range(1, 13)]
-    found = lk.smc_sampler(
+    found = lk.inference.smc_sampler(
         toward(np.zeros(1), 1.0, y[0]), targets, n_particles=4000, random_state=1,
         proposal=lambda x: toward(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
     )  # fmt: skip
@@ -199,7 +199,7 @@ def test_paths_that_grow_give_the_evidence_of_a_linear_model():
     assert found.paths.shape == (4000, 12, 1) and found.ess[0] == pytest.approx(4000)  # the best first draw
     last = model.filter(y[:, None])
     assert found.mean[0] == pytest.approx(last.mean[-1, 0], abs=0.05)
-    again = lk.smc_sampler(
+    again = lk.inference.smc_sampler(
         toward(np.zeros(1), 1.0, y[0]), targets, n_particles=4000, random_state=1, mcmc_steps=2,
         proposal=lambda x: toward(0.9 * x[:, -1], 0.5, y[x.shape[1]]),
     )  # fmt: skip
@@ -216,7 +216,7 @@ def test_self_avoiding_walks_are_counted():
         return np.where([len({0, *one}) == len(one) + 1 for one in places.tolist()], 0.0, -np.inf)
 
     step = lk.Categorical(np.full(4, 0.25), levels=[0, 1, 2, 3])
-    found = lk.smc_sampler(step, [new_places] * 8, n_particles=20_000, proposal=lambda x: step)
+    found = lk.inference.smc_sampler(step, [new_places] * 8, n_particles=20_000, proposal=lambda x: step)
     counted = np.exp(found.log_evidences.cumsum())
     np.testing.assert_allclose(counted, [4, 12, 36, 100, 284, 780, 2172, 5916], rtol=0.05)
     assert new_places(found.paths[:50]).max() == 0
@@ -232,4 +232,6 @@ def test_self_avoiding_walks_are_counted():
 )
 def test_proposals_that_are_none(how, says):
     with pytest.raises(lk.LikelyError, match=says):
-        lk.smc_sampler(lk.Gaussian([0.0], 1.0), [lambda x: x[:, 0, 0], lambda x: x[:, 1, 0]], n_particles=50, **how)
+        lk.inference.smc_sampler(
+            lk.Gaussian([0.0], 1.0), [lambda x: x[:, 0, 0], lambda x: x[:, 1, 0]], n_particles=50, **how
+        )

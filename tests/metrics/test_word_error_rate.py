@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from likely import DataError, DomainError, Ragged, ShapeError
 from likely.metrics import word_errors as module
-from likely.metrics.word_errors import word_errors
+from likely.metrics.word_error_rate import word_errors
 
 words = st.lists(st.sampled_from("abc"), max_size=7)
 COSTS = [(1, 1, 1), (4, 3, 3), (0.3, 0.1, 0.2), (1, 2, 0.5), (3, 1, 1)]

@@ -12,8 +12,8 @@ from likely.alignment import _loops as warp
 from likely.alignment import dtw_matrix as warp_pairs
 from likely.alignment.bands import band_of, band_rows
 from likely.alignment.dtw import dtw
-from likely.alignment.dtw_matrix import dtw_matrix
-from likely.alignment.subsequence import subsequence
+from likely.alignment.pairwise_dtw import dtw_matrix
+from likely.alignment.subsequence_search import subsequence
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 

@@ -23,7 +23,7 @@ class HighDimensions(Value):
     """Properties of the distances between rows; `str` or `verdict` interpret them.
 
     >>> import likely as lk, numpy as np
-    >>> found = lk.high_dimensions(np.random.default_rng(0).normal(size=(300, 2)))
+    >>> found = lk.metrics.high_dimensions(np.random.default_rng(0).normal(size=(300, 2)))
     >>> found.columns, found.at_least, bool(abs(found.dimension.value - 2) < 0.5)
     (2, False, True)
     """

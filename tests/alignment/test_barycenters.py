@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from likely.alignment.barycenter import barycenter
+from likely.alignment.barycenters import barycenter
 from likely.alignment.dtw import dtw
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
 

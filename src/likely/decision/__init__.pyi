@@ -1,0 +1,16 @@
+"""Generated from likely/names.py by `python -m tests.public_names`."""
+
+from likely.decision.boundary.boundary import Boundary as Boundary
+from likely.decision.boundary.hyperplane import Hyperplane as Hyperplane
+from likely.decision.sequential.cusum import Cusum as Cusum
+from likely.decision.sequential.sprt import SPRT as SPRT
+from likely.decision.theory.density_bounds import bhattacharyya_bound as bhattacharyya_bound
+from likely.decision.theory.density_bounds import chernoff_bound as chernoff_bound
+from likely.decision.theory.error_bounds import ErrorBounds as ErrorBounds
+from likely.decision.theory.error_bounds import bayes_error_from_neighbors as bayes_error_from_neighbors
+from likely.decision.theory.error_bounds import cover_hart as cover_hart
+from likely.decision.theory.error_bounds import cross_entropy_bound as cross_entropy_bound
+from likely.decision.theory.error_bounds import error_bounds as error_bounds
+from likely.decision.theory.error_bounds import fano as fano
+from likely.decision.theory.error_bounds import hellman_raviv as hellman_raviv
+from likely.decision.theory.error_bounds import squared_error_bound as squared_error_bound
