@@ -103,7 +103,7 @@ def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool
 
 
 def _final(totals: Array, rules: Rules) -> Array:
-    return np.sqrt(totals) if rules.rooted else totals
+    return np.sqrt(totals) if rules.takes_root else totals
 
 
 def _refuse_infinite(totals: Array, rules: Rules) -> None:

@@ -69,7 +69,7 @@ class _Tested(NamedTuple):
 def choose_states(
     density: Any, X: Any, numbers: Iterable[int] = (1, 2, 3, 4, 6, 8), *, cv: Any = 5, groups: Any = None,
     sample_weight: Any = None, random_state: int = 0, n_jobs: int | None = None,
-    tell: Callable[[int], None] = lambda k: None,
+    callback: Callable[[int], None] = lambda k: None,
 ) -> StateChoice:  # fmt: skip
     """Compare numbers of states of an `HMMDensity` by cross-validation over whole sequences.
 
@@ -91,7 +91,7 @@ def choose_states(
 
     def run(task: tuple[int, Split]) -> _Tested:
         done = _tested(clone(density).set_params(n_states=task[0]), seqs, weight, task[1])
-        tell(task[0])
+        callback(task[0])
         return done
 
     with silence():

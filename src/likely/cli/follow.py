@@ -148,10 +148,10 @@ class Feed:
         self.subject, self.settings, self.console = subject_of(load(model), model), settings, console
         _refuse_columns(self.subject, settings)
         shaping = {name: settings[name] for name in settings if name not in ("replay", "every")}
-        self.asked = fingerprint([fingerprint(self.subject.plays), shaping])  # the model and the options
+        self.asked = fingerprint([fingerprint(self.subject.filter), shaping])  # the model and the options
         self.rule = _rule(self.subject, settings, model, console)
-        plays = self.subject.plays
-        self.filter = plays if self.rule is None else AlarmFilter(plays, self.rule)
+        filter_ = self.subject.filter
+        self.filter = filter_ if self.rule is None else AlarmFilter(filter_, self.rule)
 
     def run(self, lines: Lines, output: Output, keep: str | None, kept: FollowedLines | None, every: Any) -> None:
         """Read, filter, write."""

@@ -31,8 +31,8 @@ def cluster_study_of(c: Clusters) -> ClusterStudy:
         _study(c), c.found.why, c.sizes, tuple(tuple(told(c.traits, i)) for i in range(k)),
         tuple(TraitRow(t.column, t.level, t.overall, t.values, t.apart) for t in c.traits),
         c.certainty, c.weight, c.mean_certainty, c.unsure, tuple(_doubts(c)),
-        choice and Choice(tuple(choice.numbers), choice.bic, choice.held_out, choice.held_out_error, choice.emptied,
-                          choice.best, c.found.criterion),
+        choice and Choice(tuple(choice.numbers), choice.bic, choice.held_out, choice.held_out_error,
+                          choice.n_components_mml, choice.best, c.found.criterion),
         tuple(value / n for value in report.trace), report.reason,
         tuple(Start(run.objective / n, run.iterations, run.converged) for run in report.runs), report.agreement,
     )  # fmt: skip

@@ -164,7 +164,7 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Conso
         warnings.simplefilter("always")
         found = discover(frame, kinds, job.n_components, criterion=job.criterion, weight=table.weight,
                          n_init=job.n_init, max_components=most_clusters(frame, job.max_components, table.weight),
-                         seed=job.seed, tell=lambda text: console(f"  {text}"))  # fmt: skip
+                         seed=job.seed, callback=lambda text: console(f"  {text}"))  # fmt: skip
         model = TableClusterer.from_fitted(found, schema, frame, table.weight, table.names, criterion=job.criterion,
                                            n_init=job.n_init, max_components=job.max_components,
                                            random_state=job.seed)  # fmt: skip
@@ -246,7 +246,7 @@ def facts_of(c: Clusters) -> dict[str, Any]:
         "why": c.found.why, "shape": c.found.shape, "bic_of_shapes": c.found.bic,
         "choice": choice and {
             "by": c.found.criterion, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
-            "held_out_error": choice.held_out_error, "left_by_prior": choice.emptied, "best": choice.best,
+            "held_out_error": choice.held_out_error, "left_by_prior": choice.n_components_mml, "best": choice.best,
             "message_length": choice.message, "converged": choice.converged,
         },
         "certainty": {"mean": c.mean_certainty, "below_0.8": c.unsure},

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, whole_number
 from likely.core.errors import DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.hmm.decoding import whole
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
 from likely.statespace.nonlinear.distribution_moments import DistributionMoments
@@ -51,7 +50,7 @@ class ExtendedFilter(GaussianFilter):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole(self.iterations, 1, "ExtendedFilter", "iterations")
+        whole_number(self.iterations, "ExtendedFilter", "iterations", 1)
         for what, kept in SLOPES.items():
             name = f"{what}_jacobian"
             given = getattr(self, name)

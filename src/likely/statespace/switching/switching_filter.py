@@ -8,9 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell
-from likely.hmm.decoding import is_one
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import Series, series_of, split_sequences
 
@@ -164,7 +163,7 @@ def states(model: Any, y: Any, inputs: Any, both: bool, smooths: bool) -> Switch
 
     found = map_parts(part, series, model)
     share, mean, cov, total = (np.concatenate(column) for column in zip(*found, strict=True))
-    if is_one(y):
+    if is_single_sequence(y):
         return SwitchingStates(share, mean, cov, float(total[0]))
     a, b, c = (Ragged(part, series.offsets) for part in (share, mean, cov))
     return SwitchingStates(a, b, c, total)
