@@ -61,7 +61,7 @@ class StateChoice:
         return "\n".join([*(line.rstrip() for line in lines), PLUS_MINUS])
 
 
-class _Tested(NamedTuple):
+class _HeldOutScore(NamedTuple):
     log_prob: Array  # (m,) of the held-out sequences
     failure: str
 
@@ -89,7 +89,7 @@ def choose_states(
     splits = [split for split in splits if len(split.train) and len(split.test)]
     tasks = [(k, split) for k in asked for split in splits]
 
-    def run(task: tuple[int, Split]) -> _Tested:
+    def run(task: tuple[int, Split]) -> _HeldOutScore:
         done = _tested(clone(density).set_params(n_states=task[0]), seqs, weight, task[1])
         callback(task[0])
         return done
@@ -117,16 +117,16 @@ def _enough(density: Any, seqs: Ragged, weight: Any, groups: Any, cv: Any) -> tu
     return Ragged.of(seqs.values, cuts), kept[0], kept[1]
 
 
-def _tested(density: Any, seqs: Ragged, weight: Array | None, split: Split) -> _Tested:
+def _tested(density: Any, seqs: Ragged, weight: Array | None, split: Split) -> _HeldOutScore:
     try:
         density.fit(seqs[split.train], sample_weight=None if weight is None else weight[split.train])
-        return _Tested(density.model_.log_prob(known_rows(density, seqs[split.test])[0]), "")
+        return _HeldOutScore(density.model_.log_prob(known_rows(density, seqs[split.test])[0]), "")
     except LikelyError as error:
-        return _Tested(np.full(len(split.test), np.nan), " ".join(str(error).split()))
+        return _HeldOutScore(np.full(len(split.test), np.nan), " ".join(str(error).split()))
 
 
 def _compared(
-    asked: list[int], per: list[list[_Tested]], splits: list[Split], lengths: Index, weight: Array | None
+    asked: list[int], per: list[list[_HeldOutScore]], splits: list[Split], lengths: Index, weight: Array | None
 ) -> StateChoice:
     at = np.concatenate([split.test for split in splits])
     frames = lengths[at] * (1.0 if weight is None else weight[at])

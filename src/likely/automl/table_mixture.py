@@ -38,7 +38,7 @@ WHY = {
 }  # fmt: skip
 
 
-class Found(NamedTuple):
+class ChosenMixture(NamedTuple):
     """A mixture fitted to all rows, and how its shape and number were chosen."""
 
     mixture: MixtureDensity
@@ -114,7 +114,7 @@ def discover(
     X: Any, kinds: Mapping[str, str], number: int | None = None, *, criterion: str = "bic", weight: Any = None,
     n_init: int = 3, max_components: int = MOST, seed: int = 0, density: bool = False,
     callback: Callable[[str], object] = str,
-) -> Found:  # fmt: skip
+) -> ChosenMixture:  # fmt: skip
     """Mixture of the rows of a typed frame: the shape of lowest BIC, `number` components or as many as `criterion`
     says.
 
@@ -133,13 +133,13 @@ def discover(
         fits = {shape: MixtureDensity(part, number, **kept).fit(X, sample_weight=w) for shape, part in tried.items()}
         bics = {shape: bic(mixture, X, w) for shape, mixture in fits.items()}
         shape = min(bics, key=lambda s: bics[s])
-        return Found(fits[shape], shape, bics, None, "given", int(there))
+        return ChosenMixture(fits[shape], shape, bics, None, "given", int(there))
     some, w_some = _random_subset(X, w, seed)
     most = min(max_components, some.n_unique())
     shape, bics, choice = _best_shape(tried, some, w_some, settings, most, not density, callback)
     callback(f"learning {choice.best[criterion]} cluster{'s' * (choice.best[criterion] > 1)} from all rows")
     mixture = MixtureDensity(tried[shape], int(choice.best[criterion]), **settings, **FINAL_FIT).fit(X, sample_weight=w)
-    return Found(mixture, shape, bics, choice, criterion, some.height, most)
+    return ChosenMixture(mixture, shape, bics, choice, criterion, some.height, most)
 
 
 def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:

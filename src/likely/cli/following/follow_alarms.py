@@ -61,7 +61,7 @@ class BySurprise:
         from likely.estimation.novelty.held_out_frames import enough
 
         self.tail = _tail_of(subject.filter, path)
-        self.held_out = HeldOut(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
+        self.held_out = HeldOutFrames(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
         self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
             console(
@@ -105,7 +105,7 @@ def _tell_what_is_supported(subject: Subject, false_alarm_every: float, console:
     console(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
 
 
-class HeldOut:
+class HeldOutFrames:
     """Frames that a model had not learned from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:

@@ -38,7 +38,7 @@ from likely.statespace.nonlinear.state_space import StateSpace, as_distributions
 ME = "LinearGaussian"
 
 
-class Matrices(NamedTuple):
+class SystemMatrices(NamedTuple):
     """Arguments of the compiled loops: matrices with a leading axis, square roots of the covariances."""
 
     A: Array  # transition
@@ -186,7 +186,7 @@ class LinearGaussian(StructuralModels, Distribution):
         return float(min(np.linalg.eigvalsh(a).min() for a in (self.process_covariance, self.observation_covariance)))
 
     @cached_property
-    def matrices(self) -> Matrices:
+    def matrices(self) -> SystemMatrices:
         """Arguments of the compiled loops."""
         A, C = (
             self.transition.reshape(-1, *self.transition.shape[-2:]),
@@ -198,7 +198,7 @@ class LinearGaussian(StructuralModels, Distribution):
         )
         E = np.zeros((self.states, 0)) if self.diffuse is None else self.diffuse
         made = (A, N, C, R, self.initial_mean, covariance_roots.root(self.initial_covariance), E)
-        return Matrices(*(read_only(np.array(a, order="C")) for a in made))
+        return SystemMatrices(*(read_only(np.array(a, order="C")) for a in made))
 
     # ---------------------------------------------------------------- density
 

@@ -22,7 +22,7 @@ from likely.statespace.nonlinear.distribution_moments import DistributionMoments
 from likely.statespace.nonlinear.joint_gaussian import Conditioned, Linear, backward_gain, condition, joint, triangular
 
 
-class Curve(NamedTuple):
+class ConditionalMoments(NamedTuple):
     """Conditional mean and covariance of z as a function of the state; z is the next state or the observation."""
 
     distribution: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
@@ -68,7 +68,7 @@ class GaussianFilter:
                 raise DomainError(sentence(self._name, expected, getattr(self, name)))
             object.__setattr__(self, name, tuple(columns.tolist()))
 
-    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization of z for x ~ N(mean, rootᵀ root), at frame t with inputs u."""
         raise NotImplementedError
 
@@ -143,12 +143,12 @@ class GaussianFilter:
     # ------------------------------------------------------- functions of the user
 
     @cached_property
-    def _transition(self) -> Curve:
-        return Curve(self.model.transition_distribution, self.wrap_state, "transition", self._name)
+    def _transition(self) -> ConditionalMoments:
+        return ConditionalMoments(self.model.transition_distribution, self.wrap_state, "transition", self._name)
 
     @cached_property
-    def _observation(self) -> Curve:
-        return Curve(self.model.observation_distribution, self.wrap, "observation", self._name)
+    def _observation(self) -> ConditionalMoments:
+        return ConditionalMoments(self.model.observation_distribution, self.wrap, "observation", self._name)
 
     def _one_frame(self, y: Any) -> Array:
         a = numbers(y, self._name).ravel()

@@ -21,7 +21,7 @@ from likely.statespace.switching.degenerate_regimes import incomparable
 from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_belief import SwitchingBelief
 from likely.statespace.switching.switching_exact import ExactSwitching, enumerated
-from likely.statespace.switching.switching_filter import Stack, SwitchingStates
+from likely.statespace.switching.switching_filter import RegimeMatrices, SwitchingStates
 from likely.statespace.switching.switching_simulation import simulate
 from likely.statespace.switching.switching_stats import SwitchingStats
 
@@ -138,12 +138,12 @@ class SwitchingLinearGaussian(Distribution):
         return min(m.smallest_eigenvalue for m in self.regimes)
 
     @cached_property
-    def stack(self) -> Stack:
+    def stack(self) -> RegimeMatrices:
         """Matrices of all regimes stacked, as the compiled loops take them."""
         each = [m.matrices for m in self.regimes]
         A, N, C, R = (np.concatenate([m[i] for m in each]) for i in range(4))
         m, U = (np.stack([m[i] for m in each]) for i in (4, 5))
-        return Stack(np.array(self.transition), A, N, C, R, _logs(self.initial), m, U)
+        return RegimeMatrices(np.array(self.transition), A, N, C, R, _logs(self.initial), m, U)
 
     @cached_property
     def incomparable(self) -> str:
