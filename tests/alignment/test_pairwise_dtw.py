@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from likely.alignment import _loops as warp
-from likely.alignment import dtw_matrix as warp_pairs
+from likely.alignment import pairwise_dtw as warp_pairs
 from likely.alignment.bands import band_of, band_rows
 from likely.alignment.dtw import dtw
 from likely.alignment.pairwise_dtw import dtw_matrix

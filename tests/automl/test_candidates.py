@@ -385,10 +385,10 @@ def test_trees_need_two_columns_of_few_known_words():
 def test_the_joint_density_of_a_row_has_a_distribution_for_each_kind():
     X, _ = mixed()
     fitted = joint(KINDS, lk.GaussianDensity("full")).fit(X)
-    assert [type(part).__name__ for _, part, _ in fitted.parts_] == [
+    assert [type(part).__name__ for _, part, _ in fitted.densities_] == [
         "GaussianDensity", "PoissonDensity", "CategoricalDensity", "CategoricalDensity",
     ]  # fmt: skip
-    assert [own for _, _, own in fitted.parts_] == [["size", "width"], ["visits"], ["color"], ["smokes"]]
+    assert [own for _, _, own in fitted.densities_] == [["size", "width"], ["visits"], ["color"], ["smokes"]]
 
 
 @pytest.mark.slow
@@ -506,7 +506,9 @@ class Fragile(DummyClassifier):
 def test_who_fails_is_shown_and_the_others_go_on():
     bad = Candidate("bad", "bad", "", 99, Fragile())
     heard = []
-    contest = compete(wine_field(), [*candidates_of("pooled"), bad], tell=lambda candidate: heard.append(candidate.key))
+    contest = compete(
+        wine_field(), [*candidates_of("pooled"), bad], callback=lambda candidate: heard.append(candidate.key)
+    )
     (failed,) = [s for s in contest.standings if s.evaluation is None]
     assert failed.failure == "ValueError: this model cannot" and contest.winner.candidate.key == "pooled"
     assert sorted(heard) == ["bad"] * 5 + ["pooled"] * 5

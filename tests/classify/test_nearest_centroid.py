@@ -122,7 +122,7 @@ def test_missing_values_are_integrated_out():
     Q = np.array([[0.5, np.nan, 1.0], [np.nan, np.nan, np.nan]])
     m = lk.NearestCentroidClassifier("scaled").fit(X, y)
     np.testing.assert_allclose(m.centers_, [np.nanmean(X[y == c], axis=0) for c in range(3)], atol=1e-12)
-    z = ((Q[0] - m.centers_) ** 2 / m.spread_)[:, [0, 2]].sum(axis=1)
+    z = ((Q[0] - m.centers_) ** 2 / m.covariance_)[:, [0, 2]].sum(axis=1)
     np.testing.assert_allclose(m.log_posterior(Q)[0], log_softmax(-z / 2), rtol=1e-9)
     for metric in ("l1", "l2", "scaled", "mahalanobis", "linf", "lp"):
         m = lk.NearestCentroidClassifier(metric).fit(X, y)

@@ -21,7 +21,7 @@ import pytest
 from scipy.signal import lfilter
 
 import likely as lk
-from likely.cli.following.follow_alarms import BySurprise, HeldOut, distribution_of_increments
+from likely.cli.following.follow_alarms import BySurprise, HeldOutFrames, distribution_of_increments
 from likely.cli.following.follow_lines import MISSING
 from likely.cli.following.follow_models import Subject, describe_belief, subject_of
 from likely.core.ragged import Ragged
@@ -866,8 +866,8 @@ def test_weights_of_held_out_frames_count_copies():
              for i, (scale, w, T) in enumerate([(2.0, 3.0, 60), (0.5, 1.0, 90)])]  # fmt: skip
     copies = [np.stack([part[0], np.ones(part.shape[1]), np.full(part.shape[1], float(i))])
               for i, part in enumerate([parts[0]] * 3 + [parts[1]])]  # fmt: skip
-    weighted, copied = HeldOut(np.hstack(parts)), HeldOut(np.hstack(copies))
-    plain = HeldOut(np.hstack([np.stack([part[0], np.ones(part.shape[1]), part[2]]) for part in parts]))
+    weighted, copied = HeldOutFrames(np.hstack(parts)), HeldOutFrames(np.hstack(copies))
+    plain = HeldOutFrames(np.hstack([np.stack([part[0], np.ones(part.shape[1]), part[2]]) for part in parts]))
     v = np.linspace(0.0, 12.0, 50)
     np.testing.assert_allclose(weighted.neg_log_p_value(v), copied.neg_log_p_value(v), rtol=1e-9)
     raised, other = weighted.raised(watch, 50), copied.raised(watch, 50)

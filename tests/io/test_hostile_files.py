@@ -1047,8 +1047,8 @@ def test_a_component_of_another_width_is_refused():
 
 def test_a_column_that_is_an_array_is_refused():
     product = lk.ProductDensity([("a", lk.GaussianDensity(), [0]), ("b", lk.GaussianDensity(), [1])]).fit(SPOTS)
-    (name, part, _), other = product.parts_
-    product.parts_ = [(name, part, [np.zeros(2)]), other]
+    (name, part, _), other = product.densities_
+    product.densities_ = [(name, part, [np.zeros(2)]), other]
     with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
         model_files.dumps(product)
 

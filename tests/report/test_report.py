@@ -13,10 +13,10 @@ import pytest
 import likely as lk
 from likely.core.errors import DataError, ShapeError
 from likely.metrics.evaluation import Evaluation
-from likely.report import Case, Contender, Driver, Plane, Study, column_facts, report_html, write_report
+from likely.report import Contender, Driver, Plane, Study, WorstCase, column_facts, report_html, write_report
 from likely.report.axes import Frame, Scale, ticks
 from likely.report.bars import whisker_scale
-from likely.report.calibration_curves import Curve, det, reliability, risk_coverage, roc
+from likely.report.calibration_curves import ROCCurve, det, reliability, risk_coverage, roc
 from likely.report.decision_plane import MOST_POINTS, MOST_RECTANGLES, borders, rectangles, simplified
 from likely.report.markers import dash, symbol
 from likely.report.markup import Markup, safe, tag
@@ -100,7 +100,7 @@ def study(classes: int = 3, columns: int = 4, n: int = 300, names=None, cells: i
         Contender("rich", "A spread for each.", 0.19, 0.02, 0.19, 0.14, 0.24, 0.4, 2.0),
         Contender("failed", note="it would not fit"),
     )
-    worst = tuple(Case(c.row + 1, str(c.truth), str(c.predicted), c.posterior_of_truth, {"x0": 1.5, "gap": None})
+    worst = tuple(WorstCase(c.row + 1, str(c.truth), str(c.predicted), c.posterior_of_truth, {"x0": 1.5, "gap": None})
                   for c in e.worst(5))  # fmt: skip
     return Study(
         "A study", target="kind", classes=names, source=("data.csv",), rows=n, rows_unlabeled=2,
@@ -151,7 +151,7 @@ def test_names_from_the_data_stay_text():
     s = study(4, names=NASTY)
     e = s.evaluation.replace(classes=np.array(NASTY, dtype=object))
     column = column_facts(NASTY[0], NASTY[1], list(NASTY) * 2, [0, 1, 2, 3] * 2, 4)
-    case = Case(1, NASTY[0], NASTY[1], 0.0, {NASTY[1]: NASTY[0]})
+    case = WorstCase(1, NASTY[0], NASTY[1], 0.0, {NASTY[1]: NASTY[0]})
     s = replace(
         s, title=NASTY[0], target=NASTY[1], evaluation=e, source=NASTY, hazards=NASTY,
         set_aside=((NASTY[0], NASTY[1]),),
@@ -304,7 +304,7 @@ def test_the_leaderboard_shades_who_is_tied():
 
 
 def test_cells_that_are_not_shown_are_counted():
-    case = Case(1, "a", "b", 0.1, {f"x{j}": float(j) for j in range(20)})
+    case = WorstCase(1, "a", "b", 0.1, {f"x{j}": float(j) for j in range(20)})
     assert "and 12 more" in report_html(replace(study(), worst=(case,)))
 
 
@@ -363,9 +363,9 @@ def test_weights_are_copies():
 
 def test_wrong_cases_come_before_near_ones():
     s = study()
-    right = (Case(5, "a", "a", 0.93, {}), Case(9, "b", "b", 0.97, {}))
+    right = (WorstCase(5, "a", "a", 0.93, {}), WorstCase(9, "b", "b", 0.97, {}))
     assert "No row was misclassified" in report_html(replace(s, worst=right))
-    mixed = report_html(replace(s, worst=(Case(5, "a", "b", 0.1, {}), *right)))
+    mixed = report_html(replace(s, worst=(WorstCase(5, "a", "b", 0.1, {}), *right)))
     assert "data errors" in mixed and "97.0\u202f%" not in mixed.split('id="worst"')[1]
 
 
@@ -474,7 +474,7 @@ def test_curves_pass_through_what_was_measured():
     e = evaluation(2, 400)
     curve = e.roc(e.classes[1])
     drawn = re.search(
-        r'<polyline points="([^"]*)"[^>]*class="curve"', roc([Curve(0, curve.false_alarm, curve.detection)])
+        r'<polyline points="([^"]*)"[^>]*class="curve"', roc([ROCCurve(0, curve.false_alarm, curve.detection)])
     )
     points = np.array(drawn.group(1).split(), dtype=float).reshape(-1, 2)
     frame = Frame.of((0, 1), (0, 1))
@@ -487,7 +487,7 @@ def test_curves_pass_through_what_was_measured():
 
 
 def test_perfect_and_hopeless_curves_can_be_drawn():
-    perfect, hopeless = Curve(0, [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), Curve(1, [0.0, 1.0], [0.0, 1.0])
+    perfect, hopeless = ROCCurve(0, [0.0, 0.0, 1.0], [0.0, 1.0, 1.0]), ROCCurve(1, [0.0, 1.0], [0.0, 1.0])
     assert "perfect separation" in det([perfect]) and "perfect separation" not in det([perfect, hopeless])
     for text in (roc([perfect, hopeless]), det([hopeless]), risk_coverage([1.0], [0.0], None, "cost")):
         Page(text)

@@ -31,7 +31,7 @@ class Alignment(Value):
 
     total: float  # Σ of local costs on the path, each times its step weight
     end: int  # the frame of b that the last frame of a is matched with
-    rooted: bool  # True if the distance is the square root of the total
+    takes_root: bool  # True if the distance is the square root of the total
     grid: Grid
 
     @property
@@ -42,7 +42,7 @@ class Alignment(Value):
         """
         begin = int(self.path[0, 1]) if self.grid.depends_on_part else 0
         total = self.total * self.grid.missing_scale(begin, self.end)
-        return float(np.sqrt(total)) if self.rooted else total
+        return float(np.sqrt(total)) if self.takes_root else total
 
     @cached_property
     def _route(self) -> Route:
@@ -171,12 +171,12 @@ def _of_series(a: Any, b: Any, cost: Any, settings: tuple[Any, ...]) -> Alignmen
     x, y, has_missing = one.values.copy(), other.values.copy(), one.has_missing or other.has_missing
     kind = frame_cost.of_width(x.shape[1])
     local = frame_cost.matrix(x, y, one.missing, other.missing, "dtw")
-    return _solved(Grid(x, y, one.missing, other.missing, has_missing, kind, local, *settings), frame_cost.rooted)
+    return _solved(Grid(x, y, one.missing, other.missing, has_missing, kind, local, *settings), frame_cost.takes_root)
 
 
-def _solved(grid: Grid, rooted: bool) -> Alignment:
+def _solved(grid: Grid, takes_root: bool) -> Alignment:
     total, end = total_of(grid)
-    return Alignment.trusted(total=total, end=end, rooted=rooted, grid=grid)
+    return Alignment.trusted(total=total, end=end, takes_root=takes_root, grid=grid)
 
 
 def _grid_of_costs(costs: Any, settings: tuple[Any, ...]) -> Grid:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.alignment.bands import band_of
 from likely.alignment.local_costs import LocalCost, local_cost
-from likely.alignment.nearest_series import Neighbors, nearest
+from likely.alignment.nearest_series import NearestSeries, nearest
 from likely.alignment.pairwise_dtw import Rules
 from likely.alignment.series import Series, all_series
 from likely.alignment.step_patterns import step_pattern_of
@@ -198,13 +198,13 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         usual = f"beyond {limit:.3g} of all but {100 * rate:g} % of training series"
         return reach > limit, lambda i: f"its {self.n_neighbors} nearest series reach {reach[i]:.3g}, {usual}"
 
-    def _nearest(self, queries: Series | None, k: int) -> Neighbors:
+    def _nearest(self, queries: Series | None, k: int) -> NearestSeries:
         """Neighbors of some series, or without any of each training series among the others."""
         known = self._frame_cost.prepare(all_series(self.sequences_, "DTWClassifier"), "DTWClassifier")
         queries_ = known if queries is None else self._frame_cost.prepare(queries, "DTWClassifier")
         return nearest(queries_, known, k, self._rules(self.band_), leave_out=queries is None)
 
-    def _votes(self, found: Neighbors) -> Array:
+    def _votes(self, found: NearestSeries) -> Array:
         vote = np.ones(found.distances.shape)
         if self.weights == "distance":
             least = found.distances[:, :1]  # relative to the nearest, against overflow

@@ -19,10 +19,10 @@ NAMES = ("absolute", "squared", "euclidean", "cosine")
 
 
 class LocalCost(NamedTuple):
-    """A local cost with the transform of the frames for it; with `rooted`, the distance is the root of the total."""
+    """A local cost with the transform of the frames for it; `takes_root`: the distance is the root of the total."""
 
     kind: int
-    rooted: bool
+    takes_root: bool
     prepare: Callable[[Series, str], Series]
     function: Callable[[Array, Array], Any] | None = None  # user function: the matrix of costs of all pairs of frames
 
@@ -57,7 +57,7 @@ def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
     "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z
     is the difference of two frames, or a function of frames a (n, D) and b (m, D) that returns the matrix (n, m).
 
-    >>> local_cost("squared", "dtw").rooted
+    >>> local_cost("squared", "dtw").takes_root
     True
     """
     if isinstance(cost, tuple | list) and len(cost) == 2 and isinstance(cost[0], str) and cost[0] == "mahalanobis":

@@ -23,7 +23,7 @@ from likely.core.errors import DomainError, sentence
 PART = 8  # queries that a thread takes at a time
 
 
-class Neighbors(NamedTuple):
+class NearestSeries(NamedTuple):
     """The k nearest of some series, nearest first; of equals the lower index comes first."""
 
     distances: Array  # (queries, k)
@@ -38,7 +38,7 @@ class Envelopes(NamedTuple):
     high: Array
 
 
-def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> Neighbors:
+def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> NearestSeries:
     """The k nearest of `known` for each query; with `leave_out` both are the same, and none is its own neighbor."""
     if queries.has_missing or known.has_missing or not rules.plain:
         return _brute(queries, known, k, rules, leave_out)
@@ -62,7 +62,7 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
     parts = range(0, len(queries), PART)
     filled = sum(ordered_map(run, parts, cores() if work > SMALL else 1))
     _refuse_infinite(totals, rules)
-    return Neighbors(_final(totals, rules), indices, filled / (len(queries) * len(known)))
+    return NearestSeries(_final(totals, rules), indices, filled / (len(queries) * len(known)))
 
 
 def envelopes(series: Series, lo: Index, hi: Index) -> Envelopes:
@@ -91,7 +91,7 @@ def _transposed(lo: Index, hi: Index) -> tuple[Index, Index]:
     return np.searchsorted(hi, j, side="right"), np.searchsorted(lo, j, side="right")
 
 
-def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> Neighbors:
+def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool) -> NearestSeries:
     """Brute force over all distances: for missing values, masks, other step patterns, and cost functions."""
     totals = pair_totals(queries, known, rules)
     if leave_out:
@@ -99,11 +99,11 @@ def _brute(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool
     order = np.argsort(totals, axis=1, kind="stable")[:, :k]
     near = np.take_along_axis(totals, order, 1)  # series that the step pattern cannot align are at infinity
     _refuse_infinite(near, rules)
-    return Neighbors(_final(near, rules), order, 1.0)
+    return NearestSeries(_final(near, rules), order, 1.0)
 
 
 def _final(totals: Array, rules: Rules) -> Array:
-    return np.sqrt(totals) if rules.rooted else totals
+    return np.sqrt(totals) if rules.takes_root else totals
 
 
 def _refuse_infinite(totals: Array, rules: Rules) -> None:

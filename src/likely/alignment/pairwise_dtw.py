@@ -27,7 +27,7 @@ class Rules:
     """Settings of DTW: everything but the series."""
 
     kind: int
-    rooted: bool
+    takes_root: bool
     steps: StepPattern = THREE
     band: Band = field(default_factory=Band)
     open_begin: bool = False
@@ -40,7 +40,7 @@ class Rules:
         """Settings for a local cost of frames with `width` entries."""
         return cls(
             frame_cost.of_width(width),
-            frame_cost.rooted,
+            frame_cost.takes_root,
             cost=None if frame_cost.function is None else frame_cost,
             **settings,
         )
@@ -105,7 +105,7 @@ def distances(one: Series, other: Series, rules: Rules) -> Array:
     if len(bad):
         i, j = bad[0].tolist()
         raise DomainError(rules.grid(one, i, other, j).error_message())
-    return np.sqrt(totals, out=totals) if rules.rooted else totals
+    return np.sqrt(totals, out=totals) if rules.takes_root else totals
 
 
 def pair_totals(one: Series, other: Series, rules: Rules) -> Array:

@@ -72,7 +72,7 @@ def subsequence(
     stops = np.arange(1, len(starts) + 1)
     scale = part_scale(one.missing, other.missing, starts, stops, LEAST_OBSERVED)
     distances = np.where((scale > 0) & ~other.missing, totals * np.maximum(scale, 1.0), np.inf)
-    distances = np.sqrt(distances) if frame_cost.rooted else distances
+    distances = np.sqrt(distances) if frame_cost.takes_root else distances
     return _non_overlapping(distances, starts, int(n_matches), np.inf if max_distance is None else float(max_distance))
 
 

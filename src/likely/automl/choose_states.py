@@ -61,7 +61,7 @@ class StateChoice:
         return "\n".join([*(line.rstrip() for line in lines), PLUS_MINUS])
 
 
-class _Tested(NamedTuple):
+class _HeldOutScore(NamedTuple):
     log_prob: Array  # (m,) of the held-out sequences
     failure: str
 
@@ -69,7 +69,7 @@ class _Tested(NamedTuple):
 def choose_states(
     density: Any, X: Any, numbers: Iterable[int] = (1, 2, 3, 4, 6, 8), *, cv: Any = 5, groups: Any = None,
     sample_weight: Any = None, random_state: int = 0, n_jobs: int | None = None,
-    tell: Callable[[int], None] = lambda k: None,
+    callback: Callable[[int], None] = lambda k: None,
 ) -> StateChoice:  # fmt: skip
     """Compare numbers of states of an `HMMDensity` by cross-validation over whole sequences.
 
@@ -89,9 +89,9 @@ def choose_states(
     splits = [split for split in splits if len(split.train) and len(split.test)]
     tasks = [(k, split) for k in asked for split in splits]
 
-    def run(task: tuple[int, Split]) -> _Tested:
+    def run(task: tuple[int, Split]) -> _HeldOutScore:
         done = _tested(clone(density).set_params(n_states=task[0]), seqs, weight, task[1])
-        tell(task[0])
+        callback(task[0])
         return done
 
     with silence():
@@ -117,16 +117,16 @@ def _enough(density: Any, seqs: Ragged, weight: Any, groups: Any, cv: Any) -> tu
     return Ragged.of(seqs.values, cuts), kept[0], kept[1]
 
 
-def _tested(density: Any, seqs: Ragged, weight: Array | None, split: Split) -> _Tested:
+def _tested(density: Any, seqs: Ragged, weight: Array | None, split: Split) -> _HeldOutScore:
     try:
         density.fit(seqs[split.train], sample_weight=None if weight is None else weight[split.train])
-        return _Tested(density.model_.log_prob(known_rows(density, seqs[split.test])[0]), "")
+        return _HeldOutScore(density.model_.log_prob(known_rows(density, seqs[split.test])[0]), "")
     except LikelyError as error:
-        return _Tested(np.full(len(split.test), np.nan), " ".join(str(error).split()))
+        return _HeldOutScore(np.full(len(split.test), np.nan), " ".join(str(error).split()))
 
 
 def _compared(
-    asked: list[int], per: list[list[_Tested]], splits: list[Split], lengths: Index, weight: Array | None
+    asked: list[int], per: list[list[_HeldOutScore]], splits: list[Split], lengths: Index, weight: Array | None
 ) -> StateChoice:
     at = np.concatenate([split.test for split in splits])
     frames = lengths[at] * (1.0 if weight is None else weight[at])

@@ -162,9 +162,9 @@ class Contest(NamedTuple):
 
 def compete(
     field: Field, candidates: Sequence[Candidate], *, criterion: str = "cost", jobs: int | None = None,
-    tell: Callable[[Candidate], None] = lambda candidate: None,
+    callback: Callable[[Candidate], None] = lambda candidate: None,
 ) -> Contest:  # fmt: skip
-    """Fit every model in every split, in parallel, and select one (see `judged`); `tell` is called after each fit.
+    """Fit every model in every split, in parallel, and select one (see `judged`); `callback` is called after each fit.
 
     A model that fails is listed with its reason; the others are still compared.
     """
@@ -173,7 +173,7 @@ def compete(
 
     def run(task: tuple[Candidate, Split]) -> _SplitResult:
         done = _run_split(field, *task)
-        tell(task[0])
+        callback(task[0])
         return done
 
     size = len(field.splits)

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.automl.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
-from likely.automl.table_mixture import BY, MOST, Found, discover
+from likely.automl.table_mixture import BY, MOST, ChosenMixture, discover
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import speaking_as
@@ -82,7 +82,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
 
     @classmethod
     def from_fitted(
-        cls, found: Found, schema: Schema, frame: Any, weight: Any = None, columns: Sequence[str] | None = None,
+        cls, found: ChosenMixture, schema: Schema, frame: Any, weight: Any = None, columns: Sequence[str] | None = None,
         **settings: Any,
     ) -> Self:  # fmt: skip
         """A mixture found in a frame of typed columns, combined with these; `columns` are those of the whole table."""
@@ -90,7 +90,9 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         made._adopt(found, schema, columns, frame, weight)
         return made
 
-    def _adopt(self, found: Found, schema: Schema, columns: Sequence[str] | None, frame: Any, weight: Any) -> None:
+    def _adopt(
+        self, found: ChosenMixture, schema: Schema, columns: Sequence[str] | None, frame: Any, weight: Any
+    ) -> None:
         self.mixture_ = found.mixture
         self._know(schema, columns)
         self.order_ = np.argsort(-found.mixture.model_.weights, kind="stable").astype(np.int64)

@@ -38,7 +38,7 @@ WHY = {
 }  # fmt: skip
 
 
-class Found(NamedTuple):
+class ChosenMixture(NamedTuple):
     """A mixture fitted to all rows, and how its shape and number were chosen."""
 
     mixture: MixtureDensity
@@ -113,13 +113,13 @@ def _ppca_of_best_rank(table: Array, rows: float) -> Any:
 def discover(
     X: Any, kinds: Mapping[str, str], number: int | None = None, *, criterion: str = "bic", weight: Any = None,
     n_init: int = 3, max_components: int = MOST, seed: int = 0, density: bool = False,
-    tell: Callable[[str], object] = str,
-) -> Found:  # fmt: skip
+    callback: Callable[[str], object] = str,
+) -> ChosenMixture:  # fmt: skip
     """Mixture of the rows of a typed frame: the shape of lowest BIC, `number` components or as many as `criterion`
     says.
 
     With `density` the components need not be clusters: few factors are allowed, and BIC alone is used.
-    `tell` is called with a text for every number that was tried.
+    `callback` is called with a text for every number that was tried.
     """
     if criterion not in BY:
         raise DomainError(sentence("discover", f"criterion must be one of {', '.join(BY)}", repr(criterion)))
@@ -133,13 +133,13 @@ def discover(
         fits = {shape: MixtureDensity(part, number, **kept).fit(X, sample_weight=w) for shape, part in tried.items()}
         bics = {shape: bic(mixture, X, w) for shape, mixture in fits.items()}
         shape = min(bics, key=lambda s: bics[s])
-        return Found(fits[shape], shape, bics, None, "given", int(there))
+        return ChosenMixture(fits[shape], shape, bics, None, "given", int(there))
     some, w_some = _random_subset(X, w, seed)
     most = min(max_components, some.n_unique())
-    shape, bics, choice = _best_shape(tried, some, w_some, settings, most, not density, tell)
-    tell(f"learning {choice.best[criterion]} cluster{'s' * (choice.best[criterion] > 1)} from all rows")
+    shape, bics, choice = _best_shape(tried, some, w_some, settings, most, not density, callback)
+    callback(f"learning {choice.best[criterion]} cluster{'s' * (choice.best[criterion] > 1)} from all rows")
     mixture = MixtureDensity(tried[shape], int(choice.best[criterion]), **settings, **FINAL_FIT).fit(X, sample_weight=w)
-    return Found(mixture, shape, bics, choice, criterion, some.height, most)
+    return ChosenMixture(mixture, shape, bics, choice, criterion, some.height, most)
 
 
 def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
@@ -151,25 +151,25 @@ def bic(mixture: MixtureDensity, X: Any, weight: Array | None = None) -> float:
 
 
 def _best_shape(
-    tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool, tell: Callable[[str], object]
+    tried: Mapping[str, Any], X: Any, w: Any, settings: Any, most: int, every: bool, callback: Callable[[str], object]
 ) -> tuple[str, Any, Any]:
     """The shape of the lowest BIC, the BIC of each, and for the chosen one the result of every criterion."""
     quick = {**settings, **QUICK, "n_init": settings["n_init"] if X.height <= SMALL else 1}
     curves = {
-        shape: _by_bic(MixtureDensity(part, **quick), X, w, most, tell=_with_shape(shape, tell))
+        shape: _by_bic(MixtureDensity(part, **quick), X, w, most, callback=_with_shape(shape, callback))
         for shape, part in tried.items()
     }
     bics = {shape: float(curve.bic.min()) for shape, curve in curves.items()}
     shape = min(bics, key=lambda s: bics[s])
     if not every:
         return shape, bics, curves[shape]
-    tell(f"{WORDS_OF[shape]}: held-out likelihood and sparse prior")
+    callback(f"{WORDS_OF[shape]}: held-out likelihood and sparse prior")
     return shape, bics, _all_criteria(tried[shape], X, w, settings, quick, most, curves[shape])
 
 
-def _with_shape(shape: str, tell: Callable[[str], object]) -> Callable[[str], object]:
+def _with_shape(shape: str, callback: Callable[[str], object]) -> Callable[[str], object]:
     """A progress callback that adds the shape."""
-    return lambda text: tell(f"{WORDS_OF[shape]}: {text}")
+    return lambda text: callback(f"{WORDS_OF[shape]}: {text}")
 
 
 def _all_criteria(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: int, by_bic: Any) -> Any:
@@ -187,7 +187,7 @@ def _all_criteria(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: in
         held_out=_padded(held.held_out, by_bic, np.nan),
         held_out_error=_padded(held.held_out_error, by_bic, np.nan),
         message=sparse.message[: len(by_bic.numbers)],
-        emptied=sparse.emptied,
+        n_components_mml=sparse.n_components_mml,
         best={**by_bic.best, **held.best, **sparse.best},
         converged={**by_bic.converged, **sparse.converged, "held-out": _padded(has_converged, by_bic, True)},
     )
@@ -199,7 +199,13 @@ def _padded(curve: Array, like: Any, beyond: Any) -> Array:
 
 
 def _by_bic(
-    estimator: Any, X: Any, w: Any, most: int, least: int = 1, known: Any = None, tell: Callable[[str], object] = str
+    estimator: Any,
+    X: Any,
+    w: Any,
+    most: int,
+    least: int = 1,
+    known: Any = None,
+    callback: Callable[[str], object] = str,
 ) -> Any:
     """BIC of 1, 2, … components, at least so many, until it has increased for a while above its minimum."""
     from likely.mixture.estimators.choose_components import ComponentChoice, choose_components
@@ -209,7 +215,7 @@ def _by_bic(
     while len(found) < least or (len(found) < most and len(found) <= int(np.argmin(found)) + PATIENCE):
         one = choose_components(estimator, X, [len(found) + 1], sample_weight=w, criteria=("bic",))
         found, has_converged = [*found, float(one.bic[0])], [*has_converged, bool(one.converged["bic"][0])]
-        tell(f"{len(found)} cluster{'s' * (len(found) > 1)}, BIC {found[-1]:,.1f}")
+        callback(f"{len(found)} cluster{'s' * (len(found) > 1)}, BIC {found[-1]:,.1f}")
     numbers, unknown = list(range(1, len(found) + 1)), np.full(len(found), np.nan)
     return ComponentChoice(
         numbers, np.array(found), unknown, unknown, unknown, best={"bic": int(np.argmin(found)) + 1},

@@ -389,7 +389,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Validated rows with labels in place of level codes; components of a product stay apart."""
         density = getattr(self.density_, "component_", self.density_)
         if isinstance(rows, Columns):
-            return Columns({name: part.decode_rows(rows[name]) for name, part, _ in density.parts_})
+            return Columns({name: part.decode_rows(rows[name]) for name, part, _ in density.densities_})
         return self.density_.decode_rows(rows)
 
     def _log_joint(self, rows: Any) -> Array:

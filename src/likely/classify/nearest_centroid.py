@@ -71,7 +71,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     }  # fmt: skip
     _keeps_rows = True
     saved_attributes: tuple[str, ...] = (
-        "centers_", "spread_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
+        "centers_", "covariance_", "rate_", "sample_", "sample_weight_", "stats_", "classes_",
         "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
@@ -149,13 +149,13 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         self.stats_ = stats
         self.sample_, self.sample_weight_ = np.array(sketch.rows), np.array(sketch.weight)
         x, labels, w = self.sample_[:, :-1], self.sample_[:, -1].astype(np.intp), self.sample_weight_
-        self.centers_, self.spread_ = self._means(), np.array(distribution.covariance)
+        self.centers_, self.covariance_ = self._means(), np.array(distribution.covariance)
         fallback = distribution.mean  # a class, or a column of it, without observed values
         self.centers_ = np.where(np.isfinite(self.centers_), self.centers_, fallback)
         if self.centroid == "median":
             middle = weighted_medians(x, labels, w, len(self.classes_))
             middle = np.where(np.isnan(middle), self.centers_, middle)
-            self.spread_ = _scatter_about(self.spread_, middle - self.centers_, self.class_count_)
+            self.covariance_ = _scatter_about(self.covariance_, middle - self.centers_, self.class_count_)
             self.centers_ = middle
         self.rate_ = self._rate(x, labels, w)
         self.__dict__.pop("_usual", None)
@@ -166,7 +166,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     def learned_model_(self) -> Gaussian:
         """The distribution that collects more rows; it imputes missing values."""
         means = self._means()
-        return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.spread_)
+        return self._distribution_of(np.where(np.isnan(means), self.centers_, means), self.covariance_)
 
     def _means(self) -> Array:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -211,7 +211,9 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         """The scoring distribution: a `Gaussian` stack with a shared covariance, or `Prototypes`."""
         check_is_fitted(self)
         return (
-            self._distribution_of(self.centers_, self.spread_) if self._named in KINDS else self._prototypes(self.rate_)
+            self._distribution_of(self.centers_, self.covariance_)
+            if self._named in KINDS
+            else self._prototypes(self.rate_)
         )
 
     @property
@@ -241,15 +243,15 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
 
     def _metric(self) -> Metric:
         if self._named == "scaled":
-            return Metric("scaled", scale=np.sqrt(self.spread_))
-        return Metric(self._named, self.p, self.spread_ if self._named == "mahalanobis" else None)
+            return Metric("scaled", scale=np.sqrt(self.covariance_))
+        return Metric(self._named, self.p, self.covariance_ if self._named == "mahalanobis" else None)
 
     def _prototypes(self, rate: float) -> Prototypes:
         return Prototypes.trusted(metric=self._metric(), centers=self.centers_, rate=rate)
 
     def _scores(self, x: Array) -> Array:
         if self._named in KINDS:
-            return np.asarray(self._distribution_of(self.centers_, self.spread_).log_prob(x), dtype=np.float64)
+            return np.asarray(self._distribution_of(self.centers_, self.covariance_).log_prob(x), dtype=np.float64)
         return self._prototypes(self.rate_).scores(x)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
@@ -295,19 +297,19 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         labels, d = self.classes_, self.n_features_in_
         C = len(labels) if isinstance(labels, np.ndarray) and labels.ndim == 1 and type(d) is int else 0
         shape = {"spherical": (), "diagonal": (d,), "full": (d, d)}[KINDS.get(self._named, "diagonal")]
-        arrays = (self.centers_, self.spread_, self.sample_, self.sample_weight_)
+        arrays = (self.centers_, self.covariance_, self.sample_, self.sample_weight_)
         sound = isinstance(self.stats_, ColumnMoments | Moments)
         sound = sound and all(isinstance(a, np.ndarray) and a.dtype == np.float64 for a in arrays) and C > 0 and d > 0
-        sound = sound and self.centers_.shape == (C, d) and self.spread_.shape == shape and len(self.sample_) > 0
+        sound = sound and self.centers_.shape == (C, d) and self.covariance_.shape == shape and len(self.sample_) > 0
         sound = sound and self.sample_.shape == (len(self.sample_weight_), d + 1) and type(self.rate_) is float
         sound = sound and bool(np.isfinite(self.centers_).all() and 0 < self.rate_ < np.inf)
         sound = sound and bool((self.sample_weight_ > 0).all() and np.isin(self.sample_[:, -1], np.arange(C)).all())
         sound = sound and not np.isinf(self.sample_).any() and len(np.atleast_1d(self.stats_.weight)) == C
-        sound = sound and bool(np.isfinite(self.spread_).all() and 0 < np.sum(self.stats_.total_weight) < np.inf)
+        sound = sound and bool(np.isfinite(self.covariance_).all() and 0 < np.sum(self.stats_.total_weight) < np.inf)
         if not sound:
             raise DataError(sentence(type(self).__name__, "the fitted attributes must be consistent"))
         if self._named in KINDS:
-            Gaussian(self.centers_, self.spread_, KINDS[self._named])
+            Gaussian(self.centers_, self.covariance_, KINDS[self._named])
         self._metric()
         self._check_priors()
 

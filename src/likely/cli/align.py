@@ -20,7 +20,7 @@ and their values.
 """
 
 
-class Band(click.ParamType):  # type: ignore[type-arg, unused-ignore]
+class BandType(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Band: a fraction of the longer sequence, a number of frames, or "itakura"."""
 
     name = "0.1|5|itakura"
@@ -47,7 +47,7 @@ class Band(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--time", metavar="COL", help="Column that orders the frames.")
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
               help="Numeric columns to compare; repeatable.  [all that no other option names]")  # fmt: skip
-@click.option("--band", type=Band(), help="Sakoe-Chiba band (fraction or frames) or Itakura parallelogram.  [none]")
+@click.option("--band", type=BandType(), help="Sakoe-Chiba band (fraction or frames) or Itakura parallelogram.  [none]")
 @click.option("--cost", type=click.Choice(["absolute", "squared", "euclidean", "cosine"]), default="absolute",
               show_default=True, help="Local distance between two frames.")  # fmt: skip
 @click.option("--step-pattern", default="three", show_default=True,

@@ -17,7 +17,7 @@ from likely.cli import options
 from likely.cli.console import Console
 from likely.cli.following.follow_lines import Lines
 from likely.cli.following.follow_output import Output, csv_line, json_line
-from likely.cli.following.follow_reader import Reader
+from likely.cli.following.follow_reader import ObservationReader
 from likely.cli.following.follow_signals import Stops
 from likely.cli.outputs import check_outputs
 from likely.core.errors import DataError, sentence, unread
@@ -148,16 +148,18 @@ class Feed:
         self.subject, self.settings, self.console = subject_of(load(model), model), settings, console
         _refuse_columns(self.subject, settings)
         shaping = {name: settings[name] for name in settings if name not in ("replay", "every")}
-        self.asked = fingerprint([fingerprint(self.subject.plays), shaping])  # the model and the options
+        self.asked = fingerprint([fingerprint(self.subject.filter), shaping])  # the model and the options
         self.rule = _rule(self.subject, settings, model, console)
-        plays = self.subject.plays
-        self.filter = plays if self.rule is None else AlarmFilter(plays, self.rule)
+        filter_ = self.subject.filter
+        self.filter = filter_ if self.rule is None else AlarmFilter(filter_, self.rule)
 
     def run(self, lines: Lines, output: Output, keep: str | None, kept: FollowedLines | None, every: Any) -> None:
         """Read, filter, write."""
         from likely.io.follow_stream import follow
 
-        reader = Reader(self.subject, self.settings, lines, self.console, kept, lambda r: self._title(r, output))
+        reader = ObservationReader(
+            self.subject, self.settings, lines, self.console, kept, lambda r: self._title(r, output)
+        )
         store = None if keep is None else LineCheckpoint(keep, self.asked, kept, reader, output)
         frames = {} if kept is None else dict(zip(kept.names, kept.counts.tolist(), strict=True))
         ys, us, names = tee(reader, 3)
@@ -176,7 +178,7 @@ class Feed:
             if store is not None:
                 store.close()
 
-    def _cells(self, reader: Reader, frame: int, belief: Any, bits: float) -> dict[str, Any]:
+    def _cells(self, reader: ObservationReader, frame: int, belief: Any, bits: float) -> dict[str, Any]:
         """The columns of a line of output."""
         from likely.cli.following.follow_models import describe_belief
 
@@ -197,7 +199,7 @@ class Feed:
             return json_line(row)
         return csv_line([("yes" if cell else "no") if isinstance(cell, bool) else cell for cell in row.values()])
 
-    def _title(self, reader: Reader, output: Output) -> None:
+    def _title(self, reader: ObservationReader, output: Output) -> None:
         """The CSV header: the columns of a line without an observation."""
         if not self.settings["as_json"]:
             output.write(csv_line(list(self._cells(reader, 0, self.filter.initial_belief(), 0.0))))
@@ -242,7 +244,9 @@ def _rule(subject: Subject, settings: dict[str, Any], path: str, console: Any) -
 class LineCheckpoint:
     """A checkpoint of `follow` with the lines read and the bytes written."""
 
-    def __init__(self, path: str, asked: str, kept: FollowedLines | None, reader: Reader, output: Output) -> None:
+    def __init__(
+        self, path: str, asked: str, kept: FollowedLines | None, reader: ObservationReader, output: Output
+    ) -> None:
         from likely.io.checkpoint import Checkpoint
 
         self.file, self.asked, self.kept, self.reader, self.output = Checkpoint(path), asked, kept, reader, output

@@ -93,8 +93,8 @@ def watch_model(path: str) -> NoveltyDetector:
 
 def _entry(density: Any, distribution: Any, name: str) -> dict[str, Any]:
     """Kind and levels of one column, by the density that has learned it."""
-    if hasattr(density, "parts_"):
-        part, inner = next((title, part) for title, part, own in density.parts_ if name in own)
+    if hasattr(density, "densities_"):
+        part, inner = next((title, part) for title, part, own in density.densities_ if name in own)
         return _entry(inner, distribution[part], name)
     if getattr(density, "words", None) is not None:  # a tree over columns of words
         words = density.words[[str(own) for own in density.column_names()].index(name)]

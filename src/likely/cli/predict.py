@@ -55,7 +55,7 @@ def predict(
     clusters, thing = cluster_model(model)
     loaded: Any = classifier_of(thing, model) if clusters is None else clusters
     how = decision_rules(loaded, rules) if clusters is None else _no_decisions(rules)
-    of = Decided.of if clusters is None else _clustered
+    of = DecidedBatch.of if clusters is None else _clustered
     kept = [name.strip() for name in keep.split(",")] if keep else []
     with _written_to(out) as stream:
         header = True
@@ -117,7 +117,7 @@ def _written_to(out: str | None) -> Iterator[IO[str]]:
         yield stream
 
 
-class Decided:
+class DecidedBatch:
     """The decisions about one batch, ready to be written."""
 
     def __init__(self, decisions: Any, kept: Any, unseen: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ class Decided:
     @classmethod
     def of(
         cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
-    ) -> Decided:  # fmt: skip
+    ) -> DecidedBatch:  # fmt: skip
         """Decide about a frame of cells; messages name `whose`."""
         from likely.automl.table_classifier import Typed, laid_out
         from likely.data.read_table import chosen

@@ -73,6 +73,13 @@ def parameter(value: Any, whose: str, name: str) -> Array:
     return a
 
 
+def whole_number(x: Any, whose: str, what: str, least: int = 0) -> int:
+    """A whole number of at least `least`."""
+    if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
+        raise DomainError(sentence(whose, f"{what} must be a whole number of at least {least}", repr(x)))
+    return int(x)
+
+
 def all_finite(a: Array) -> bool:
     """True if no entry is NaN or infinite; a sum that overflows leads to a second, entrywise check."""
     whole = sum(a.ravel().tolist()) if a.size <= FEW else np.vdot(a, a)

@@ -41,13 +41,13 @@ class FitStep:
     model: Any
     stats: Any
     prior: Any
-    standing: bool = True  # False while the prior is still recomputed in each pass
-    known: float | None = None  # the objective, where it is known already
+    prior_is_fixed: bool = True  # False while the prior is still recomputed in each pass
+    known_objective: float | None = None  # the objective, where it is known already
 
     @cached_property
     def objective(self) -> float:
         """The objective of the model: its expected log-likelihood, with the entropy of what is hidden and log prior."""
-        return reached(self.model, self.stats, self.prior) if self.known is None else self.known
+        return reached(self.model, self.stats, self.prior) if self.known_objective is None else self.known_objective
 
 
 def gather(model: Any, block: Block, hard: bool = False) -> Any:
@@ -102,7 +102,7 @@ def iterate(
     most probable label (hard EM), for models with latent labels. Where rows have missing values and the prior is a
     rule such as "weak", EM steps come before the first pass until the prior has converged, as `stop` says.
     """
-    return (step for step in _passes(model, data, prior, engine, hard, stop or Stop()) if step.standing)
+    return (step for step in _passes(model, data, prior, engine, hard, stop or Stop()) if step.prior_is_fixed)
 
 
 def _passes(
@@ -151,7 +151,7 @@ def _converging_prior(
     """
     held = step
     for _ in range(prior_passes, stop.max_iter):
-        yield replace(step, standing=False)
+        yield replace(step, prior_is_fixed=False)
         model = step.model.refit(step.stats, step.prior)
         held = _step(model, collected(model), step.prior)
         step = _step(model, held.stats, resolve_prior(model, held.stats, rule))
@@ -233,7 +233,7 @@ class _FitRun:
         kept, self.kept = self.kept, None
         if kept is not None:
             _same_data(step, kept)
-        if not step.standing:
+        if not step.prior_is_fixed:
             self._record_prior_pass(step)
             return None
         if kept is not None:
@@ -303,7 +303,7 @@ class _FitRun:
         if np.isnan(step.objective):
             got = "NaN"
             raise DomainError(sentence("fit", "the objective must be a number", got, 'use a prior, such as "weak"'))
-        before = self.trace[-1] if self.last is not None and self.last.standing else -np.inf
+        before = self.trace[-1] if self.last is not None and self.last.prior_is_fixed else -np.inf
         return bool(step.objective < before - FALLS * max(abs(before), float(step.stats.total_weight)))
 
     def _before_decrease(self) -> FitReport:
@@ -326,7 +326,7 @@ class _FitRun:
         return replace(self._report(step, False, reason), model=self.best, stopped_early=True)
 
     def _report(self, step: FitStep, converged: bool, reason: str, again: bool = False) -> FitReport:
-        if again or not step.standing:
+        if again or not step.prior_is_fixed:
             self.trace.append(step.objective)
         return FitReport(step.model, step.stats, step.prior, converged, reason, self.trace, self.held_out)
 
@@ -336,7 +336,7 @@ class _FitRun:
         """Resume at the last model: its statistics are collected again and must give the same objective."""
         _same_kind(self.model, kept.model)
         self.model, self.best = kept.model, kept.best
-        if not kept.standing:
+        if not kept.prior_is_fixed:
             self.prior_trace = kept.objectives[:-1]
             return
         self.prior, self.trace = kept.prior, kept.objectives[:-1]
@@ -346,8 +346,8 @@ class _FitRun:
         if self.checkpoint:
             best = None if self.best is model else self.best
             weight = step.stats.total_weight
-            more = {"best": best, "standing": step.standing, **more}
-            trace = self.trace if step.standing else self.prior_trace
+            more = {"best": best, "prior_is_fixed": step.prior_is_fixed, **more}
+            trace = self.trace if step.prior_is_fixed else self.prior_trace
             self.checkpoint.save(Progress.at(model, step.prior, weight, trace, self.held_out, **more))
 
     def _saved(self, report: FitReport) -> FitReport:

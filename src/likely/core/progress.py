@@ -44,7 +44,9 @@ class Progress(Value):
     reason: str = ""
     converged: bool = False
     early: bool = False
-    standing: bool = True  # False while the prior was still recomputed in each pass; the trace is that of such passes
+    prior_is_fixed: bool = (
+        True  # False while the prior was still recomputed in each pass; the trace is that of such passes
+    )
 
     @property
     def objectives(self) -> list[float]:
@@ -56,7 +58,7 @@ class Progress(Value):
         cls, model: Any, prior: Any, weight: float, trace: list[float], held_out: list[float], **more: Any
     ) -> Progress:
         """The progress of a run at a given model."""
-        more = {"best": None, "reason": "", "converged": False, "early": False, "standing": True, **more}
+        more = {"best": None, "reason": "", "converged": False, "early": False, "prior_is_fixed": True, **more}
         numbers = {"trace": _finite(trace), "held_out": _finite(held_out)}
         return cls.trusted(model=model, prior=prior, weight=float(weight), **numbers, **more)
 

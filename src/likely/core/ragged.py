@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.columns import Columns
-from likely.core.errors import ShapeError, sentence
+from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.long_tables import cut_by_id
-from likely.core.ragged_input import Frames, frames_of, from_iterable, joined
+from likely.core.ragged_input import Frames, frames_of, from_iterable, is_list_of_sequences, joined
 from likely.core.value import Value
 
 
@@ -159,6 +159,18 @@ class Ragged(Value):
         n, lengths = len(self), self.lengths
         span = " to ".join(str(m) for m in sorted({int(lengths.min()), int(lengths.max())})) if n else "no"
         return f"Ragged({n} sequence{'s' * (n != 1)} of {span} frames, each {_frame(self.values)})"
+
+
+def is_single_sequence(x: Any) -> bool:
+    """True if x is one sequence, so that the result is one too."""
+    return not (isinstance(x, Ragged) or getattr(x, "ndim", 1) == 3 or is_list_of_sequences(x))
+
+
+def single_sequence(seqs: Ragged, whose: str) -> Ragged:
+    """Require a single sequence with at least one frame."""
+    if len(seqs) != 1 or not len(seqs.values):
+        raise DataError(sentence(whose, "one sequence with at least one frame is needed", repr(seqs)))
+    return seqs
 
 
 def _offsets(lengths: Index) -> Index:

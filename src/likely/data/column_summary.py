@@ -42,7 +42,7 @@ class Column:
         return plain | {"range": None if self.range is None else list(self.range)}
 
 
-class Summary(NamedTuple):
+class ColumnSummary(NamedTuple):
     """Sorted levels, or the range of numbers."""
 
     distinct: int
@@ -52,23 +52,23 @@ class Summary(NamedTuple):
 
 def described(values: pl.Series, kind: str, reason: str) -> Column:
     """A column with the summary of its values."""
-    told = summary(values) if kind in MEASUREMENTS else Summary(values.drop_nulls().n_unique(), (), None)
+    told = summary(values) if kind in MEASUREMENTS else ColumnSummary(values.drop_nulls().n_unique(), (), None)
     return Column(values.name, kind, reason, values.null_count(), *told)
 
 
-def summary(values: pl.Series) -> Summary:
+def summary(values: pl.Series) -> ColumnSummary:
     """The summary of numeric or string values."""
     present = values.drop_nulls()
     distinct = present.n_unique()
     if not values.dtype.is_numeric():
-        return Summary(distinct, in_order(present.unique().cast(pl.String).to_list()), None)
+        return ColumnSummary(distinct, in_order(present.unique().cast(pl.String).to_list()), None)
     if not len(present):
-        return Summary(0, (), None)
+        return ColumnSummary(0, (), None)
     numbers = present.cast(pl.Float64).to_numpy()
     low, high = float(numbers.min()), float(numbers.max())
     room = max(-low, high) < sys.float_info.max / len(numbers)  # for the sum
     mean = numbers.mean() if room else (numbers / len(numbers)).sum()
-    return Summary(distinct, (), (low, float(mean), high))
+    return ColumnSummary(distinct, (), (low, float(mean), high))
 
 
 def in_order(levels: Sequence[str]) -> tuple[str, ...]:

@@ -32,12 +32,16 @@ from likely.data.read_table import (
     stacked,
     taken,
 )
-from likely.data.symbol_files import Found, as_cells, read_array, read_fasta, read_symbols
+from likely.data.symbol_files import SymbolSequences, as_cells, read_array, read_fasta, read_symbols
 from likely.data.table_to_sequences import FrameRoles, cut
 from likely.data.target_labels import Labels, labels
 
 FASTA = ("fa", "fasta", "fna", "faa")
-SYMBOLS: dict[str, Callable[[Path], Found]] = {"npy": read_array, "fasta": read_fasta, "symbols": read_symbols}
+SYMBOLS: dict[str, Callable[[Path], SymbolSequences]] = {
+    "npy": read_array,
+    "fasta": read_fasta,
+    "symbols": read_symbols,
+}
 FORMATS = ENDINGS | {"txt": "symbols", "npy": "npy"} | dict.fromkeys(FASTA, "fasta")
 ASIDE = re.compile(r"(\.|readme|licen[cs]e|copying|citation)", re.IGNORECASE)  # other files found in data folders
 
@@ -228,7 +232,7 @@ def _of_symbols(
     return Sequences(x, _inner_names(files, home, found), None if known is None else known.repeat(repeats), names)
 
 
-def _refuse_unlike(files: list[Path], found: list[Found]) -> None:
+def _refuse_unlike(files: list[Path], found: list[SymbolSequences]) -> None:
     """Raise an error unless all arrays have the same number of columns and the same type."""
     wanted = found[0].frames
     for path, one in zip(files, found, strict=True):
@@ -238,7 +242,7 @@ def _refuse_unlike(files: list[Path], found: list[Found]) -> None:
             raise DataError(sentence(str(path), expected, f"{a.dtype} of shape {a.shape[1:]}"))
 
 
-def _inner_names(files: list[Path], home: Path | None, found: list[Found]) -> NDArray[Any]:
+def _inner_names(files: list[Path], home: Path | None, found: list[SymbolSequences]) -> NDArray[Any]:
     """Names of the sequences within a single file; with several files, prefixed by the file name."""
     if len(files) == 1 and home is None and found[0].names != [""]:
         return np.array(found[0].names)

@@ -15,7 +15,7 @@ from likely.data.cells import clean_numbers, tidy, tokens
 from likely.data.csv_reader import lines_of, why_unread
 
 
-class Found(NamedTuple):
+class SymbolSequences(NamedTuple):
     """The sequences of one file: their names, their concatenated frames, and their lengths."""
 
     names: list[str]
@@ -23,7 +23,7 @@ class Found(NamedTuple):
     lengths: list[int]
 
 
-def read_array(path: Path) -> Found:
+def read_array(path: Path) -> SymbolSequences:
     """An .npy file with one sequence (T,) or (T, D)."""
     try:
         a = np.load(path, allow_pickle=False)
@@ -32,10 +32,10 @@ def read_array(path: Path) -> Found:
     if not isinstance(a, np.ndarray) or a.ndim not in (1, 2) or a.dtype.kind not in "biufUS":
         got = f"{a.dtype} {a.shape}" if isinstance(a, np.ndarray) else "an archive of several"
         raise DataError(sentence(str(path), "a file must hold one sequence, numbers or words (T,) or (T, D)", got))
-    return Found([""], a, [len(a)])
+    return SymbolSequences([""], a, [len(a)])
 
 
-def read_fasta(path: Path) -> Found:
+def read_fasta(path: Path) -> SymbolSequences:
     """A FASTA file: one sequence of letters per record; its name is the first word after ">"."""
     names: list[str] = []
     letters: list[list[str]] = []
@@ -50,7 +50,7 @@ def read_fasta(path: Path) -> Found:
             letters[-1].append("".join(text.split()))
     whole = ["".join(parts) for parts in letters]
     _refuse_empty(path, names, whole)
-    return Found(names, np.array(list("".join(whole))), [len(one) for one in whole])
+    return SymbolSequences(names, np.array(list("".join(whole))), [len(one) for one in whole])
 
 
 def _refuse_empty(path: Path, names: list[str], whole: list[str]) -> None:
@@ -61,13 +61,13 @@ def _refuse_empty(path: Path, names: list[str], whole: list[str]) -> None:
         raise DataError(sentence(str(path), "every record needs letters", f'none in "{empty[0]}"', "leave it out"))
 
 
-def read_symbols(path: Path) -> Found:
+def read_symbols(path: Path) -> SymbolSequences:
     """A text file: one sequence per line, symbols separated by blanks; blank lines are skipped."""
     lines = [(number, line.split()) for number, line in _numbered(path)]
     if not lines:
         raise DataError(sentence(str(path), "lines of symbols are needed", "none"))
     symbols = np.array([symbol for _, line in lines for symbol in line], dtype=object)
-    return Found([str(number) for number, _ in lines], symbols, [len(line) for _, line in lines])
+    return SymbolSequences([str(number) for number, _ in lines], symbols, [len(line) for _, line in lines])
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, str]]:

@@ -20,7 +20,7 @@ from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
 from likely.density.kde_tree import Tree, tree_of
 from likely.density.kernels import Kernel
-from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, Pairs, log_kernel, pairs_of
+from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, NearestDistances, log_kernel, pairs_of
 from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY, constant_note
 from likely.neighbors.nearest_neighbors import nearest_other
 
@@ -221,7 +221,7 @@ class LeaveOneOut:
         return min(m, max(FEW, int(WORK / (m * (d + 16)))))
 
     @cached_property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> NearestDistances:
         """Pairwise distances."""
         return pairs_of(self.y, self.weight, self.n_left_out)
 

@@ -165,7 +165,7 @@ def _log_kernel_of(r: Array, kernel: Kernel) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class NearestDistances:
     """Squared distances of the first rows to their nearest others, for leave-one-out scores at any bandwidth."""
 
     cloud: Cloud
@@ -179,10 +179,10 @@ class Pairs:
         """Squared distance of each row to the nearest other (n,)."""
         return self.near[:, 0]
 
-    def first(self, n: int) -> Pairs:
+    def first(self, n: int) -> NearestDistances:
         """The first n rows."""
         weights = self.weights if self.weights.ndim == 1 else self.weights[:n]
-        return Pairs(self.cloud, self.near[:n], weights, self.tiers, self.rest[:n])
+        return NearestDistances(self.cloud, self.near[:n], weights, self.tiers, self.rest[:n])
 
     def log_sums(self, inv: float, kernel: Kernel, tolerance: float) -> Array:
         """log Σ_{n≠m} w_n k(|y_m − y_n|² · inv) of each row m, to a relative error of `tolerance`."""
@@ -216,7 +216,7 @@ class Pairs:
         return np.einsum("ij,ij->i", terms, weights)
 
 
-def pairs_of(y: Array, weight: Array, n: int) -> Pairs:
+def pairs_of(y: Array, weight: Array, n: int) -> NearestDistances:
     """Distances of the first `n` rows to their nearest others: 513 numbers per row, of few rows all."""
     cloud, m = Cloud(y, weight), len(y)
     alike = bool((weight == weight[0]).all())
@@ -240,4 +240,4 @@ def pairs_of(y: Array, weight: Array, n: int) -> Pairs:
         weights[0] = weight[0]
     others = weight.sum() - weight[:n]
     rest = [others - (t * weight[0] if alike else weights[:, :t].sum(axis=1)) for t in tiers]
-    return Pairs(cloud, near, weights, tiers, np.stack(rest, axis=1))
+    return NearestDistances(cloud, near, weights, tiers, np.stack(rest, axis=1))

@@ -10,7 +10,7 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import LikelyError
 from likely.distributions.support import FARTHEST, Atoms, Line
 
-FAINTEST = -300.0  # log-densities below this may be −inf by underflow, not by the end of the support
+MIN_LOG_PROB = -300.0  # log-densities below this may be −inf by underflow, not by the end of the support
 GAP = 1e-12  # relative difference of two endpoints that counts as rounding error
 RAYS = np.array([1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0])
 
@@ -31,7 +31,7 @@ def rules_out(q: Any, p: Any, seen: Atoms | Line | None) -> bool:
     return bool(_impossible(q, p, _rays(p)).any())
 
 
-def _impossible(q: Any, p: Any, x: Array | None, faintest: float = FAINTEST) -> Mask:
+def _impossible(q: Any, p: Any, x: Array | None, min_log_prob: float = MIN_LOG_PROB) -> Mask:
     """Mask of rows with positive density under p and zero density under q."""
     if x is None or not len(x):
         return np.zeros(1, dtype=bool)
@@ -40,7 +40,7 @@ def _impossible(q: Any, p: Any, x: Array | None, faintest: float = FAINTEST) -> 
             logs, others = (np.asarray(distribution.log_prob(x), dtype=np.float64) for distribution in (p, q))
         except (LikelyError, TypeError, ValueError):  # rows that one of them rejects
             return np.zeros(1, dtype=bool)
-    return np.asarray((logs > faintest) & np.isneginf(others))
+    return np.asarray((logs > min_log_prob) & np.isneginf(others))
 
 
 def _more_values(seen: Atoms) -> Array | None:

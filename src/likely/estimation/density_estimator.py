@@ -340,10 +340,10 @@ def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:
 
 def named_note(estimator: Any, note: Note) -> Note:
     """A note with the column names of this estimator, and its noun for the members of its component."""
-    component = vars(estimator).get("component_", vars(estimator).get("plain_"))
+    component = vars(estimator).get("component_")
     if component is not None:
         return named_note(component, note).with_members(estimator.member_noun)
-    parts = {name: part for name, part, _ in vars(estimator).get("parts_", ())}
+    parts = {name: part for name, part, _ in vars(estimator).get("densities_", ())}
     if note.parts and note.parts[0] in parts:
         return note.with_columns(parts[note.parts[0]].column_titles or ())
     names = None if parts else getattr(estimator, "feature_names_in_", None)

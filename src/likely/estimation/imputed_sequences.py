@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.estimation.imputed_rows import filled_in
-from likely.hmm.decoding import is_one
 from likely.imputation.impute_sequences import as_given
 
 
@@ -19,7 +18,7 @@ def filled_sequences(component: Any, like: Any, rows: Ragged) -> Any:
     flat = isinstance(frames, np.ndarray) and frames.ndim == 1
     filled = component.decode_rows(rows.values, frames[:, None] if flat else frames)
     out = Ragged.trusted(values=filled[:, 0] if flat else filled, offsets=seqs.offsets)
-    if hasattr(like, "columns") and is_one(like):
+    if hasattr(like, "columns") and is_single_sequence(like):
         return _in_table(like, out[0])
     given = as_given(out, like)
     if isinstance(given, list):

@@ -10,27 +10,18 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, single_sequence
 from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.distributions.categorical.categorical import Categorical
 from likely.hmm import forward_backward
 from likely.hmm.forward_backward import LogPass, Pass, Start, Underflow, scaled_or_log
 from likely.hmm.markov_chain import Arcs
-from likely.hmm.sequence_blocks import Part, SequenceBlocks, is_one, one_sequence
+from likely.hmm.sequence_blocks import Part, SequenceBlocks
 from likely.mixture.mixture import Mixture
-
-__all__ = ["Forecast", "PassedOver", "Smoothed", "is_one", "one_sequence", "tell_of_passed", "whole"]
 
 LEAST = -460.0  # log of the probability of the next frames below which logarithms are needed: 1e-200
 PIECE = 1024  # frames that are filtered at a time where some are impossible
-
-
-def whole(x: Any, least: int, whose: str, what: str) -> int:
-    """Validate a whole number that is not below `least`."""
-    if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
-        raise DomainError(sentence(whose, f"{what} must be a whole number from {least} on", repr(x)))
-    return int(x)
 
 
 class Smoothed(NamedTuple):
@@ -46,7 +37,7 @@ def smoothed(data: SequenceBlocks, lag: int | None) -> Smoothed:
     With lag None also log p(x) of each sequence (n,).
     """
     out, total = np.empty((len(data.frames.values), data.model.states)), np.zeros(len(data.frames))
-    skipped: list[PassedOver] = []
+    skipped: list[SkippedFrames] = []
 
     def fill(a: int, b: int) -> None:
         view = out[data.offsets[a] : data.offsets[b]]
@@ -60,7 +51,7 @@ def smoothed(data: SequenceBlocks, lag: int | None) -> Smoothed:
             skipped.append(over)
 
     data.fill(fill)
-    tell_of_passed(skipped, "HMM.posterior")
+    warn_of_skipped(skipped, "HMM.posterior")
     return Smoothed(out, total)
 
 
@@ -105,7 +96,7 @@ def _smooth_in_pieces(data: SequenceBlocks, i: int, method: Pass, lag: int | Non
 # --------------------------------------------------------------- impossible frames
 
 
-class PassedOver(NamedTuple):
+class SkippedFrames(NamedTuple):
     """Impossible frames of one sequence that were treated as missing."""
 
     sequence: int
@@ -114,7 +105,7 @@ class PassedOver(NamedTuple):
     over: int | None = None  # from this frame on no state is possible: the chain has exited
 
 
-def _skipping_posterior(part: Part, lag: int | None, sequence: int) -> tuple[Array, PassedOver]:
+def _skipping_posterior(part: Part, lag: int | None, sequence: int) -> tuple[Array, SkippedFrames]:
     """Posterior (T, K) of one sequence with impossible frames treated as missing, as `lk.step` does."""
     logs, alpha, frames, end = _skipping_filter(part.arcs, part.logs)
     out, any_final, arcs = np.zeros_like(logs), False, part.arcs.at(slice(0, end))
@@ -128,7 +119,7 @@ def _skipping_posterior(part: Part, lag: int | None, sequence: int) -> tuple[Arr
     elif end:
         one = Ragged.trusted(values=kept, offsets=cut)
         out[:end] = _fixed_lag(arcs, kept, alpha[:end], one, lag) if lag else alpha[:end]
-    return out, PassedOver(sequence, frames, any_final, end if end < len(logs) else None)
+    return out, SkippedFrames(sequence, frames, any_final, end if end < len(logs) else None)
 
 
 def _skipping_filter(arcs: Arcs, logs: Array) -> tuple[Array, Array, list[int], int]:
@@ -159,7 +150,7 @@ def _skipping_filter(arcs: Arcs, logs: Array) -> tuple[Array, Array, list[int], 
     return logs, alpha, sorted(t for t in frames if t < a), a
 
 
-def tell_of_passed(skipped: list[PassedOver], whose: str) -> None:
+def warn_of_skipped(skipped: list[SkippedFrames], whose: str) -> None:
     """Warn about all frames that were treated as missing."""
     if not skipped:
         return
@@ -286,7 +277,7 @@ def forecast(emission: Any, now: Array, transitions: list[Array]) -> Forecast:
 
 def last_filter(data: SequenceBlocks) -> Array:
     """Filtered state probabilities (K,) at the end of one sequence."""
-    one_sequence(data.frames, "forecast")
+    single_sequence(data.frames, "HMM.forecast")
 
     def run(method: Pass) -> Array | None:
         if not data.is_long(0):
@@ -302,7 +293,7 @@ def last_filter(data: SequenceBlocks) -> Array:
         found = scaled_or_log(run)
         if found is None:
             probs, over = _skipping_posterior(data.block(0, 1), 0, 0)
-            tell_of_passed([over], "HMM.forecast")
+            warn_of_skipped([over], "HMM.forecast")
             found = probs[-1]
     return np.asarray(found)
 

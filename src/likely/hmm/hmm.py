@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights
+from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights, whole_number
 from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, frames_of, table, with_covariates
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence, single_sequence
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.distribution import Distribution
@@ -28,13 +28,13 @@ from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.hmm import decoding, viterbi
 from likely.hmm.baum_welch import e_step, in_double, m_step
-from likely.hmm.decoding import Forecast, Smoothed, belief_over, whole
+from likely.hmm.decoding import Forecast, Smoothed, belief_over
 from likely.hmm.forward_backward import log_likelihoods, scaled_or_log, stacked
 from likely.hmm.hmm_stats import HMMStats
 from likely.hmm.logistic_transition import LogisticTransition
 from likely.hmm.markov_chain import SUM_TO_ONE, Arcs, Chain, check_chain
 from likely.hmm.path_sampling import emitted, sample_driven_paths, sample_paths, sample_states
-from likely.hmm.sequence_blocks import SequenceBlocks, is_one, one_sequence
+from likely.hmm.sequence_blocks import SequenceBlocks
 from likely.hmm.viterbi import Path
 from likely.mixture.embedding import by_thirds, embedded
 
@@ -268,13 +268,13 @@ class HMM(Distribution):
         """
         data = self._data("viterbi", x, covariates, transition, best=True)
         states, score = viterbi.viterbi(data)
-        return Path(states, float(score[0])) if is_one(x) else Path(Ragged(states, data.offsets), score)
+        return Path(states, float(score[0])) if is_single_sequence(x) else Path(Ragged(states, data.offsets), score)
 
     def k_best(self, x: Any, k: int, covariates: Any = None, *, transition: Any = None) -> list[Path]:
         """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
-        k = whole(k, 1, "HMM.k_best", "k")
+        k = whole_number(k, "HMM.k_best", "k", 1)
         data = self._data("k_best", x, covariates, transition, best=True)
-        one_sequence(data.frames, "k_best")
+        single_sequence(data.frames, "HMM.k_best")
         return viterbi.k_best(data, k)
 
     def posterior(self, x: Any, lag: int | None = None, covariates: Any = None, *, transition: Any = None) -> Any:
@@ -292,13 +292,13 @@ class HMM(Distribution):
         if lag is not None:
             lag = min(lag, int(data.frames.lengths.max(initial=0)))
         out = decoding.smoothed(data, lag).states
-        return out if is_one(x) else Ragged(out, data.offsets)
+        return out if is_single_sequence(x) else Ragged(out, data.offsets)
 
     def smooth(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Smoothed:
         """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
         data = self._data("smooth", x, covariates, transition)
         out, total = decoding.smoothed(data, None)
-        return Smoothed(out, float(total[0])) if is_one(x) else Smoothed(Ragged(out, data.offsets), total)
+        return Smoothed(out, float(total[0])) if is_single_sequence(x) else Smoothed(Ragged(out, data.offsets), total)
 
     def sample_states(self, x: Any, rng: Generator, covariates: Any = None) -> Index:
         """Sample one state path per sequence from p(s | x), concatenated (T,)."""
@@ -311,7 +311,7 @@ class HMM(Distribution):
         p) are those of x, unless x has its own. In the result `states` is (steps, K), `mean` (steps, d), and
         `result[i]` the density of the observation i + 1 frames ahead.
         """
-        steps = whole(steps, 1, "HMM.forecast", "steps")
+        steps = whole_number(steps, "HMM.forecast", "steps", 1)
         if not self.is_logistic:
             matrices = [self.chains[0].summed.transition] * steps
         elif covariates is None or len(np.atleast_1d(covariates)) != steps:
@@ -623,7 +623,7 @@ def _whole_lag(lag: Any) -> int:
     if np.ndim(lag) or isinstance(lag, Ragged | Columns | list):
         expected, remedy = "the second argument is the lag", "pass covariates by name: covariates=u"
         raise ShapeError(sentence("HMM.posterior", expected, type(lag).__name__, remedy))
-    return whole(lag, 0, "HMM.posterior", "lag")
+    return whole_number(lag, "HMM.posterior", "lag")
 
 
 def _covariates_to_sample(covariates: Any, n: int, length: Any) -> Ragged:

@@ -17,9 +17,8 @@ from likely.core.arrays import Array, BadEntry, Index, Mask
 from likely.core.blocks import runs
 from likely.core.covariates import apart
 from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
-from likely.core.ragged_input import is_list_of_sequences
+from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.hmm.forward_backward import Pass, Posterior, Start, Underflow, apply_known_states, frames_of
 from likely.hmm.logistic_transition import LogisticTransition
 from likely.hmm.markov_chain import SUM_TO_ONE, Arcs
@@ -60,7 +59,7 @@ class SequenceBlocks(NamedTuple):
         logistic = isinstance(model.transition, LogisticTransition)
         if transition is not None:
             seqs = Ragged.of(x)
-            return cls(model, seqs, None, _matrices(model, transition, seqs, is_one(x)), **options)
+            return cls(model, seqs, None, _matrices(model, transition, seqs, is_single_sequence(x)), **options)
         if logistic:
             driven = apart(x, covariates)
             return cls(model, driven.frames, driven.covariates, **options)
@@ -214,19 +213,6 @@ def in_range(forward: Any) -> Any:
     if not forward.in_range.all():
         raise Underflow
     return forward
-
-
-def is_one(x: Any) -> bool:
-    """True if x is one sequence, so that the result is one too."""
-    many = isinstance(x, Ragged) or getattr(x, "ndim", 1) == 3
-    return not (many or is_list_of_sequences(x))
-
-
-def one_sequence(seqs: Ragged, doing: str) -> Ragged:
-    """Require a single sequence with at least one frame."""
-    if len(seqs) != 1 or not len(seqs.values):
-        raise DataError(sentence(f"HMM.{doing}", "one sequence with at least one frame is needed", repr(seqs)))
-    return seqs
 
 
 def _matrices(model: Any, given: Any, seqs: Ragged, one: bool) -> Array:

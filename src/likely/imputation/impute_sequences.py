@@ -9,11 +9,10 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.ragged_input import is_list_of_sequences
 from likely.core.warnings import unheard
 from likely.distributions.stacks.tied import untied
-from likely.hmm.decoding import is_one
 from likely.hmm.hmm import HMM
 
 
@@ -68,7 +67,7 @@ def as_given(filled: Ragged, x: Any) -> Any:
     """Sequences in the form in which they came: a list of arrays, an array (n, T, D), one array, or a Ragged."""
     if isinstance(x, Ragged):
         return filled
-    if is_one(x):
+    if is_single_sequence(x):
         return _own(filled[0])
     return [_own(one) for one in filled] if is_list_of_sequences(x) else np.stack([_own(one) for one in filled])
 

@@ -59,7 +59,7 @@ class LaplaceApproximation:
 
 def laplace_approximation(
     log_density: Callable[[Any], Any], x0: Any, *, gradient: Callable[[Array], Any] | None = None,
-    hessian: Callable[[Array], Any] | None = None, scale: Any = None, steps: int = BFGS_STEPS,
+    hessian: Callable[[Array], Any] | None = None, scale: Any = None, max_iter: int = BFGS_STEPS,
 ) -> LaplaceApproximation:  # fmt: skip
     """Laplace approximation of a density f that need not be normalized (Herbst 4.4; Bishop 4.4).
 
@@ -83,7 +83,7 @@ def laplace_approximation(
         raise ShapeError(sentence(ME, "x0 must be one point (d,)", z.shape))
     f = _LogDensity(log_density, z)
     mode = _checked_mode(
-        f, _maximized(f, _Derivatives(f, gradient, hessian), _first_point(f, z), _units(z, scale), int(steps))
+        f, _maximized(f, _Derivatives(f, gradient, hessian), _first_point(f, z), _units(z, scale), int(max_iter))
     )
     if not mode.converged:
         tell(sentence(ME, "the search should converge", mode.reason, "start nearer to the mode, or give gradient="))
@@ -195,11 +195,13 @@ def _units(z: Array, scale: Any) -> Array:
     return np.diag(s)
 
 
-def _maximized(f: _LogDensity, derivatives: _Derivatives, first: tuple[Array, float], root: Array, steps: int) -> _Mode:
+def _maximized(
+    f: _LogDensity, derivatives: _Derivatives, first: tuple[Array, float], root: Array, max_iter: int
+) -> _Mode:
     """Rounds of BFGS in the present units and rescaling by the curvature, until a Newton step is tiny."""
     (z, value), reason = first, f"no maximum within {ROUNDS} rounds"
     for round_ in range(ROUNDS):
-        z, value, root = _bfgs(f, derivatives, z, value, root, steps if round_ == 0 else 25)
+        z, value, root = _bfgs(f, derivatives, z, value, root, max_iter if round_ == 0 else 25)
         root, negative_hessian = _rescaled(f, derivatives, z, value, root)
         slope = derivatives.gradient_at(z, root)
         step = _newton(negative_hessian, slope)
@@ -249,11 +251,11 @@ def _line(f: _LogDensity, z: Array, value: float, step: Array, rise: float) -> t
 
 
 def _bfgs(
-    f: _LogDensity, derivatives: _Derivatives, z: Array, value: float, root: Array, steps: int
+    f: _LogDensity, derivatives: _Derivatives, z: Array, value: float, root: Array, max_iter: int
 ) -> tuple[Array, float, Array]:
     """Maximization by BFGS in the units of root."""
     inverse, slope = np.eye(len(z)), _finite_gradient(derivatives, z, root)
-    for _ in range(steps):
+    for _ in range(max_iter):
         step = inverse @ slope
         rise = float(slope @ step)
         if rise < 1e-8:

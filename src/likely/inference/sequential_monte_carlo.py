@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, whole_number
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each
 from likely.numerics import spd
 from likely.statespace.nonlinear.state_space import as_states
-from likely.statespace.particle.particle_belief import MOVE, ParticleBelief, keyed, normalized, share, whole_number
+from likely.statespace.particle.particle_belief import MOVE, ParticleBelief, keyed, normalized, share
 from likely.statespace.particle.proposals import is_poor
 from likely.statespace.particle.resampling import resampled, scheme
 

@@ -14,9 +14,8 @@ from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
-from likely.hmm.decoding import is_one
 from likely.hmm.hmm import HMM, BadFrame
 from likely.hmm.markov_chain import Chain
 from likely.language.bigram import Bigram, check_bigram, check_names
@@ -138,7 +137,7 @@ class WordNetwork(Value):
 
         with one_blas_thread():
             out = list(ordered_map(one, range(len(seqs)), cores()))
-        return out[0] if is_one(x) else out
+        return out[0] if is_single_sequence(x) else out
 
     def k_best(self, x: Any, k: int, penalty: float = 0.0, scale: float = 1.0) -> list[Transcript]:
         """The k most probable word sequences of one utterance, best first; fewer where fewer are possible.

@@ -36,13 +36,13 @@ def discretize(drift: Array, diffusion: Array, steps: Array) -> tuple[Array, Arr
 class Motion:
     """A drift and a diffusion matrix, prepared for steps of any length."""
 
-    parts: tuple[tuple[Index, Part], ...]  # coupled states, and their series
+    parts: tuple[tuple[Index, CoupledStates], ...]  # coupled states, and their series
 
     @classmethod
     def of(cls, drift: Array, diffusion: Array) -> Self:
         """Prepare the coupled groups of states."""
         groups = coupled(drift, diffusion)
-        return cls(tuple((at, Part.of(drift[np.ix_(at, at)], diffusion[np.ix_(at, at)])) for at in groups))
+        return cls(tuple((at, CoupledStates.of(drift[np.ix_(at, at)], diffusion[np.ix_(at, at)])) for at in groups))
 
     def over(self, steps: Array, root: bool = False) -> tuple[Array, Array, Array]:
         """A, Q and, with `root`, the upper triangular U with UᵀU = Q, of each step (m,): (m, d, d) each."""
@@ -59,7 +59,7 @@ class Motion:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class CoupledStates:
     """Coupled states: the power series of A and Q, in units in which the drift is balanced."""
 
     units: Array  # (d,), powers of two

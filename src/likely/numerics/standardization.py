@@ -12,14 +12,14 @@ SAMPLE = 1024  # rows whose median is near enough to the center of all
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class AffineMap:
     """Affine map u = x · unit − origin; the unit is a power of two, so that scaling is exact."""
 
     unit: float
     origin: Array  # (d,), in units
 
     @classmethod
-    def around(cls, x: Array, low: Array | None = None, high: Array | None = None) -> Frame:
+    def around(cls, x: Array, low: Array | None = None, high: Array | None = None) -> AffineMap:
         """The frame of rows (n, d), with the lowest and highest entries if known already."""
         if low is None or high is None:
             low, high = np.fmin.reduce(x, axis=0, initial=np.inf), np.fmax.reduce(x, axis=0, initial=-np.inf)

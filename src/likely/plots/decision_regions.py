@@ -27,7 +27,7 @@ LABELED = 5  # classes from which regions carry their names: so many colors are 
 NARROW = 0.035  # of the picture's width: regions that hold no circle of this radius carry none
 
 
-class Plane(NamedTuple):
+class DecisionGrid(NamedTuple):
     """Decisions on a grid over two columns."""
 
     xs: Array  # (s,)
@@ -139,7 +139,7 @@ def _takes_gaps(clf: Any) -> bool:
     return True if tags is None else bool(tags().input_tags.allow_nan)
 
 
-def _plane(clf: Any, X: Any, rows: Array, columns: Any, fixed: Array, steps: int, how: dict[str, Any]) -> Plane:
+def _plane(clf: Any, X: Any, rows: Array, columns: Any, fixed: Array, steps: int, how: dict[str, Any]) -> DecisionGrid:
     xs, ys = (_span(rows[:, j], steps) for j in columns)
     grid = np.tile(fixed, (steps * steps, 1))
     grid[:, columns[0]], grid[:, columns[1]] = (part.ravel() for part in np.meshgrid(xs, ys))
@@ -154,7 +154,9 @@ def _plane(clf: Any, X: Any, rows: Array, columns: Any, fixed: Array, steps: int
     names += [str(choice) for choice in list(places)[len(names) :]]
     C = max(posterior.shape[1], 2)
     sure = (posterior.max(axis=1) - 1 / C) / (1 - 1 / C)
-    return Plane(xs, ys, region.reshape(steps, steps), np.clip(sure, 0, 1).reshape(steps, steps), names, len(classes))
+    return DecisionGrid(
+        xs, ys, region.reshape(steps, steps), np.clip(sure, 0, 1).reshape(steps, steps), names, len(classes)
+    )
 
 
 def _span(values: Array, steps: int) -> Array:
@@ -189,18 +191,18 @@ def hue(k: int) -> str:
     return HUES[k % len(HUES)]
 
 
-def _color(plane: Plane, k: int) -> str:
+def _color(plane: DecisionGrid, k: int) -> str:
     return hue(k) if k < plane.classes else OTHER
 
 
-def _colors(plane: Plane) -> Any:
+def _colors(plane: DecisionGrid) -> Any:
     from matplotlib.colors import to_rgb
 
     named = [_color(plane, k) for k in range(len(plane.names))]
     return np.array([to_rgb(c) for c in [*named, STRANGE, REFUSED]])  # from the back: −1 REJECT, −2 NOVEL
 
 
-def _paint(ax: Any, plane: Plane, shade: bool) -> None:
+def _paint(ax: Any, plane: DecisionGrid, shade: bool) -> None:
     """Each cell in the color of its decision, mixed with white as the classifier is in doubt."""
     base = _colors(plane)[plane.region]
     share = PALE + (FULL - PALE) * (plane.sure if shade else np.full_like(plane.sure, 0.5))
@@ -225,7 +227,7 @@ def _smooth(mask: Any) -> Array:
     return np.asarray(gaussian_filter(mask.astype(np.float64), 0.8, mode="nearest"))
 
 
-def _hatch(ax: Any, plane: Plane) -> None:
+def _hatch(ax: Any, plane: DecisionGrid) -> None:
     """Hatching over reject regions, dots over novelty regions, so that they differ without color."""
     for code, pattern, color in ((REJECT.code, "////", "#b9c2c8"), (NOVEL.code, "..", "#8d969c")):
         mask = plane.region == code
@@ -236,7 +238,7 @@ def _hatch(ax: Any, plane: Plane) -> None:
             drawn.set(edgecolor=color, linewidth=0)
 
 
-def _borders(ax: Any, plane: Plane, lines: list[Array]) -> None:
+def _borders(ax: Any, plane: DecisionGrid, lines: list[Array]) -> None:
     """Where the decision changes: along the grid, except where an exact line is known."""
     for line in lines:
         ax.plot(*line.T, color=INK, lw=1.1, zorder=2)
@@ -247,7 +249,7 @@ def _borders(ax: Any, plane: Plane, lines: list[Array]) -> None:
             ax.contour(plane.xs, plane.ys, height, levels=[0.5], colors=[INK], linewidths=0.8, zorder=2)
 
 
-def _labels(ax: Any, plane: Plane) -> None:
+def _labels(ax: Any, plane: DecisionGrid) -> None:
     """The name of each class at the middle of its widest place."""
     from matplotlib.patheffects import withStroke
     from scipy.ndimage import distance_transform_edt
@@ -272,7 +274,7 @@ def _rows(ax: Any, rows: Array, y: Any, columns: Any, classes: Any) -> None:
         )  # fmt: skip
 
 
-def _key(ax: Any, plane: Plane, marks: bool) -> None:
+def _key(ax: Any, plane: DecisionGrid, marks: bool) -> None:
     """Legend, outside the axes if it is long."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -293,7 +295,7 @@ def _key(ax: Any, plane: Plane, marks: bool) -> None:
 # ------------------------------------------------------------------- exact borders
 
 
-def _conics(clf: Any, plane: Plane, columns: Any, d: int, at: Any, how: dict[str, Any]) -> list[Array]:
+def _conics(clf: Any, plane: DecisionGrid, columns: Any, d: int, at: Any, how: dict[str, Any]) -> list[Array]:
     """Borders of Gaussian classes as polylines; empty where they are something else."""
     model: Any = getattr(clf, "model_", None)
     parts = getattr(model, "components", None)
@@ -313,7 +315,7 @@ def _conics(clf: Any, plane: Plane, columns: Any, d: int, at: Any, how: dict[str
         return []
 
 
-def _met(distributions: Gaussian, weights: Any, cost: Any, plane: Plane) -> list[Array]:
+def _met(distributions: Gaussian, weights: Any, cost: Any, plane: DecisionGrid) -> list[Array]:
     """Of the border of each pair, the stretches where no third class is better."""
     K = len(weights)
     if cost is not None and K > 2:

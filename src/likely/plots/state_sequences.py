@@ -9,8 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
-from likely.hmm.decoding import one_sequence
+from likely.core.ragged import Ragged, single_sequence
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 WIDE = 600  # frames beyond which several share a column of the picture
@@ -136,7 +135,7 @@ def decoded_sequence(
     if not hasattr(hmm, "viterbi"):
         expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
         raise DomainError(sentence("plots", expected, type(model).__name__, remedy))
-    given = one_sequence(Ragged.of(model.frames(x) if hasattr(model, "frames") else x), "picture")
+    given = single_sequence(Ragged.of(model.frames(x) if hasattr(model, "frames") else x), "plots")
     rows = _crossed(model, given)
     way = hmm.viterbi(rows)
     shares, states = hmm.posterior(rows, lag).values, way.states.values

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from likely.report.column_statistics import column_facts
 from likely.report.page import report_html, write_report
-from likely.report.study import Case, ColumnFacts, Contender, Driver, Plane, Study
+from likely.report.study import ColumnFacts, Contender, Driver, Plane, Study, WorstCase
 
 __all__ = [
-    "Case",
     "ColumnFacts",
     "Contender",
     "Driver",
     "Plane",
     "Study",
+    "WorstCase",
     "column_facts",
     "report_html",
     "write_report",

@@ -15,7 +15,7 @@ from likely.report.number_format import number, percent
 DET_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8)
 
 
-class Curve(NamedTuple):
+class ROCCurve(NamedTuple):
     """ROC curve of one class: false-alarm and detection rates."""
 
     k: int  # whose mark it wears
@@ -88,7 +88,7 @@ def _columns(frame: Frame, center: Any, weight: Any, edges: Any) -> Markup:
     return tag("g", *bars, class_="bars")
 
 
-def roc(curves: Sequence[Curve]) -> Markup:
+def roc(curves: Sequence[ROCCurve]) -> Markup:
     """Detections against false alarms: the nearer to the upper left corner, the better."""
     frame = Frame.of((0, 1), (0, 1))
     chance = frame.line([0, 1], [0, 1], class_="ideal")
@@ -98,7 +98,7 @@ def roc(curves: Sequence[Curve]) -> Markup:
     return drawing(460, 360, "Detections against false alarms, one curve per class", grid, chance, *lines)
 
 
-def det(curves: Sequence[Curve]) -> Markup:
+def det(curves: Sequence[ROCCurve]) -> Markup:
     """Misses against false alarms on normal-deviate axes: Gaussian scores give straight lines."""
     low = _least_share(curves)
     shown = [t for t in DET_TICKS if t >= low]
@@ -117,14 +117,14 @@ def _nothing(frame: Frame) -> Markup:
     return tag("text", words, x=middle, y=(frame.y.start + frame.y.end) / 2, class_="callout", text_anchor="middle")
 
 
-def _least_share(curves: Sequence[Curve]) -> float:
+def _least_share(curves: Sequence[ROCCurve]) -> float:
     """Where the axes of a DET chart begin: below the smallest share that was counted."""
     shares = np.concatenate([np.r_[c.false_alarm, 1 - np.asarray(c.detection)] for c in curves])
     least = shares[shares > 1e-12].min(initial=0.05)
     return max((t for t in DET_TICKS if t <= least), default=DET_TICKS[0])
 
 
-def _inside(curve: Curve, low: float, high: float) -> tuple[Any, Any]:
+def _inside(curve: ROCCurve, low: float, high: float) -> tuple[Any, Any]:
     """The part of a curve that the axes of a DET chart show."""
     alarm, miss = _dense(curve.false_alarm, 1 - np.asarray(curve.detection, dtype=np.float64))
     inside = np.flatnonzero((alarm >= low) & (alarm <= high) & (miss >= low) & (miss <= high))

@@ -46,7 +46,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Start:
+class EMRun:
     """One run of EM."""
 
     objective: float
@@ -75,5 +75,5 @@ class ClusterStudy:
     choice: Choice | None = None
     trace: tuple[float, ...] = ()  # the objective after each step, nats per row
     reason: str = ""  # why learning stopped
-    starts: tuple[Start, ...] = ()
+    starts: tuple[EMRun, ...] = ()
     agreement: float | None = None

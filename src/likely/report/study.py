@@ -71,7 +71,7 @@ class Plane:
 
 
 @dataclass(frozen=True)
-class Case:
+class WorstCase:
     """A row on which the model was most wrong."""
 
     row: int  # counted from 1, as in the file
@@ -108,7 +108,7 @@ class Study:
     importance: tuple[Driver, ...] = ()
     plane: Plane | None = None
     no_plane: str = ""  # why there is none
-    worst: tuple[Case, ...] = ()
+    worst: tuple[WorstCase, ...] = ()
     made: str = ""  # version and date
     command: str = ""
     fingerprint: str = ""  # of the data

@@ -9,7 +9,7 @@ import pytest
 from sklearn.cluster import KMeans as Peer
 from sklearn.datasets import load_iris
 
-from likely.cluster.kmeans.assignment import Table
+from likely.cluster.kmeans.assignment import KMeansData
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import lloyd, with_own_variances
@@ -267,7 +267,7 @@ def test_an_infinity_far_down_is_named_by_its_row():
     x = np.zeros((70_000, 2))
     x[65_001, 1] = -np.inf
     with pytest.raises(DataError, match="row 65001, column 1"):
-        Table.of(x)
+        KMeansData.of(x)
 
 
 # -------------------------------------------------------------------- statistics

@@ -219,7 +219,7 @@ def test_a_file_keeps_the_weights_and_how_they_were_found(kind):
     product = lk.ProductDensity([("a", part, [0, 1]), ("b", lk.GaussianDensity(), [2, 3])])
     found = [
         (lk.BayesClassifier(part).fit(X, y), lambda c: c.density_),
-        (lk.BayesClassifier(product).fit(X, y), lambda c: c.density_.parts_[0][1]),
+        (lk.BayesClassifier(product).fit(X, y), lambda c: c.density_.densities_[0][1]),
         (lk.MixtureDensity(part, 2, random_state=0).fit(X), lambda m: m.component_),
         (lk.GaussianDensity("shrunk-diagonal", shrinkage=0.3).fit(X), lambda d: d),
     ]
@@ -294,7 +294,7 @@ def test_parts_of_a_product_look_at_their_own_rows(kind):
     part = lk.GaussianDensity(kind)
     whole = lk.BayesClassifier(lk.ProductDensity([("a", part, [0, 1]), ("b", lk.GaussianDensity(), [2, 3])])).fit(X, y)
     alone = lk.BayesClassifier(part).fit(X[:, :2], y)
-    assert whole.density_.parts_[0][1].shrinkage_.tolist() == alone.density_.shrinkage_.tolist()
+    assert whole.density_.densities_[0][1].shrinkage_.tolist() == alone.density_.shrinkage_.tolist()
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def by_prior(X: Any, numbers: Any = range(1, 11), component: Any = None, seed: i
 @pytest.mark.parametrize("rows", [10, 40, 300])
 def test_one_gaussian_is_one_component(rows: int, columns: int) -> None:
     choice = by_prior(np.random.default_rng(0).normal(size=(rows, columns)), range(1, 8))
-    assert choice.best == {"prior": 1} and choice.emptied == 1
+    assert choice.best == {"prior": 1} and choice.n_components_mml == 1
     assert choice.converged["prior"] is True
 
 
@@ -43,7 +43,7 @@ def test_one_gaussian_is_one_component(rows: int, columns: int) -> None:
 @pytest.mark.parametrize(("rows", "seeds"), [(40, 10), (300, 6), (2000, 1)])
 def test_one_gaussian_is_mostly_one_component(rows: int, seeds: int, columns: int) -> None:
     draws = [np.random.default_rng(100 + s).normal(size=(rows, columns)) for s in range(seeds)]
-    found = [by_prior(X, seed=s).emptied for s, X in enumerate(draws)]
+    found = [by_prior(X, seed=s).n_components_mml for s, X in enumerate(draws)]
     assert found.count(1) >= 0.8 * seeds  # parts that rows set apart by chance keep their own mean and spread
 
 
@@ -64,26 +64,26 @@ def test_groups_are_counted(centers: Any, rows: int) -> None:
 
 @pytest.mark.slow
 def test_a_small_group_far_away_is_found() -> None:
-    assert by_prior(np.concatenate([blobs([[0, 0]], 300), blobs([[8, 8]], 10, 1)])).emptied == 2
+    assert by_prior(np.concatenate([blobs([[0, 0]], 300), blobs([[8, 8]], 10, 1)])).n_components_mml == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full", "diagonal", "spherical", "pooled"])
 def test_any_covariance_finds_three(kind: str) -> None:
-    assert by_prior(THREE, range(1, 7), lk.GaussianDensity(kind)).emptied == 3
+    assert by_prior(THREE, range(1, 7), lk.GaussianDensity(kind)).n_components_mml == 3
 
 
 def test_counts_and_words_have_a_message_too() -> None:
     rng = np.random.default_rng(0)
     counts = np.concatenate([rng.poisson(m, (100, 2)) for m in (1.0, 20.0)])
-    assert by_prior(counts, range(1, 6), lk.PoissonDensity()).emptied == 2
+    assert by_prior(counts, range(1, 6), lk.PoissonDensity()).n_components_mml == 2
 
 
 @pytest.mark.slow
 def test_the_answer_is_the_shortest_message_on_the_way() -> None:
     choice = by_prior(THREE, range(1, 9))
     seen = np.isfinite(choice.message)
-    assert seen[:3].all() and choice.numbers[int(np.nanargmin(choice.message))] == choice.emptied == 3
+    assert seen[:3].all() and choice.numbers[int(np.nanargmin(choice.message))] == choice.n_components_mml == 3
     assert np.diff(choice.message[:3]).max() < 0  # each of the three pays
 
 
@@ -96,7 +96,7 @@ def test_the_message_of_one_component_is_that_of_its_gaussian() -> None:
 @pytest.mark.slow
 def test_the_way_ends_at_the_smallest_number() -> None:
     choice = by_prior(np.random.default_rng(0).normal(size=(300, 2)), range(2, 6))
-    assert choice.emptied is not None and choice.emptied <= 2
+    assert choice.n_components_mml is not None and choice.n_components_mml <= 2
     np.testing.assert_array_equal(choice.numbers, [2, 3, 4, 5])
 
 
@@ -258,7 +258,7 @@ def test_old_faithful_has_two_or_three(data_dir: Any) -> None:
     """Messages of two and of three are within a nat of each other: the long eruptions are not quite Gaussian."""
     X = np.loadtxt(data_dir / "timeseries" / "faithful.csv", delimiter=",", skiprows=1)
     choice = by_prior(X, range(1, 8))
-    assert choice.emptied in (2, 3)
+    assert choice.n_components_mml in (2, 3)
     assert choice.message[0] - choice.message[1] > 100
     assert abs(choice.message[2] - choice.message[1]) < 2
 

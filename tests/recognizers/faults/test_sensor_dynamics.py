@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely.core.errors import DomainError, ShapeError
-from likely.recognizers.faults.sensor_dynamics import Pairs, SensorDynamics, chosen, filled, learned
+from likely.recognizers.faults.sensor_dynamics import PairStats, SensorDynamics, chosen, filled, learned
 
 
 def process(rng: np.random.Generator, T: int) -> np.ndarray:
@@ -58,8 +58,8 @@ def test_the_process_is_learned() -> None:
 
 def test_sums_of_stretches_add_and_weights_are_copies() -> None:
     a, b = process(np.random.default_rng(3), 40), process(np.random.default_rng(4), 30)
-    both = Pairs.of(a, 2.0).plus(Pairs.of(b))
-    three = Pairs.of(a).plus(Pairs.of(a)).plus(Pairs.of(b))
+    both = PairStats.of(a, 2.0).plus(PairStats.of(b))
+    three = PairStats.of(a).plus(PairStats.of(a)).plus(PairStats.of(b))
     one, other = learned(both, 0.03, 0.1), learned(three, 0.03, 0.1)
     np.testing.assert_allclose(one.moves, other.moves)
     np.testing.assert_allclose(one.noise, other.noise)

@@ -224,11 +224,11 @@ def test_nothing_was_said(model):
 
 def test_what_is_far_too_faint_is_reported_and_may_be_listened_to(model):
     x = 1e-4 * utterance(["ai", "ou"], np.random.default_rng(21), 0.1)
-    with pytest.warns(lk.FitWarning, match=r"sound 0 is \d\d dB fainter .* faintest=None"):
+    with pytest.warns(lk.FitWarning, match=r"sound 0 is \d\d dB fainter .* silence_threshold=None"):
         assert model.transcribe(x).words == ()
-    assert str(model.transcribe(x, faintest=None)) == str(model.transcribe(0.1 * x / 1e-4)) == "ai ou"
-    with pytest.raises(DomainError, match="faintest must be decibels"):
-        model.transcribe(x, faintest=-3)
+    assert str(model.transcribe(x, silence_threshold=None)) == str(model.transcribe(0.1 * x / 1e-4)) == "ai ou"
+    with pytest.raises(DomainError, match="silence_threshold must be decibels"):
+        model.transcribe(x, silence_threshold=-3)
 
 
 def test_silence_among_words_changes_nothing(model):

@@ -182,10 +182,10 @@ def test_a_forecast_of_what_is_not_known():
 def test_before_the_first_time():
     """A start that is a distribution for all times can be asked about earlier ones; one that is not cannot."""
     both = LinearSDE.integrated(2, observation_variance=0.1) + LinearSDE.matern(0.5, 2.0, observation_variance=0.0)
-    assert both.timeless
-    assert not LinearSDE.wiener(initial=(0.0, 1.0)).timeless
-    assert not (both + LinearSDE.wiener(initial=(0.0, 1.0))).timeless
-    assert LinearSDE.wiener(spectral_density=0.0, initial=(3.0, 1.0)).timeless
+    assert both.initial_is_time_invariant
+    assert not LinearSDE.wiener(initial=(0.0, 1.0)).initial_is_time_invariant
+    assert not (both + LinearSDE.wiener(initial=(0.0, 1.0))).initial_is_time_invariant
+    assert LinearSDE.wiener(spectral_density=0.0, initial=(3.0, 1.0)).initial_is_time_invariant
     found = both.smooth(Y, TIMES, at=[TIMES[0] - 1.0, TIMES[0]])
     assert found.log_prob == pytest.approx(both.log_prob(Y, TIMES)[0], rel=1e-9)
     with pytest.raises(DomainError, match="times must not lie before the first one"):

@@ -354,7 +354,7 @@ def test_starts_settle_or_are_all_alike() -> None:
 
 
 def test_what_is_wrong_is_said() -> None:
-    with pytest.raises(DomainError, match=r"proper initial distribution.*started"):
+    with pytest.raises(DomainError, match=r"proper initial distribution.*with_initial_state"):
         SwitchingLinearGaussian((LinearGaussian.local_level(1.0, 1.0),), [[1.0]])
     with pytest.raises(DomainError, match="add up to one"):
         SwitchingLinearGaussian((regime(), regime()), [[0.9, 0.2], [0.5, 0.5]])

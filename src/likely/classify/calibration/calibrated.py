@@ -126,7 +126,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     def _left_out(
         self, estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None, groups: Any
-    ) -> tuple[HeldOut, Index, Array | None]:
+    ) -> tuple[HeldOutScores, Index, Array | None]:
         """Held-out scores, with true classes and weights of their rows."""
         copies = Copies(X, labels, weight, groups).written_out(self.cv)
         found = self._cross_scores(estimator, copies.X, classes, copies.labels, copies.weight, copies.groups)
@@ -193,10 +193,10 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     def _cross_scores(
         self, estimator: Any, X: Any, classes: NDArray[Any], labels: Index, weight: Array | None, groups: Any
-    ) -> HeldOut:
+    ) -> HeldOutScores:
         """Cross-validated scores: each row by a clone that was not trained on it."""
         if len(classes) == 1:
-            return HeldOut.nothing(1)
+            return HeldOutScores.nothing(1)
         splits = make_splits(X, labels, self.cv, weight=weight, groups=groups, seed=self._seed())
         if groups is None and (self.cv is None or isinstance(self.cv, Integral)):
             splits = list(_singles_always_train(splits, labels, classes))
@@ -209,9 +209,9 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
         splits = [split for split in splits if len(split.test)]
         raw = in_threads(scored, splits)
-        return HeldOut.joined(raw, [split.test for split in splits], len(classes))
+        return HeldOutScores.joined(raw, [split.test for split in splits], len(classes))
 
-    def _own_scores(self, X: Any, labels: Index, weight: Array | None, groups: Any) -> HeldOut:
+    def _own_scores(self, X: Any, labels: Index, weight: Array | None, groups: Any) -> HeldOutScores:
         """Scores of a fitted estimator, in folds for choosing among maps."""
         response = response_of(self.estimator_)
         rows = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
@@ -220,7 +220,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         fold = np.zeros(len(rows), dtype=np.intp)
         for k, split in enumerate(splits):
             fold[split.test] = k
-        return HeldOut(raw, rows, fold)
+        return HeldOutScores(raw, rows, fold)
 
     def _seen_classes(self, classes: NDArray[Any], labels: Index) -> tuple[NDArray[Any], Index]:
         """The classes of a fitted estimator, and their indices in the order of these rows."""
@@ -236,7 +236,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------- learning
 
-    def _learn_map(self, held_out: HeldOut, labels: Index, weight: Array | None) -> None:
+    def _learn_map(self, held_out: HeldOutScores, labels: Index, weight: Array | None) -> None:
         """The map from held-out scores to posteriors, of the requested or the best method."""
         raw, rows, fold = held_out
         w = np.ones(len(rows)) if weight is None else weight[rows]
@@ -290,7 +290,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-class HeldOut(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Scores of held-out rows."""
 
     raw: Array  # (m, C)
@@ -298,12 +298,12 @@ class HeldOut(NamedTuple):
     fold: Index  # (m,): number of the split
 
     @classmethod
-    def nothing(cls, classes: int) -> HeldOut:
+    def nothing(cls, classes: int) -> HeldOutScores:
         """No rows."""
         return cls(np.empty((0, classes)), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
 
     @classmethod
-    def joined(cls, raw: list[Array], rows: list[Index], classes: int) -> HeldOut:
+    def joined(cls, raw: list[Array], rows: list[Index], classes: int) -> HeldOutScores:
         """Concatenation of folds."""
         if not rows:
             return cls.nothing(classes)

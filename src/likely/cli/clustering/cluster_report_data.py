@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from likely.cli.clustering.cluster_profiles import told
-from likely.cli.clustering.cluster_run import SURE, Clusters, title_of
+from likely.cli.clustering.cluster_run import SURE, ClusterRun, title_of
 from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions
 from likely.cli.fitting.fit_study import columns_of
 from likely.core.arrays import Array
-from likely.report.cluster_study import Choice, ClusterStudy, Doubt, Start, TraitRow
+from likely.report.cluster_study import Choice, ClusterStudy, Doubt, EMRun, TraitRow
 from likely.report.study import Plane, Study
 
 POINTS = 1500
@@ -23,7 +23,7 @@ NOTE = "The background shows the most probable cluster at points of this plane, 
 WORDLESS = "; categorical columns are treated as missing there"
 
 
-def cluster_study_of(c: Clusters) -> ClusterStudy:
+def cluster_study_of(c: ClusterRun) -> ClusterStudy:
     """The data of the report of `likely cluster`."""
     report, k = c.found.mixture.report_, c.shares.shape[1]
     n, choice = max(float(c.weight.sum()), 1e-300), c.found.choice
@@ -31,14 +31,14 @@ def cluster_study_of(c: Clusters) -> ClusterStudy:
         _study(c), c.found.why, c.sizes, tuple(tuple(told(c.traits, i)) for i in range(k)),
         tuple(TraitRow(t.column, t.level, t.overall, t.values, t.apart) for t in c.traits),
         c.certainty, c.weight, c.mean_certainty, c.unsure, tuple(_doubts(c)),
-        choice and Choice(tuple(choice.numbers), choice.bic, choice.held_out, choice.held_out_error, choice.emptied,
-                          choice.best, c.found.criterion),
+        choice and Choice(tuple(choice.numbers), choice.bic, choice.held_out, choice.held_out_error,
+                          choice.n_components_mml, choice.best, c.found.criterion),
         tuple(value / n for value in report.trace), report.reason,
-        tuple(Start(run.objective / n, run.iterations, run.converged) for run in report.runs), report.agreement,
+        tuple(EMRun(run.objective / n, run.iterations, run.converged) for run in report.runs), report.agreement,
     )  # fmt: skip
 
 
-def _study(c: Clusters) -> Study:
+def _study(c: ClusterRun) -> Study:
     k, job = c.shares.shape[1], c.job
     return Study(
         title=title_of(job), target="cluster", classes=tuple(f"cluster {i + 1}" for i in range(k)),
@@ -57,7 +57,7 @@ def _snippet(model: str | None) -> str:
     return f"import likely as lk\nmodel = lk.load({model!r})\n{use}"
 
 
-def _doubts(c: Clusters) -> Iterator[Doubt]:
+def _doubts(c: ClusterRun) -> Iterator[Doubt]:
     """The rows that lie most evenly between clusters."""
     if c.shares.shape[1] < 2:
         return
@@ -70,7 +70,7 @@ def _doubts(c: Clusters) -> Iterator[Doubt]:
         yield Doubt(named, first, second, float(c.shares[i, first]), float(c.shares[i, second]), cells)
 
 
-def _plane(c: Clusters) -> Plane | None:
+def _plane(c: ClusterRun) -> Plane | None:
     """Clusters in the plane of two Fisher directions; None where there are fewer than two columns of numbers."""
     numbers = [name for name, entry in c.model.schema.items() if entry["kind"] in ("real", "count")]
     if len(numbers) < 2 or c.shares.shape[1] < 2:
@@ -92,7 +92,7 @@ def _plane(c: Clusters) -> Plane | None:
     )  # fmt: skip
 
 
-def _cluster_at(c: Clusters, numbers: list[str], places: Array) -> Any:
+def _cluster_at(c: ClusterRun, numbers: list[str], places: Array) -> Any:
     """The cluster of rows of numbers alone, what else there is being unobserved."""
     import polars as pl
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from likely.automl.table_clusterer import TableClusterer
-    from likely.automl.table_mixture import Found
+    from likely.automl.table_mixture import ChosenMixture
     from likely.data.table import Table
 
 SURE = 0.8  # a row whose cluster is less probable than that is uncertain
@@ -78,14 +78,14 @@ class ClusterJob:
 
 
 @dataclass(frozen=True)
-class Clusters:
+class ClusterRun:
     """Result of a clustering job: the table, the model and the assignments."""
 
     job: ClusterJob
     source: pl.DataFrame  # as it was read
     table: Table
     frame: Any  # typed columns, in the model's order
-    found: Found
+    found: ChosenMixture
     model: TableClusterer
     shares: Array  # (n, K): p(cluster | row)
     traits: list[Trait]
@@ -123,7 +123,7 @@ class Clusters:
         return float(self.weight @ (self.certainty < SURE) / self.weight.sum())
 
 
-def found_clusters(job: ClusterJob, console: Console) -> Clusters:
+def found_clusters(job: ClusterJob, console: Console) -> ClusterRun:
     """Run the job; files are written at the end, each atomically."""
     check_outputs({"-o": job.out, "--model": job.model, "--report": job.report}, job.files, models=("--model",))
     source, table = _read(job)
@@ -152,7 +152,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
     )  # fmt: skip
 
 
-def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Console) -> Clusters:
+def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Console) -> ClusterRun:
     from likely.automl.table_classifier import Typed, arranged_schema, laid_out
     from likely.automl.table_clusterer import TableClusterer, most_clusters
     from likely.automl.table_mixture import discover
@@ -164,20 +164,20 @@ def _learned(job: ClusterJob, source: pl.DataFrame, table: Table, console: Conso
         warnings.simplefilter("always")
         found = discover(frame, kinds, job.n_components, criterion=job.criterion, weight=table.weight,
                          n_init=job.n_init, max_components=most_clusters(frame, job.max_components, table.weight),
-                         seed=job.seed, tell=lambda text: console(f"  {text}"))  # fmt: skip
+                         seed=job.seed, callback=lambda text: console(f"  {text}"))  # fmt: skip
         model = TableClusterer.from_fitted(found, schema, frame, table.weight, table.names, criterion=job.criterion,
                                            n_init=job.n_init, max_components=job.max_components,
                                            random_state=job.seed)  # fmt: skip
         shares = model.predict_proba(Typed(frame))
     rows, made = table.rows(), f"likely {__version__}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     traits = profile({name: rows[name] for name in kinds}, kinds, shares.argmax(axis=1), shares.shape[1], table.weight)
-    done = Clusters(job, source, table, frame, found, model, shares, traits, (), made)
+    done = ClusterRun(job, source, table, frame, found, model, shares, traits, (), made)
     heard = (str(w.message) for w in caught if issubclass(w.category, FitWarning))
     hazards = dict.fromkeys([*_hazards(done), *heard])
-    return Clusters(job, source, table, frame, found, model, shares, traits, tuple(hazards), made)
+    return ClusterRun(job, source, table, frame, found, model, shares, traits, tuple(hazards), made)
 
 
-def _hazards(c: Clusters) -> Iterator[str]:
+def _hazards(c: ClusterRun) -> Iterator[str]:
     """Cautions about the clusters."""
     from likely.automl.table_clusterer import most_clusters
 
@@ -202,7 +202,7 @@ def _hazards(c: Clusters) -> Iterator[str]:
             yield f'Column "{column.name}" is missing in {column.n_missing / len(c.table):.0%} of rows.'
 
 
-def _of_the_choice(c: Clusters) -> Iterator[str]:
+def _of_the_choice(c: ClusterRun) -> Iterator[str]:
     choice = c.found.choice
     if choice is None:
         return
@@ -223,7 +223,7 @@ def _of_the_choice(c: Clusters) -> Iterator[str]:
 # -------------------------------------------------------------------------- what is written
 
 
-def with_clusters(c: Clusters) -> pl.DataFrame:
+def with_clusters(c: ClusterRun) -> pl.DataFrame:
     """The input columns, with cluster and probability per row."""
     import polars as pl
 
@@ -233,7 +233,7 @@ def with_clusters(c: Clusters) -> pl.DataFrame:
     return kept.with_columns(new)
 
 
-def facts_of(c: Clusters) -> dict[str, Any]:
+def facts_of(c: ClusterRun) -> dict[str, Any]:
     """The facts for `--json` and for the model file, as plain values."""
     from likely.metrics.evaluation_summary import plain
 
@@ -246,7 +246,7 @@ def facts_of(c: Clusters) -> dict[str, Any]:
         "why": c.found.why, "shape": c.found.shape, "bic_of_shapes": c.found.bic,
         "choice": choice and {
             "by": c.found.criterion, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
-            "held_out_error": choice.held_out_error, "left_by_prior": choice.emptied, "best": choice.best,
+            "held_out_error": choice.held_out_error, "left_by_prior": choice.n_components_mml, "best": choice.best,
             "message_length": choice.message, "converged": choice.converged,
         },
         "certainty": {"mean": c.mean_certainty, "below_0.8": c.unsure},
@@ -256,7 +256,7 @@ def facts_of(c: Clusters) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _clusters_as_dicts(c: Clusters) -> list[dict[str, Any]]:
+def _clusters_as_dicts(c: ClusterRun) -> list[dict[str, Any]]:
     total = c.sizes.sum()
     return [
         {
@@ -267,7 +267,7 @@ def _clusters_as_dicts(c: Clusters) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def write(c: Clusters) -> None:
+def write(c: ClusterRun) -> None:
     """Rows, model and report."""
     import json
 

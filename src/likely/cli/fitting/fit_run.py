@@ -199,7 +199,7 @@ def compared(job: Job, field: Field, candidates: list[Any], console: Console) ->
         console(f"{fits:,} fits will take a while; --cv 5 needs {5 * len(candidates)}")
     with console.progress(fits) as done:
         return compete(
-            field, candidates, criterion=job.criterion, jobs=job.jobs, tell=lambda candidate: done(candidate.name)
+            field, candidates, criterion=job.criterion, jobs=job.jobs, callback=lambda candidate: done(candidate.name)
         )
 
 

@@ -12,7 +12,7 @@ from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid,
 from likely.cli.fitting.model_facts import contender, rule_words
 from likely.cli.fitting.permutation_importance import importance
 from likely.core.arrays import Array, Index
-from likely.report import Case, ColumnFacts, Plane, Study, column_facts
+from likely.report import ColumnFacts, Plane, Study, WorstCase, column_facts
 
 if TYPE_CHECKING:
     from likely.cli.fitting.fit_run import FitRun
@@ -77,7 +77,7 @@ def columns_of(table: Table, labels: Index, n_classes: int, weight: Array | None
     )
 
 
-def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tuple[Case, ...]:
+def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tuple[WorstCase, ...]:
     """The rows with the lowest predicted probability of the true class, with their cells."""
     cases = []
     for case in e.worst(WORST):
@@ -85,7 +85,7 @@ def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tu
         cells = {name: table.frame[name][at] for name in shown}
         decided = e.actions[int(e.decided[case.row])]
         row = int(table.row_numbers[at])
-        cases.append(Case(row, str(case.truth), decided, case.posterior_of_truth, cells))
+        cases.append(WorstCase(row, str(case.truth), decided, case.posterior_of_truth, cells))
     return tuple(cases)
 
 

@@ -65,7 +65,7 @@ def columns_of(density: Any) -> dict[str, str]:
     names = [str(name) for name in getattr(density, "feature_names_in_", range(density.n_features_in_))]
     one = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(inner).__name__, "real")
     kinds = dict.fromkeys(names, one)
-    for _, part, own in getattr(inner, "parts_", ()):
+    for _, part, own in getattr(inner, "densities_", ()):
         for name in own:
             kinds[str(name)] = "category" if type(part).__name__ == "CategoricalDensity" else "real"
     distribution = untied(density.learned_model_.emission) if hasattr(density, "model_") else None

@@ -189,7 +189,7 @@ def _compare_models(job: SequenceJob, material: Material, field: Any, rules: dic
             candidates,
             criterion=job.criterion,
             jobs=threads(job, material),
-            tell=lambda candidate: done(candidate.name),
+            callback=lambda candidate: done(candidate.name),
         )
     _refuse_failed(contest)
     return contest
@@ -297,7 +297,7 @@ def _chosen(job: SequenceJob, material: Material, console: Console) -> Any:
         return choose_states(
             chain(material.kinds, 1, **job.settings, **brief(material, FAIRLY_BRIEF)), material.x, numbers,
             cv=job.splitting, groups=material.groups, sample_weight=material.weight, random_state=job.seed,
-            n_jobs=threads(job, material), tell=lambda k: done(f"{k} states"),
+            n_jobs=threads(job, material), callback=lambda k: done(f"{k} states"),
         )  # fmt: skip
 
 

@@ -35,11 +35,11 @@ class ByCost:
 
 
 def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
-    shares = subject.shares(subject.plays.initial_belief())
+    shares = subject.shares(subject.filter.initial_belief())
     if shares is None:
-        watched = _has_tail(subject.plays)
+        watched = _has_tail(subject.filter)
         remedy = "--false-alarm-every watches its surprise" if watched else "leave it out, and read the surprise"
-        raise DataError(sentence("--fault", "a model with states is needed", type(subject.plays).__name__, remedy))
+        raise DataError(sentence("--fault", "a model with states is needed", type(subject.filter).__name__, remedy))
     names = subject.states or [str(k) for k in range(len(shares))]
     unknown = [name for name in faults if name not in names]
     if unknown:
@@ -60,8 +60,8 @@ class BySurprise:
         from likely.decision.sequential.cusum import Cusum
         from likely.estimation.novelty.held_out_frames import enough
 
-        self.tail = _tail_of(subject.plays, path)
-        self.held_out = HeldOut(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
+        self.tail = _tail_of(subject.filter, path)
+        self.held_out = HeldOutFrames(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
         self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
             console(
@@ -105,7 +105,7 @@ def _tell_what_is_supported(subject: Subject, false_alarm_every: float, console:
     console(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
 
 
-class HeldOut:
+class HeldOutFrames:
     """Frames that a model had not learned from: kept (3, m), as `left_out_frames` has them. A weight counts copies."""
 
     def __init__(self, kept: Any) -> None:
@@ -144,25 +144,25 @@ def distribution_of_increments(z: Any) -> Any:
     return np.where(z >= -np.log(2), 1 - np.exp(-2 * np.maximum(z, -np.log(2))) / 4, 0.0)
 
 
-def _has_tail(plays: Any) -> bool:
+def _has_tail(filter_: Any) -> bool:
     """Whether a filter's predictive distribution is known: a mixture of emissions, or Gaussian."""
-    return hasattr(plays, "emission") or hasattr(plays, "observation_covariance")
+    return hasattr(filter_, "emission") or hasattr(filter_, "observation_covariance")
 
 
-def _tail_of(plays: Any, path: str) -> Any:
-    if hasattr(plays, "emission"):
+def _tail_of(filter_: Any, path: str) -> Any:
+    if hasattr(filter_, "emission"):
         from likely.estimation.novelty.hmm_novelty_score import ChainTail
 
-        return ChainTail(plays)
-    if _has_tail(plays):
-        return GaussianTail(plays)
+        return ChainTail(filter_)
+    if _has_tail(filter_):
+        return GaussianTail(filter_)
     expected = "--false-alarm-every needs a predictive distribution: an HMM or a linear-Gaussian model"
-    remedy = "use --fault, or leave it out" if _has_states(plays) else "leave it out, and read the surprise"
-    raise ModelFileError(sentence(path, expected, type(plays).__name__, remedy))
+    remedy = "use --fault, or leave it out" if _has_states(filter_) else "leave it out, and read the surprise"
+    raise ModelFileError(sentence(path, expected, type(filter_).__name__, remedy))
 
 
-def _has_states(plays: Any) -> bool:
-    return any(hasattr(plays.initial_belief(), name) for name in REGIMES)
+def _has_states(filter_: Any) -> bool:
+    return any(hasattr(filter_.initial_belief(), name) for name in REGIMES)
 
 
 class GaussianTail:
@@ -171,20 +171,20 @@ class GaussianTail:
     Where S is singular, some combination of entries is certain: it has no degree, and its contrary has log p = −inf.
     """
 
-    def __init__(self, plays: Any) -> None:
-        self.plays = plays
+    def __init__(self, filter_: Any) -> None:
+        self.filter = filter_
 
     def __call__(self, predicted: Any, y: Any, news: float, inputs: Any = None) -> float | None:
         """Predictive p-value of an observation; None if it is missing, or has no predictive distribution yet."""
         from scipy.special import chdtrc
 
         row = np.atleast_1d(np.asarray(y, dtype=np.float64)).ravel()
-        if getattr(self.plays, "feedthrough", None) is not None:
-            row = row - _at(self.plays.feedthrough, predicted) @ inputs
+        if getattr(self.filter, "feedthrough", None) is not None:
+            row = row - _at(self.filter.feedthrough, predicted) @ inputs
         seen = ~np.isnan(row)
         C, R = (
-            _at(self.plays.observation, predicted)[seen],
-            _at(self.plays.observation_covariance, predicted)[np.ix_(seen, seen)],
+            _at(self.filter.observation, predicted)[seen],
+            _at(self.filter.observation_covariance, predicted)[np.ix_(seen, seen)],
         )
         with np.errstate(invalid="ignore"):  # 0 · ∞ while the start is not yet known
             spread = C @ predicted.covariance @ C.T + R

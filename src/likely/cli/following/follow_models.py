@@ -15,19 +15,19 @@ REGIMES = ("probs", "regimes")  # what a belief calls the probabilities of its s
 
 
 class Subject:
-    """A model that is followed: `plays` the filter, `columns` (name → kind) of an observation, `states` their names."""
+    """A model that is followed: `filter`, `columns` (name → kind) of an observation, `states` their names."""
 
     decides = ""  # how a model that raises alarms itself does so
     held_out_surprise: Any = np.empty((3, 0))  # surprises of frames that the model had not learned from
     later = 0.0  # share of rare frames in later halves, by the earlier ones alone
 
-    def __init__(self, plays: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
-        self.plays, self.columns, self.states = plays, dict(columns), states
+    def __init__(self, filter_: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
+        self.filter, self.columns, self.states = filter_, dict(columns), states
         self.roles: dict[str, str] = {}
         self.nameless = list(self.columns) in (["symbol"], [str(j) for j in range(len(self.columns))])
         self.sums = None if original is None else np.eye(int(original.max()) + 1)[original]
-        self.timed = bool(getattr(plays, "continuous_time", False))  # the inputs of a line are then its time
-        self.n_inputs = 0 if self.timed else _n_inputs(plays)
+        self.timed = bool(getattr(filter_, "continuous_time", False))  # the inputs of a line are then its time
+        self.n_inputs = 0 if self.timed else _n_inputs(filter_)
 
     def observation(self, cells: Mapping[str, Any], missing: frozenset[str]) -> Any:
         """What `update` takes, from cells by the feed's names for them, in the order of the model's columns."""
@@ -48,15 +48,15 @@ class OfSensors(Subject):
 
     decides = "has its own alarm rule, by costs or by a stated rate; see the column alarm"
 
-    def __init__(self, plays: Any, names: list[str], known: list[str]) -> None:
-        super().__init__(plays, dict.fromkeys(names, "real"))
+    def __init__(self, filter_: Any, names: list[str], known: list[str]) -> None:
+        super().__init__(filter_, dict.fromkeys(names, "real"))
         self.known = known
 
     def more(self, belief: Any) -> dict[str, Any]:
         """P(fault), P(each known fault), the alarm, and the sensor with the largest contribution, if any."""
-        bits = self.plays.contributions(belief)
+        bits = self.filter.contributions(belief)
         most = int(np.argmax(bits))
-        each = self.plays.kinds(belief)[2:].tolist()
+        each = self.filter.kinds(belief)[2:].tolist()
         name = f"sensor {most}" if self.nameless else list(self.columns)[most]
         return {
             "p(fault)": min(belief.fault, 1.0), **{f"p(fault {k})": p for k, p in zip(self.known, each, strict=True)},
@@ -126,43 +126,43 @@ def subject_of(thing: Any, path: str) -> Subject:
     from likely.core.filter_protocol import as_filter
 
     try:
-        plays = as_filter(thing)
+        filter_ = as_filter(thing)
     except LikelyError:
         remedy = "`likely show` describes this file"
         got = type(thing).__name__
         raise ModelFileError(sentence(path, "a model with an online filter is needed", got, remedy)) from None
-    if hasattr(getattr(plays, "model", plays), "emission"):
-        return _chain(thing, plays, path)
-    names = _names(thing, plays, path)
-    if hasattr(plays, "contributions"):
-        labels = getattr(thing, "classes_", np.arange(len(plays.faults)))
-        return OfSensors(plays, names, [str(label) for label in labels.tolist()])
-    kind = OfTracks if hasattr(plays.initial_belief(), "exists") else Subject
-    return kind(plays, dict.fromkeys(names, "real"), _regimes(plays))
+    if hasattr(getattr(filter_, "model", filter_), "emission"):
+        return _chain(thing, filter_, path)
+    names = _names(thing, filter_, path)
+    if hasattr(filter_, "contributions"):
+        labels = getattr(thing, "classes_", np.arange(len(filter_.faults)))
+        return OfSensors(filter_, names, [str(label) for label in labels.tolist()])
+    kind = OfTracks if hasattr(filter_.initial_belief(), "exists") else Subject
+    return kind(filter_, dict.fromkeys(names, "real"), _regimes(filter_))
 
 
-def _chain(thing: Any, plays: Any, path: str) -> Subject:
+def _chain(thing: Any, filter_: Any, path: str) -> Subject:
     from likely.cli.fitting.open_sequence_model import BareChain, named
 
-    if (thing is plays and getattr(plays, "members", None) is None) or _n_inputs(plays):
-        bare: Any = BareChain(plays)  # without scikit-learn, whose import takes longer than all else
+    if (thing is filter_ and getattr(filter_, "members", None) is None) or _n_inputs(filter_):
+        bare: Any = BareChain(filter_)  # without scikit-learn, whose import takes longer than all else
         return OfChains(bare, bare.original, takes_any=False)
     known = named(thing, path)
     return OfChains(known, known.density_.topology_.original, takes_any=known is thing)
 
 
-def _n_inputs(plays: Any) -> int:
+def _n_inputs(filter_: Any) -> int:
     """Numbers of known inputs per frame: control inputs, or covariates."""
-    system = getattr(plays, "model", plays)  # of filters that go by another's model
+    system = getattr(filter_, "model", filter_)  # of filters that go by another's model
     return int(getattr(system, "n_inputs", None) or getattr(system, "n_covariates", None) or 0)
 
 
-def _names(thing: Any, plays: Any, path: str) -> list[str]:
+def _names(thing: Any, filter_: Any, path: str) -> list[str]:
     """Names of the columns; numbers if they have none."""
     given = getattr(thing, "feature_names_in_", None)
     if given is not None:
         return [str(name) for name in given]
-    system = getattr(plays, "model", plays)  # of filters that go by another's model
+    system = getattr(filter_, "model", filter_)  # of filters that go by another's model
     width = getattr(thing, "n_features_in_", None) or getattr(system, "dim", None)
     width = system.regimes[0].dim if width is None and hasattr(system, "regimes") else width
     if width is None:
@@ -171,8 +171,8 @@ def _names(thing: Any, plays: Any, path: str) -> list[str]:
     return [str(j) for j in range(int(width))]
 
 
-def _regimes(plays: Any) -> list[str] | None:
-    system = getattr(plays, "model", plays)
+def _regimes(filter_: Any) -> list[str] | None:
+    system = getattr(filter_, "model", filter_)
     return [str(k) for k in range(len(system.regimes))] if hasattr(system, "regimes") else None
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from likely.core.progress import FollowedLines
 
 
-class Row(NamedTuple):
+class ParsedLine(NamedTuple):
     """An observation from a line."""
 
     y: Any
@@ -36,7 +36,7 @@ class Row(NamedTuple):
     time: Any  # the cell of the time column
 
 
-class Reader:
+class ObservationReader:
     """Observations from lines, by the options of the command; the layout is that of the first line.
 
     `begin` is called with the reader once the layout of a new stream is known. Lines without an observation (blank
@@ -45,12 +45,12 @@ class Reader:
 
     def __init__(
         self, subject: Subject, settings: Mapping[str, Any], lines: Lines, console: Console,
-        kept: FollowedLines | None, begin: Callable[[Reader], None],
+        kept: FollowedLines | None, begin: Callable[[ObservationReader], None],
     ) -> None:  # fmt: skip
         self.subject, self.settings, self.lines, self.console, self.begin = subject, settings, lines, console, begin
         self.missing = MISSING | frozenset(settings["missing"])
         self.layout: Layout | None = None
-        self.header, self.rows, self.row = "", 0, Row(None, None, "", None)
+        self.header, self.rows, self.row = "", 0, ParsedLine(None, None, "", None)
         self.done = self.current = (lines.taken, lines.digest)  # before this row, and with it
         self.fresh = kept is None or not (kept.header or kept.names or kept.written)
         if kept is not None:
@@ -58,7 +58,7 @@ class Reader:
             if kept.header:
                 self._lay_out(layout_of(kept.header, False)[0])
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ParsedLine]:
         for text in self.lines:
             at = (self.lines.taken, self.lines.digest)
             row = self._row(text)
@@ -119,7 +119,7 @@ class Reader:
 
     # ----------------------------------------------------------------------- rows
 
-    def _row(self, text: str | None) -> Row | None:
+    def _row(self, text: str | None) -> ParsedLine | None:
         """The observation of a line; None where it has none, or is skipped."""
         if self.layout is None and text is not None and text.strip():
             self._first(text)
@@ -134,7 +134,7 @@ class Reader:
                 refuse_strangers(cells, self.columns, self.roles, bool(self.settings["columns"]))
             stream = "" if self.id is None else word(cells.get(self.id), frozenset()) or ""
             y = self.subject.observation({column: cells.get(column) for column in self.columns}, self.missing)
-            return Row(y, self._inputs(cells), stream, None if self.time is None else cells.get(self.time))
+            return ParsedLine(y, self._inputs(cells), stream, None if self.time is None else cells.get(self.time))
         except LikelyError as error:
             self._complain(error)
             return None

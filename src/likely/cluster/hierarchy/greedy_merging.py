@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from likely.cluster.hierarchy import _loops as loops
-from likely.cluster.hierarchy.reciprocal_neighbors import Growing, Neighbors, empty_matrix, look_at_points, share
+from likely.cluster.hierarchy.reciprocal_neighbors import Growing, NearestClusters, empty_matrix, look_at_points, share
 from likely.core.arrays import Array, Index, Mask
 
 
@@ -66,7 +66,7 @@ def _closest(clusters: Clusters, near: Array, nearest: Index, stale: Mask) -> in
 def by_centers(x: Array, weight: Array, midway: bool) -> tuple[Index, Array]:
     """Merges by distances of centers: means, or midpoints of the two centers; the same search, compiled."""
     points, n = np.array(x.T, order="C"), len(x)
-    near = Neighbors(n)
+    near = NearestClusters(n)
     look_at_points(points, weight, False, near)
     merges, heights = np.empty((n - 1, 2), dtype=np.int64), np.empty(n - 1)
     loops.merge_centers(points, weight.copy(), midway, near.nearest, near.height, merges, heights)

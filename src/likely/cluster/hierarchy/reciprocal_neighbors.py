@@ -49,7 +49,7 @@ class Growing:
         return np.concatenate(self.pairs), np.concatenate(self.heights)
 
 
-class Neighbors:
+class NearestClusters:
     """The nearest neighbor of each cluster and its distance; renumbered as clusters merge."""
 
     def __init__(self, n: int) -> None:
@@ -108,7 +108,7 @@ def share(work: Callable[[tuple[int, int]], Any], n: int, steps: int) -> None:
 def ward(x: Array, weight: Array) -> tuple[Index, Array]:
     """Merges and heights √(2 w_a w_b / (w_a + w_b)) |μ_a − μ_b| of rows x (n, d), without a matrix of distances."""
     points, w = np.array(x.T, order="C"), weight.copy()  # one column: its transpose would be the caller's own array
-    near, growing = Neighbors(len(w)), Growing(len(w))
+    near, growing = NearestClusters(len(w)), Growing(len(w))
     while len(w) > 1:
         look_at_points(points, w, True, near)
         a, b = near.pairs()
@@ -122,7 +122,7 @@ def ward(x: Array, weight: Array) -> tuple[Index, Array]:
     return growing.tree()
 
 
-def look_at_points(points: Array, w: Array, ward: bool, near: Neighbors) -> None:
+def look_at_points(points: Array, w: Array, ward: bool, near: NearestClusters) -> None:
     """Find the nearest neighbors of the clusters that must search again, among points (d, m)."""
     thin = 1 / w
     near.search(lambda todo: loops.nearest_points(points, thin, ward, todo, near.nearest, near.height), points.size)
@@ -138,7 +138,7 @@ def by_points(x: Array, weight: Array, link: Link) -> tuple[Index, Array]:
     thousand of them in eight columns), filled with what the first merges make of the distances.
     """
     points = np.ascontiguousarray(x.T)
-    near, growing = Neighbors(len(x)), Growing(len(x))
+    near, growing = NearestClusters(len(x)), Growing(len(x))
     if link.mean or link.join != loops.ADD or (weight == weight[0]).all():
         look_at_points(points, weight, False, near)
         a, b = near.pairs()
@@ -177,7 +177,7 @@ def rounds(matrix: Array, weight: Array, link: Link, growing: Growing) -> tuple[
     A round that merges few pairs updates their rows and columns; the matrix is compacted when an eighth of it is empty.
     So data that merge one pair at a time take O(n²) operations, too.
     """
-    near, w, alive = Neighbors(len(weight)), weight.copy(), np.ones(len(weight), dtype=bool)
+    near, w, alive = NearestClusters(len(weight)), weight.copy(), np.ones(len(weight), dtype=bool)
     while len(w) > 1:
         _look_at_matrix(matrix, 1 / w if link.mean else np.ones(len(w)), near)
         a, b = near.pairs()
@@ -198,7 +198,7 @@ def rounds(matrix: Array, weight: Array, link: Link, growing: Growing) -> tuple[
     return growing.tree()
 
 
-def _look_at_matrix(matrix: Array, shares: Array, near: Neighbors) -> None:
+def _look_at_matrix(matrix: Array, shares: Array, near: NearestClusters) -> None:
     look = loops.nearest_entries
     near.search(lambda todo: look(matrix, shares, todo, near.nearest, near.height), len(shares))
 

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, BadEntry, refuse_infinite, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, enumerated, sentence
 from likely.distributions.gaussian.moments import ColumnMoments, overflow
-from likely.numerics.standardization import Frame
+from likely.numerics.standardization import AffineMap
 
 ROWS = 32_768  # rows per task: sums are added in this order, independent of the threads
 NONE = np.empty(0)
@@ -33,25 +33,25 @@ class Tables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class KMeansData:
     """Rows (n, d) with weights, units, and whether entries are missing."""
 
     x: NDArray[Any]
     weight: Array | None
-    frame: Frame
+    frame: AffineMap
     gaps: bool
     workers: int
 
     @classmethod
-    def of(cls, x: Any, weight: Any = None, columns: int | None = None, workers: int | None = None) -> Table:
+    def of(cls, x: Any, weight: Any = None, columns: int | None = None, workers: int | None = None) -> KMeansData:
         """Validate rows once: infinities raise an error, missing values are detected, units are chosen."""
         x = read_only(_contiguous(x, columns))
         workers = workers or cores()
         low, high, gaps = _observed_range(x, workers)
         w = row_weights(weight, len(x), "k-means")
-        return cls(x, None if w is None else read_only(w), Frame.around(x, low, high), gaps, workers)
+        return cls(x, None if w is None else read_only(w), AffineMap.around(x, low, high), gaps, workers)
 
-    def some(self, at: Any) -> Table:
+    def some(self, at: Any) -> KMeansData:
         """A subset of the rows, by mask or index, in the same units."""
         weight = None if self.weight is None else read_only(self.weight[at])
         return replace(self, x=read_only(self.x[at]), weight=weight)
@@ -128,7 +128,7 @@ class Table:
 class Sums:
     """Weights and sums of each cluster's rows; rows that move are subtracted and added."""
 
-    def __init__(self, table: Table, k: int) -> None:
+    def __init__(self, table: KMeansData, k: int) -> None:
         d = table.x.shape[1]
         self.table = table
         self.sums, self.seen, self.counts = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)

@@ -16,7 +16,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.gaussian.moments import ColumnMoments
-from likely.numerics.standardization import Frame
+from likely.numerics.standardization import AffineMap
 
 Labels = NDArray[np.int32]
 
@@ -125,9 +125,9 @@ class Centroids(Value):
 
     def assign(self, x: Any) -> Labels:
         """The cluster of each row (n,)."""
-        from likely.cluster.kmeans.assignment import Table  # compiled loops are imported on first use
+        from likely.cluster.kmeans.assignment import KMeansData  # compiled loops are imported on first use
 
-        return Table.of(x, None, self.dim).labeled(self)
+        return KMeansData.of(x, None, self.dim).labeled(self)
 
     def distances(self, x: Any) -> NDArray[Any]:
         """‖x − mean‖ over observed entries (n, k); float32 rows give float32 distances."""
@@ -136,9 +136,9 @@ class Centroids(Value):
 
     def collect(self, x: Any, weight: Any = None) -> CentroidStats:
         """Assign rows (n, d) to their nearest centers, and collect the statistics of the clusters."""
-        from likely.cluster.kmeans.assignment import Table
+        from likely.cluster.kmeans.assignment import KMeansData
 
-        table = Table.of(x, weight, self.dim)
+        table = KMeansData.of(x, weight, self.dim)
         return table.stats(self, table.labeled(self))
 
     def refit(self, stats: CentroidStats, prior: None = None) -> Centroids:
@@ -174,7 +174,7 @@ class Centroids(Value):
 
     def _distances(self, x: Any) -> Array:
         x = rows(x, self.dim, "Centroids")
-        frame = Frame.around(self.mean)
+        frame = AffineMap.around(self.mean)
         u, c = frame.inside(x), frame.inside(self.mean)
         seen = ~np.isnan(u)
         if seen.all():

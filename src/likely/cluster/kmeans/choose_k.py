@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from likely.cluster.kmeans.assignment import Table
+from likely.cluster.kmeans.assignment import KMeansData
 from likely.cluster.kmeans.kmeans import kmeans, present
 from likely.cluster.kmeans.kmeans_plus_plus import filled, power_of_two
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition
@@ -104,7 +104,7 @@ def choose_k(
     {'held_out': 3, 'bic': 3, 'calinski_harabasz': 3, 'silhouette': 3}
     """
     numbers = _checked(ks)
-    table, unit = _in_unit(present(Table.of(x, _one_of(weight, sample_weight))))
+    table, unit = _in_unit(present(KMeansData.of(x, _one_of(weight, sample_weight))))
     init = init if isinstance(init, str) else np.asarray(getattr(init, "mean", init), dtype=np.float64) / unit
     options: dict[str, Any] = {"n_init": n_init, "init": init, "method": method, "stop": stop}
     which = np.unique(row_hashes(table.x), return_inverse=True)[1]
@@ -120,14 +120,14 @@ def choose_k(
     return ChoiceOfK(k=np.array(numbers, dtype=np.intp), **curves)
 
 
-def _in_unit(table: Table) -> tuple[Table, float]:
+def _in_unit(table: KMeansData) -> tuple[KMeansData, float]:
     """The rows scaled to size 1 by a power of two: a change of unit changes nothing that is drawn or hashed."""
     low, high = np.fmin.reduce(table.x, axis=None, initial=0.0), np.fmax.reduce(table.x, axis=None, initial=0.0)
     unit = float(power_of_two(max(-float(low), float(high))))
-    return (table if unit == 1.0 else Table.of(table.x / table.x.dtype.type(unit), table.weight)), unit
+    return (table if unit == 1.0 else KMeansData.of(table.x / table.x.dtype.type(unit), table.weight)), unit
 
 
-def _in_units_of_rows(found: Array, apart: Array, table: Table, unit: float) -> dict[str, Array]:
+def _in_units_of_rows(found: Array, apart: Array, table: KMeansData, unit: float) -> dict[str, Array]:
     """Curves in the original units: densities change by the unit once for each observed entry."""
     weight = np.ones(len(table)) if table.weight is None else table.weight
     entries = float(weight @ (~np.isnan(table.x)).sum(axis=1))
@@ -171,7 +171,7 @@ def _folds(which: Index) -> list[tuple[Index, Index]]:
     return [(np.flatnonzero(fold != i), np.flatnonzero(fold == i)) for i in turns]
 
 
-def _fitted(table: Table, at: Any, k: int, options: dict[str, Any], seed: int | None) -> Partition:
+def _fitted(table: KMeansData, at: Any, k: int, options: dict[str, Any], seed: int | None) -> Partition:
     weight = None if table.weight is None else table.weight[at]
     with unheard():  # fewer clusters than requested: the curve is constant there
         return kmeans(table.x[at], k, weight, rng=np.random.default_rng(seed), **options)
@@ -190,7 +190,7 @@ def _variance(found: Partition) -> float:
     return max(found.inertia, SMALLEST * everything, np.finfo(float).tiny) / entries
 
 
-def _held_out(found: Partition, table: Table, aside: Index) -> tuple[float, float]:
+def _held_out(found: Partition, table: KMeansData, aside: Index) -> tuple[float, float]:
     """Σ w log p(x) of held-out rows, and Σ w, under the mixture of spherical Gaussians of the clusters."""
     variance, counts = _variance(found), found.report.stats.counts
     with np.errstate(divide="ignore"):

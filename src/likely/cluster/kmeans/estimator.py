@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
+from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import Partition
@@ -97,7 +97,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if first or hasattr(self, "sketch_"):
             return self._begin(X, weight)
         refuse_empty_rows(X, "KMeans", slice(None) if weight is None else weight > 0)
-        table = Table.of(X, weight)
+        table = KMeansData.of(X, weight)
         labels = table.labeled(self.model_)
         stats = self.stats_ + table.stats(self.model_, labels)
         model = self.model_.refit(stats)
@@ -123,7 +123,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """Minus Σ w ‖x − own center‖²: larger is better."""
         check_is_fitted(self)
         X, weight = self._checked(X, sample_weight, reset=False)
-        table = Table.of(X, weight)
+        table = KMeansData.of(X, weight)
         equal = Centroids.trusted(mean=self.model_.mean, variance=None, typical=None)
         return equal.objective(table.stats(self.model_, table.labeled(self.model_)))
 
@@ -211,7 +211,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
 def _each_row_a_center(known: Sketch, X: Any) -> Partition:
     """The partition of few distinct rows, each of which is a center."""
-    table = Table.of(known.rows, known.weight)
+    table = KMeansData.of(known.rows, known.weight)
     model = Centroids(np.where(np.isnan(known.rows), table.frame.outside(np.zeros(known.rows.shape)), known.rows))
     stats = table.stats(model, table.labeled(model))
     reason = "too few distinct rows so far: each is a cluster"

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.cluster.kmeans.assignment import Table, read_only
+from likely.cluster.kmeans.assignment import KMeansData, read_only
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats, Labels
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition
 from likely.core.arrays import Array, Index
@@ -19,7 +19,7 @@ from likely.core.row_hashes import row_hashes
 class _Distinct(NamedTuple):
     """Distinct rows in the order of their hashes, and the distinct row of each row."""
 
-    table: Table
+    table: KMeansData
     which: Index  # (n,)
 
 
@@ -37,7 +37,7 @@ def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = DEFAU
     >>> exchange(x, lloyd(x, [[1.0], [3.1]])).labels.tolist()
     [0, 1, 1]
     """
-    whole = Table.of(x, weight, start.model.dim)
+    whole = KMeansData.of(x, weight, start.model.dim)
     rows = _distinct(whole)
     labels = np.empty(len(rows.table), dtype=np.int32)
     labels[rows.which] = start.labels
@@ -45,14 +45,14 @@ def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = DEFAU
     return Partition(report, labels[rows.which], start.before)
 
 
-def _distinct(table: Table) -> _Distinct:
+def _distinct(table: KMeansData) -> _Distinct:
     weight = np.ones(len(table)) if table.weight is None else table.weight
     _, first, which = np.unique(row_hashes(table.x), return_index=True, return_inverse=True)
     total = np.bincount(which, weight, len(first)).astype(np.float64)
     return _Distinct(replace(table.some(first), weight=read_only(total)), which.astype(np.intp))
 
 
-def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
+def _passes(table: KMeansData, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
     """Repeated passes; each begins from recomputed sums, so that rounding errors do not accumulate.
 
     At the end every row is assigned to its nearest center: labels, statistics and centers are consistent, also
@@ -77,7 +77,7 @@ def _passes(table: Table, start: Partition, labels: Labels, stop: Stop) -> tuple
     return FitReport(model, stats, None, converged, reason, trace, reseeded=start.report.reseeded), labels
 
 
-def _one_pass(table: Table, model: Centroids, stats: CentroidStats, labels: Labels) -> int:
+def _one_pass(table: KMeansData, model: Centroids, stats: CentroidStats, labels: Labels) -> int:
     """Visit every row of positive weight once; returns the number that moved."""
     from likely.cluster.kmeans._loops.exchange_pass import exchange_pass
 
@@ -98,5 +98,5 @@ def _lean(model: Centroids, unit: float) -> float:
     return 0.0 if model.typical is None else model.dim * float(model.typical) * unit * unit
 
 
-def _weight(table: Table) -> Array:
+def _weight(table: KMeansData) -> Array:
     return np.ones(len(table)) if table.weight is None else table.weight

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.cluster.kmeans.assignment import Table, refuse_empty_rows
+from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.exchange import exchange
 from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd, with_own_variances
@@ -44,7 +44,7 @@ def kmeans(
     >>> kmeans(x, 2, rng=np.random.default_rng(0)).inertia
     1.0
     """
-    table = present(Table.of(x, weight))
+    table = present(KMeansData.of(x, weight))
     _refuse_unknown(init, method, variances)
     rng = rng or np.random.default_rng()
     begin = _starter(table, k, init, rng, stop)
@@ -57,13 +57,13 @@ def kmeans(
     return _of_all(best, runs, x, table)
 
 
-def _improved(table: Table, found: Partition, method: str, variances: str, stop: Stop) -> Partition:
+def _improved(table: KMeansData, found: Partition, method: str, variances: str, stop: Stop) -> Partition:
     if variances == "own":
         found = with_own_variances(table.x, found, table.weight, stop=stop)
     return exchange(table.x, found, table.weight, stop=stop) if method == "exchange" else found
 
 
-def _starter(table: Table, k: int, start: Any, rng: np.random.Generator, stop: Stop) -> Callable[[], Partition]:
+def _starter(table: KMeansData, k: int, start: Any, rng: np.random.Generator, stop: Stop) -> Callable[[], Partition]:
     if not isinstance(start, str):
         return lambda: lloyd(table, _given(start, k), stop=stop)
     if start == "split":
@@ -86,7 +86,7 @@ def _given(start: Any, k: int) -> Any:
     return mean
 
 
-def present(table: Table) -> Table:
+def present(table: KMeansData) -> KMeansData:
     """Rows of positive weight."""
     if not len(table):
         raise DataError(sentence("k-means", "at least one row is needed", "none"))
@@ -115,7 +115,7 @@ def _refuse_unknown(start: Any, method: str, variances: str) -> None:
             raise DomainError(sentence("k-means", f"{name} must be one of {', '.join(known)}", repr(given)))
 
 
-def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Partition:
+def _of_all(best: Partition, runs: list[Partition], x: Any, table: KMeansData) -> Partition:
     """The best run, with labels for every row, and a summary of all runs."""
     told = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
     labels = best.labels if len(best.labels) == len(x) else best.model.assign(x)
@@ -124,7 +124,7 @@ def _of_all(best: Partition, runs: list[Partition], x: Any, table: Table) -> Par
     return best._replace(report=replace(best.report, runs=told, agreement=_agreement(best, runs, table)), labels=labels)
 
 
-def _agreement(best: Partition, runs: list[Partition], table: Table) -> float:
+def _agreement(best: Partition, runs: list[Partition], table: KMeansData) -> float:
     """The mean adjusted Rand index of the best partition with the others, over a sample of the rows."""
     some = slice(None, None, max(1, len(table) // COMPARED))
     weight = None if table.weight is None else table.weight[some]

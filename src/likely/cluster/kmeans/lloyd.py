@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.cluster.kmeans.assignment import NO_BOUNDS, Sums, Table
+from likely.cluster.kmeans.assignment import NO_BOUNDS, KMeansData, Sums
 from likely.cluster.kmeans.centroids import Centroids, Labels, as_centers
 from likely.cluster.kmeans.kmeans_plus_plus import squared_distances
 from likely.core.arrays import Array
@@ -62,15 +62,15 @@ def lloyd(
     >>> found.model.mean.tolist(), found.labels.tolist(), found.inertia
     ([[0.5], [9.5]], [0, 0, 1, 1], 1.0)
     """
-    table = x if isinstance(x, Table) else Table.of(x, weight, workers=workers)
+    table = x if isinstance(x, KMeansData) else KMeansData.of(x, weight, workers=workers)
     if not len(table):
         raise DataError(sentence("k-means", "at least one row is needed", "none"))
     if table.weight is not None and not table.weight.any():
         raise DataError(sentence("k-means", "at least one row must have positive weight", "weights of 0"))
-    return _Run(table, _within_reach(as_centers(start, table.x.shape[1], "k-means"), table), bounds).until(stop)
+    return _LloydRun(table, _within_reach(as_centers(start, table.x.shape[1], "k-means"), table), bounds).until(stop)
 
 
-def _within_reach(model: Centroids, table: Table) -> Centroids:
+def _within_reach(model: Centroids, table: KMeansData) -> Centroids:
     u = table.frame.inside(model.mean)
     if (abs(u) <= FAR).all():
         return model
@@ -92,10 +92,10 @@ def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: St
     return Partition(report, report.model.assign(x), start.refits)
 
 
-class _Run:
+class _LloydRun:
     """One run: centers, labels and bounds, which change with every pass."""
 
-    def __init__(self, table: Table, model: Centroids, bounds: bool) -> None:
+    def __init__(self, table: KMeansData, model: Centroids, bounds: bool) -> None:
         self.table, self.model = table, model
         n = len(table)
         self.labels = np.full(n, -1, dtype=np.int32)
@@ -196,7 +196,7 @@ class _Run:
         return Partition(report, self.labels)
 
 
-def _moves(old: Centroids, new: Centroids, table: Table) -> tuple[Array, Array, Array]:
+def _moves(old: Centroids, new: Centroids, table: KMeansData) -> tuple[Array, Array, Array]:
     """The distance that each center moved, the largest of any other, and half the distance to the nearest other."""
     a, c = table.frame.inside(old.mean), table.frame.inside(new.mean)
     drift = np.sqrt(((c - a) ** 2).sum(axis=1)) * (1.0 + 1e-9)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.cluster.kmeans.assignment import Table
+from likely.cluster.kmeans.assignment import KMeansData
 from likely.cluster.kmeans.centroids import Centroids
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd
 from likely.core.arrays import Array
@@ -26,7 +26,7 @@ def split(x: Any, k: int, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> P
     >>> sorted(split(x, 3).model.mean[:, 0].tolist())
     [0.5, 9.5, 20.0]
     """
-    table = x if isinstance(x, Table) else Table.of(x, weight)
+    table = x if isinstance(x, KMeansData) else KMeansData.of(x, weight)
     found = lloyd(table, _one_center(table), stop=stop)
     while found.model.members < k:
         mean = _more(table, found, k - found.model.members)
@@ -36,13 +36,13 @@ def split(x: Any, k: int, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> P
     return found
 
 
-def _one_center(table: Table) -> Array:
+def _one_center(table: KMeansData) -> Array:
     """The mean of all rows (1, d)."""
     start = Centroids.trusted(mean=table.frame.outside(np.zeros((1, table.x.shape[1]))), variance=None, typical=None)
     return start.refit(table.stats(start, np.zeros(len(table), dtype=np.int32))).mean
 
 
-def _more(table: Table, found: Partition, wanted: int) -> Array:
+def _more(table: KMeansData, found: Partition, wanted: int) -> Array:
     """The centers, the `wanted` ones of largest scatter split; clusters without scatter cannot be split."""
     scatter = found.report.stats.scatter
     worst = np.argsort(-scatter, kind="stable")[:wanted]
@@ -55,7 +55,7 @@ def _more(table: Table, found: Partition, wanted: int) -> Array:
     return np.concatenate([mean, np.array(added).reshape(-1, mean.shape[1])])
 
 
-def _principal_axis(table: Table, found: Partition, q: int) -> Array:
+def _principal_axis(table: KMeansData, found: Partition, q: int) -> Array:
     """A cluster's first principal axis, one standard deviation long (d,); its largest entry is positive."""
     at = np.flatnonzero(found.labels == q)
     w = np.ones(len(at)) if table.weight is None else table.weight[at]

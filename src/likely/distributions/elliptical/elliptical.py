@@ -326,7 +326,7 @@ class Elliptical(Centered, Distribution):
         """Steps with Anderson acceleration, and whether they have converged."""
 
         def evaluate(model: Elliptical) -> FitStep:
-            return FitStep(model, stats, prior, known=model._log_posterior(z, w, prior))
+            return FitStep(model, stats, prior, known_objective=model._log_posterior(z, w, prior))
 
         em = AcceleratedEM(evaluate, lambda step: step.model._step(z, w, prior, stats), ROUNDS // 10, STILL)
         last, has_converged = em.run(evaluate(self))

@@ -113,7 +113,7 @@ def _of_function(profile: Callable[..., Any]) -> RadialDistribution:
         far = outer[k + 1] + piece(t, edges[k + 1])
         return np.where(np.isnan(r), np.nan, np.where(near < far, 1 - near / whole, far / whole))
 
-    table = Table.of(edges, piece)
+    table = QuantileTable.of(edges, piece)
 
     def radius(inside: Array, beyond: Array) -> Array:
         at = table.place(inside * whole, beyond * whole, inside < 0.5, density, piece)
@@ -122,7 +122,7 @@ def _of_function(profile: Callable[..., Any]) -> RadialDistribution:
     return RadialDistribution(outside, radius)
 
 
-class Table(NamedTuple):
+class QuantileTable(NamedTuple):
     """Probabilities below and above a fine grid: quantiles start from the table and are refined by Newton's method."""
 
     edges: Array  # (m + 1,)
@@ -131,7 +131,7 @@ class Table(NamedTuple):
     outer: Array  # (m + 1,): above it, added from above
 
     @classmethod
-    def of(cls, edges: Array, piece: Callable[[Array, Array], Array]) -> Table:
+    def of(cls, edges: Array, piece: Callable[[Array, Array], Array]) -> QuantileTable:
         """The table with each panel divided into eight, so that linear interpolation is a good start."""
         fine = np.append((edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(8) / 8)).ravel(), edges[-1])
         mass = piece(fine[:-1], fine[1:])

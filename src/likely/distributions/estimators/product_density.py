@@ -81,17 +81,17 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     # ------------------------------------------------------------------ layout
 
-    saved_attributes = (*DensityEstimator.saved_attributes, "parts_", "takes_arrays_")
+    saved_attributes = (*DensityEstimator.saved_attributes, "densities_", "takes_arrays_")
 
     def validate_rows(self, X: Any, reset: bool = False) -> Columns:
         X = self._table(X, reset)
         if reset:
-            self.parts_ = self._laid_out(X)
-            for _, part, _ in self.parts_:
+            self.densities_ = self._laid_out(X)
+            for _, part, _ in self.densities_:
                 part._validate_params()
         if hasattr(X, "columns"):
-            refuse_dates(X, "ProductDensity", [column for _, _, own in self.parts_ for column in own])
-        return Columns({name: self._rows_of(part, at, X, reset) for name, part, at in self.parts_})
+            refuse_dates(X, "ProductDensity", [column for _, _, own in self.densities_ for column in own])
+        return Columns({name: self._rows_of(part, at, X, reset) for name, part, at in self.densities_})
 
     def _rows_of(self, part: Any, own: list[Any], X: Any, reset: bool) -> Any:
         """The columns of one component as it takes them; its messages use the names of this table."""
@@ -131,7 +131,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def column_names(self) -> list[str]:
         """The columns in the order of the components, which is that of the validated rows."""
-        return self._called([column for _, _, columns in self.parts_ for column in columns])
+        return self._called([column for _, _, columns in self.densities_ for column in columns])
 
     def _called(self, own: list[Any]) -> list[str]:
         """Names of columns given by name or number."""
@@ -156,7 +156,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     # ---------------------------------------------------------------- learning
 
     def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
-        parts: Any = getattr(self, "parts_", None)
+        parts: Any = getattr(self, "densities_", None)
         shaped = isinstance(parts, list) and all(isinstance(p, list | tuple) and len(p) == 3 for p in parts)
         if not (shaped and isinstance(model, Product) and model.members == members):
             return False
@@ -170,12 +170,12 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         return [p[0] for p in parts] == model.names and isinstance(getattr(self, "takes_arrays_", None), bool)
 
     def blank_model(self, X: Columns, members: int | None = None, weight: Any = None) -> Product:
-        return Product(tuple((name, part.blank_model(X[name], members, weight)) for name, part, _ in self.parts_))
+        return Product(tuple((name, part.blank_model(X[name], members, weight)) for name, part, _ in self.densities_))
 
     @property
     def traits(self) -> Traits:  # type: ignore[override]
         """What holds for one component, or for all of them."""
-        each = [part.traits for _, part, _ in getattr(self, "parts_", ())]
+        each = [part.traits for _, part, _ in getattr(self, "densities_", ())]
         return Traits(
             latent=any(t.latent for t in each), sketchable=all(t.sketchable for t in each),
             second_pass=any(t.second_pass for t in each),
@@ -183,26 +183,26 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
         each = (
-            (name, part.initialize(blank[name], X[name], labels, weight, rng, run)) for name, part, _ in self.parts_
+            (name, part.initialize(blank[name], X[name], labels, weight, rng, run)) for name, part, _ in self.densities_
         )
         return Product.trusted(components=tuple(each))
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Block | None = None, choose: bool = True) -> Any:
         of, done = dict.fromkeys(model.names) if prior is None else prior, []
-        for name, part, _ in self.parts_:
+        for name, part, _ in self.densities_:
             mine = None if rows is None else replace(rows, x=rows.x[name])
             done.append((name, part.scoring_model(model[name], stats[name], of[name], mine, choose)))
         return model if all(new is model[name] for name, new in done) else Product.trusted(components=tuple(done))
 
     def mask_unknown(self, X: Columns, model: Any) -> tuple[Columns, dict[str, Any]]:
         parts, unseen = {}, {}
-        for name, part, own in self.parts_:
+        for name, part, own in self.densities_:
             parts[name], found = part.mask_unknown(X[name], model[name])
             unseen.update({name if len(own) == 1 else f"{name}, {c}": mask for c, mask in found.items()})
         return (Columns(parts) if unseen else X), unseen
 
     def extend_model(self, model: Any, stats: Any, X: Columns) -> tuple[Product, ProductStats]:
-        grown = [(name, part.extend_model(model[name], stats[name], X[name])) for name, part, _ in self.parts_]
+        grown = [(name, part.extend_model(model[name], stats[name], X[name])) for name, part, _ in self.densities_]
         models = tuple((name, m) for name, (m, _) in grown)
         return Product(models), ProductStats(tuple((name, s) for name, (_, s) in grown))
 
@@ -211,7 +211,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
             return self.prior
 
         def rule(model: Product, stats: ProductStats) -> ProductPrior:
-            rules = [(name, self._rule_of(part)) for name, part, _ in self.parts_]
+            rules = [(name, self._rule_of(part)) for name, part, _ in self.densities_]
             return ProductPrior(
                 tuple((name, told_of_part(name, resolve_prior, model[name], stats[name], r)) for name, r in rules)
             )
@@ -238,7 +238,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     def _columns(self, rows: Any, like: Any = None) -> dict[Any, Any]:
         """The components' columns, under the names or numbers of the input."""
         out = {}
-        for name, part, own in self.parts_:
+        for name, part, own in self.densities_:
             if len(own) == 1:
                 cells = part.decode_rows(rows[name], None if like is None else like[own[0]])
                 flat = like is None and getattr(rows[name], "ndim", 2) == 1

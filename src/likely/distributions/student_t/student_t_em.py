@@ -102,7 +102,7 @@ class StudentTEM(Distribution):
         begin = self._from_subsample(blocks, prior, engine)
         many = FIRST_PASSES if begin is self else 1
         start = fit(begin, blocks, prior=prior, engine=engine, stop=Stop(many, 1e-8))
-        first = FitStep(start.model, start.stats, start.prior, known=start.objective)
+        first = FitStep(start.model, start.stats, start.prior, known_objective=start.objective)
         if start.stats.filled and start.prior is not prior:  # a data-dependent prior may not have converged yet
             with said_once():
                 first = next(iterate(start.model, blocks, prior=prior, engine=engine))

@@ -19,12 +19,12 @@ BLOCK = 256  # frames compared with all samples at a time
 class ChainTail:
     """Frames sampled from each state of an HMM, weighted by the predictive state probabilities."""
 
-    def __init__(self, plays: HMM) -> None:
-        self.plays = plays
-        self.distribution, self.each = plays.emission, max(DRAWS // plays.states, 100)
+    def __init__(self, hmm: HMM) -> None:
+        self.hmm = hmm
+        self.distribution, self.each = hmm.emission, max(DRAWS // hmm.states, 100)
         rng = np.random.default_rng(0)
-        self.drawn = [self.distribution.member(k).sample(self.each, rng) for k in range(plays.states)]
-        self.state = np.repeat(np.arange(plays.states), self.each)
+        self.drawn = [self.distribution.member(k).sample(self.each, rng) for k in range(hmm.states)]
+        self.state = np.repeat(np.arange(hmm.states), self.each)
         self.scored: dict[Any, tuple[Any, Any]] = {}  # by pattern of missing entries
 
     def __call__(self, predicted: Any, y: Any, news: float, inputs: Any = None) -> float | None:
@@ -41,7 +41,7 @@ class ChainTail:
 
     def along(self, x: Ragged) -> Array:
         """P(a frame at least as improbable | past frames) of all frames (T,); NaN if nothing is observed."""
-        predicted, logs = self._predicted(x), self.plays.scores(x)
+        predicted, logs = self._predicted(x), self.hmm.scores(x)
         top = logs.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             total = (predicted * np.exp(logs - top)).sum(axis=1, keepdims=True)
@@ -62,8 +62,8 @@ class ChainTail:
 
     def _predicted(self, x: Ragged) -> Array:
         """Predictive state probabilities p(state | past frames) of every frame (T, K)."""
-        ways = self.plays.chains[0].summed
-        known = self.plays.posterior(x, lag=0).values
+        ways = self.hmm.chains[0].summed
+        known = self.hmm.posterior(x, lag=0).values
         out = np.empty_like(known)
         out[1:] = known[:-1] @ ways.transition
         out[x.offsets[:-1][x.lengths > 0]] = ways.initial

@@ -18,7 +18,7 @@ from likely.core.covariates import COVARIATES, FRAMES, apart, features, with_cov
 from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, unheard
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
@@ -38,7 +38,7 @@ from likely.estimation.sequence_validation import (
     tell_of_codes,
     tell_of_empty,
 )
-from likely.hmm.decoding import Forecast, is_one
+from likely.hmm.decoding import Forecast
 from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
@@ -588,7 +588,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         check_is_fitted(self)
         path = self.model_.viterbi(self.validate_rows(_sequences(X, covariates, lengths), reset=False)).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
-        return path[0] if is_one(X) and lengths is None else path
+        return path[0] if is_single_sequence(X) and lengths is None else path
 
     def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None, *, covariates: Any = None) -> Any:
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
@@ -596,7 +596,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         probs = self.model_.posterior(self.validate_rows(_sequences(X, covariates, lengths), reset=False), lag)
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
         probs = probs if self.topology_.origin is None else probs.map(lambda p: p @ sums)
-        return probs[0] if is_one(X) and lengths is None else probs
+        return probs[0] if is_single_sequence(X) and lengths is None else probs
 
     def forecast(self, X: Any, steps: int = 1, *, covariates: Any = None, past: Any = None) -> Forecast:
         """Forecast after one sequence (T, d), as `HMM.forecast`; `covariates` (steps, p) to come, `past` those of X."""

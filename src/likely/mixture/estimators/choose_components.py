@@ -36,7 +36,7 @@ class ComponentChoice:
     held_out: Array  # (m,): mean log-likelihood of held-out rows, nats per row; the largest is best
     held_out_error: Array  # (m,): standard error of its difference to the best
     message: Array  # (m,): message length in nats; NaN where no fit with the sparse prior had this number
-    emptied: int | None = None  # number of components of minimum message length
+    n_components_mml: int | None = None  # number of components of minimum message length
     best: dict[str, int] = field(default_factory=dict)
     converged: dict[str, Any] = field(default_factory=dict)  # by criterion: of each number (m,), or of all fits at once
     distinct: int | None = None  # distinct rows, where larger numbers were requested and skipped
@@ -64,8 +64,9 @@ class ComponentChoice:
             yield "the smallest number within that distance is chosen"
         elif "held-out" in self.best:
             yield "held-out: no rows could be held out and scored"
-        if self.emptied is not None:
-            yield f"a sparse prior leaves {self.emptied} of {max(self.numbers)} components: minimum message length"
+        if self.n_components_mml is not None:
+            left = f"{self.n_components_mml} of {max(self.numbers)} components"
+            yield f"a sparse prior leaves {left}: minimum message length"
         if self.distinct is not None:
             yield f"larger numbers were skipped; distinct rows: {self.distinct}"
         unconverged = [names for criterion in CRITERIA if (names := self._unconverged(criterion))]

@@ -138,7 +138,7 @@ class MixtureDensity(DensityEstimator):
             report = self._learn(X, weight, checkpoint)
         self._warn_of(report)
         self.is_online_ = False
-        self.__dict__.pop("few_", None)
+        self.__dict__.pop("_first_rows", None)
         return self._adopt(report)
 
     def _warn_of(self, report: FitReport) -> None:
@@ -288,21 +288,21 @@ class MixtureDensity(DensityEstimator):
         first = not hasattr(self, "model_")
         X, weight = self._checked(X, sample_weight, reset=first, y=y)
         self._refuse_emptiness(X)
-        if first or hasattr(self, "few_"):
+        if first or hasattr(self, "_first_rows"):
             return self._begin_stream(X, weight, first)
         return self._adopt(one_step(self, X, weight))
 
     def _begin_stream(self, X: Any, weight: Any, first: bool) -> Self:
         """Fit again to all rows so far, as long as they are too few for stepwise EM."""
         so_far = Sketch.of(X, weight, whose=type(self.component_).__name__)
-        so_far = so_far if first else self.__dict__["few_"] + so_far
+        so_far = so_far if first else self.__dict__["_first_rows"] + so_far
         data = (X, weight) if first else (so_far.rows, so_far.weight)
         with self._named_columns():
             self._adopt(self._learn(*data))
         self.is_online_ = True
-        self.__dict__.pop("few_", None)
+        self.__dict__.pop("_first_rows", None)
         if len(so_far) < FEW * self._size:
-            self.few_ = so_far
+            self._first_rows = so_far
         return self
 
     def score_samples(self, X: Any, lengths: Any = None) -> Any:

@@ -154,7 +154,7 @@ class SensorDynamics(Value):
 # --------------------------------------------------------------------- learning
 
 
-class Pairs(NamedTuple):
+class PairStats(NamedTuple):
     """Additive sufficient statistics of pairs of consecutive frames (a before, b after) and of frames."""
 
     pairs: float
@@ -164,19 +164,19 @@ class Pairs(NamedTuple):
     total: Array  # (p,)
     squares: Array  # (p, p)
 
-    def plus(self, other: Pairs) -> Pairs:
+    def plus(self, other: PairStats) -> PairStats:
         """The sum of two statistics."""
-        return Pairs(*(add(a, b) for a, b in zip(self, other, strict=True)))
+        return PairStats(*(add(a, b) for a, b in zip(self, other, strict=True)))
 
     @classmethod
-    def of(cls, x: Array, weight: float = 1.0) -> Pairs:
+    def of(cls, x: Array, weight: float = 1.0) -> PairStats:
         """Statistics of one complete stretch (T, p)."""
         both = np.hstack([x[:-1], x[1:]])
         return cls(weight * len(both), weight * both.sum(axis=0), weight * both.T @ both, weight * len(x),
                    weight * x.sum(axis=0), weight * x.T @ x)  # fmt: skip
 
 
-def learned(pairs: Pairs, ridge: float, shrunk: float) -> SensorDynamics:
+def learned(pairs: PairStats, ridge: float, shrunk: float) -> SensorDynamics:
     """Fit by ridge regression, with correlations of the covariances shrunk toward 0."""
     p = len(pairs.total)
     mean = pairs.total / pairs.frames
@@ -218,7 +218,7 @@ class Chosen(NamedTuple):
     left_out: list[SensorDynamics]
     ridge: float
     shrunk: float
-    pairs: Pairs  # statistics of all frames
+    pairs: PairStats  # statistics of all frames
     trend: Array  # (p,): whitened errors after as many frames again, if their trend continues; 0 if not significant
 
 
@@ -229,7 +229,7 @@ def chosen(stretches: Sequence[Array], weights: Array) -> Chosen:
     """
     cut = [np.array_split(x, PARTS) for x in stretches]
     folds = [_sum([(c[k], w) for c, w in zip(cut, weights, strict=True)]) for k in range(PARTS)]
-    without_fold = [reduce(Pairs.plus, [one for j, one in enumerate(folds) if j != k]) for k in range(PARTS)]
+    without_fold = [reduce(PairStats.plus, [one for j, one in enumerate(folds) if j != k]) for k in range(PARTS)]
     tried = {
         (r, s): _cross_validated([learned(one, r, s) for one in without_fold], cut, weights)
         for r in RIDGES
@@ -258,8 +258,8 @@ def _trend(distribution: SensorDynamics, stretches: Sequence[Array], weights: Ar
     return np.asarray(max(map(len, stretches)) * products / squares)
 
 
-def _sum(parts: Sequence[tuple[Array, Any]]) -> Pairs:
-    return reduce(Pairs.plus, [Pairs.of(x, float(w)) for x, w in parts if len(x)])
+def _sum(parts: Sequence[tuple[Array, Any]]) -> PairStats:
+    return reduce(PairStats.plus, [PairStats.of(x, float(w)) for x, w in parts if len(x)])
 
 
 class _CrossValidated(NamedTuple):

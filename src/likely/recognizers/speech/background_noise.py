@@ -19,7 +19,7 @@ from likely.mixture.estimators.mixture_density import MixtureDensity
 
 SOUNDS = 200  # number of sounds that the background is learned from, at most
 PAD = 0.15  # seconds of noise on both sides
-FAINT, FAINTEST = -30.0, -60.0  # dB below the sound's own level
+HIGHEST_LEVEL, LOWEST_LEVEL = -30.0, -60.0  # dB below the sound's own level
 EMPTY = 0.2  # share of sounds padded with digital silence
 BELOW = 30.0  # dB below the loudest frame at which a frame is background
 EDGE = 0.02  # seconds of a word within reach of delta features: left to the silence, they would cost an insertion each
@@ -40,7 +40,7 @@ def background(cepstra: MFCC, signals: Sequence[Array], random_state: Any = 0) -
 def surrounded(x: Array, rate: int, rng: Generator) -> Array:
     """The sound padded with faint noise, or digital silence, before and after it."""
     n = round(PAD * rate)
-    level = np.sqrt(np.nanmean(x**2)) * 10 ** (rng.uniform(FAINTEST, FAINT) / 20)
+    level = np.sqrt(np.nanmean(x**2)) * 10 ** (rng.uniform(LOWEST_LEVEL, HIGHEST_LEVEL) / 20)
     noise = rng.normal(size=2 * n) * level * (rng.random() >= EMPTY)
     return np.concatenate([noise[:n], x, noise[n:]])
 

@@ -31,7 +31,7 @@ from likely.recognizers.speech.recognized_words import NOTHING, Heard, in_second
 FEATURES: dict[str, Any] = {"trim": 30.0, "delta_width": 3, "normalize": "level"}
 
 SHARE = 0.2  # acoustic scale of confidences; chosen on training recordings of digits, also noisy (docs/results-speech)
-FAINTEST = 40.0  # decibels below the faintest word of training at which a sound is silence
+SILENCE_THRESHOLD = 40.0  # decibels below the faintest word of training at which a sound is silence
 PENALTY = 80.0  # nats per word, chosen likewise: correlated frames would favor many short words
 
 
@@ -51,7 +51,7 @@ class SpokenWords(FeatureClassifier):
     - **class_prior, cost, reject_cost, reject_below, novelty**: of deciding, as in `BayesClassifier`
 
     Fitted attributes are a `BayesClassifier` of sequences, `classifier_`, and for `transcribe` the background model
-    `silence_` and the level of the faintest word, `faintest_` (decibels). A silent sound gets about the class prior as
+    `silence_` and the level of the faintest word, `min_level_` (decibels). A silent sound gets about the class prior as
     its posterior, so that `decide(sounds, reject_below=…)` rejects it, and to `novelty` it is novel.
 
     >>> import likely as lk, numpy as np
@@ -63,7 +63,7 @@ class SpokenWords(FeatureClassifier):
     ['up', 'down']
     """
 
-    saved_attributes = ("classifier_", "silence_", "faintest_")
+    saved_attributes = ("classifier_", "silence_", "min_level_")
 
     def __init__(
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
@@ -99,7 +99,7 @@ class SpokenWords(FeatureClassifier):
         super().fit(signals, y, sample_weight)
         self.silence_ = background(self.cepstra, signals)
         sound_weight = np.ones(len(signals)) if sample_weight is None else np.asarray(sample_weight)
-        self.faintest_ = min(
+        self.min_level_ = min(
             loudest(x, self.cepstra.sample_rate) for x, w in zip(signals, sound_weight, strict=True) if w > 0
         )
         return self
@@ -160,7 +160,7 @@ class SpokenWords(FeatureClassifier):
 
     def transcribe(
         self, sound: Any, bigram: Any = None, *, beam: float | None = 300.0, penalty: float = PENALTY,
-        scale: float = 1.0, confidence: bool = True, faintest: float | None = FAINTEST,
+        scale: float = 1.0, confidence: bool = True, silence_threshold: float | None = SILENCE_THRESHOLD,
     ) -> Any:  # fmt: skip
         """Connected-word recognition: a `Heard`; of several sounds, a list of them.
 
@@ -170,17 +170,23 @@ class SpokenWords(FeatureClassifier):
           **scale** (of the bigram) as in `WordNetwork.decode`
         - **confidence** of each word, over all paths, with an acoustic scale of 0.2, as frames are correlated; False
           saves its time
-        - **faintest**: a sound whose loudest frame is more than that many decibels below the faintest word of training
-          has no words; None decodes all that is not silent
+        - **silence_threshold**: a sound whose loudest frame is more than that many decibels below the faintest word of
+          training has no words; None decodes all that is not silent
         """
         self._check_fitted()
         if is_one_sound(sound):
             return self.transcribe(
-                [sound], bigram, beam=beam, penalty=penalty, scale=scale, confidence=confidence, faintest=faintest
+                [sound],
+                bigram,
+                beam=beam,
+                penalty=penalty,
+                scale=scale,
+                confidence=confidence,
+                silence_threshold=silence_threshold,
             )[0]
         signals, network = list(self.cepstra.signals(sound)), self.network(bigram)
         out: list[Heard] = [NOTHING] * len(signals)
-        audible = [i for i, x in enumerate(signals) if self._is_loud(x, i, faintest)]
+        audible = [i for i, x in enumerate(signals) if self._is_loud(x, i, silence_threshold)]
         if audible:
             tracks = Ragged.from_list([self.cepstra.features(signals[i]) for i in audible])
             found = network.decode(tracks, beam, penalty, scale, SHARE if confidence else False)
@@ -189,17 +195,19 @@ class SpokenWords(FeatureClassifier):
                 out[i] = in_seconds(one, self.cepstra, signals[i], labels)
         return out
 
-    def _is_loud(self, x: Array, i: int, faintest: float | None) -> bool:
+    def _is_loud(self, x: Array, i: int, silence_threshold: float | None) -> bool:
         """False for silence, and for sounds far fainter than those of training."""
-        if faintest is not None and not (isinstance(faintest, Real) and faintest > 0):
-            raise DomainError(sentence("transcribe", "faintest must be decibels above 0, or None", faintest))
+        if silence_threshold is not None and not (isinstance(silence_threshold, Real) and silence_threshold > 0):
+            raise DomainError(
+                sentence("transcribe", "silence_threshold must be decibels above 0, or None", silence_threshold)
+            )
         if is_silent(x):
             return False
-        below = self.faintest_ - loudest(x, self.cepstra.sample_rate)
-        if faintest is None or below <= faintest:
+        below = self.min_level_ - loudest(x, self.cepstra.sample_rate)
+        if silence_threshold is None or below <= silence_threshold:
             return True
         note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was treated as silence"
-        tell(f"SpokenWords: {note}; faintest=None decodes it")
+        tell(f"SpokenWords: {note}; silence_threshold=None decodes it")
         return False
 
     # ------------------------------------------------------------------ internal
@@ -217,11 +225,11 @@ class SpokenWords(FeatureClassifier):
     def check_state(self) -> None:
         super().check_state()
         self._check_scale()
-        silence, faintest = (vars(self).get(name) for name in ("silence_", "faintest_"))
+        silence, level = (vars(self).get(name) for name in ("silence_", "min_level_"))
         if "classifier_" in vars(self) and not (isinstance(silence, HMM) and silence.members is None):
             raise DataError(sentence(type(self).__name__, "silence_ must be an HMM", type(silence).__name__))
-        if "classifier_" in vars(self) and not (isinstance(faintest, float) and np.isfinite(faintest)):
-            raise DataError(sentence(type(self).__name__, "faintest_ must be a number of decibels", repr(faintest)))
+        if "classifier_" in vars(self) and not (isinstance(level, float) and np.isfinite(level)):
+            raise DataError(sentence(type(self).__name__, "min_level_ must be a number of decibels", repr(level)))
 
 
 class _Why:

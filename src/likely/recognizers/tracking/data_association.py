@@ -25,9 +25,9 @@ from likely.statespace.nonlinear.gaussian_filter import GaussianFilter, turned
 from likely.statespace.nonlinear.joint_gaussian import Linear, backward_gain, joint, root_of, triangular
 
 ME = "DataAssociation"
-FAINTEST = 1e-5  # hypotheses less probable than this are pruned
+LEAST_PROBABILITY = 1e-5  # hypotheses less probable than this are pruned
 MOST = 64  # hypotheses that are kept
-LOG_FAINTEST = float(np.log(FAINTEST))
+LOG_LEAST_PROBABILITY = float(np.log(LEAST_PROBABILITY))
 SAME = 1.0  # squared Mahalanobis distance below which hypotheses are merged
 
 
@@ -311,7 +311,7 @@ class DataAssociation(Value):
             log_none = np.log(max(1.0 - belief.exists, 0.0))
             logs = np.log(belief.weights) + [association.log_ratio for association in hypotheses]
         none, log_births, births = (
-            self._beginnings(z, belief.time) if log_none > LOG_FAINTEST else (0.0, np.empty(0), [])
+            self._beginnings(z, belief.time) if log_none > LOG_LEAST_PROBABILITY else (0.0, np.empty(0), [])
         )
         logs = np.concatenate([logs, log_none + log_births])
         total = float(np.logaddexp.reduce([*logs, log_none + none]))
@@ -480,7 +480,7 @@ def _pruned_and_merged(
     states: list[Any], weights: Array, parents: Index, angles: Sequence[int]
 ) -> tuple[list[Any], Array, Index]:
     """Prune and merge hypotheses: sorted by probability, improbable ones dropped, similar ones merged."""
-    remaining = [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > FAINTEST]
+    remaining = [int(i) for i in np.argsort(-weights, kind="stable") if weights[i] > LEAST_PROBABILITY]
     out: list[tuple[Any, float, int]] = []
     while remaining and len(out) < MOST:
         first, *rest = remaining

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likely.report.axes import whole_percent
-from likely.report.calibration_curves import Curve, det, reliability, risk_coverage, roc
+from likely.report.calibration_curves import ROCCurve, det, reliability, risk_coverage, roc
 from likely.report.class_legend import FEW, marks
 from likely.report.markers import COLORS, legend
 from likely.report.markup import Markup, join, tag
@@ -82,7 +82,8 @@ def trade_offs(study: Study) -> Markup:
         return section("roc", title, "", absent(why))
     shown = chosen_curves(curves)
     drawn = [
-        Curve(marker_of(study, c, i), curve.false_alarm, curve.detection) for i, (c, curve) in enumerate(shown.items())
+        ROCCurve(marker_of(study, c, i), curve.false_alarm, curve.detection)
+        for i, (c, curve) in enumerate(shown.items())
     ]
     items = [(d.k, _curve_words(study, c, shown[c])) for d, c in zip(drawn, shown, strict=True)]
     lead = "One curve per class against the rest, over all thresholds on its posterior probability."

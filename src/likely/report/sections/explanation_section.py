@@ -13,7 +13,7 @@ from likely.report.markers import legend
 from likely.report.markup import Markup, join, tag
 from likely.report.number_format import clipped, count, number, percent
 from likely.report.page_blocks import absent, figure, section, table
-from likely.report.study import Case, Plane, Study
+from likely.report.study import Plane, Study, WorstCase
 
 MOST_DRIVERS = 20
 MOST_CASES = 15
@@ -85,7 +85,7 @@ def worst(study: Study) -> Markup:
     return section("worst", title, lead, table(head, lines, label="Largest errors"))
 
 
-def _case(case: Case, study: Study) -> list[object]:
+def _case(case: WorstCase, study: Study) -> list[object]:
     weight = {d.column: d.increase for d in study.importance}
     cells = sorted(case.cells.items(), key=lambda cell: -weight.get(cell[0], 0.0))
     return [count(case.row), clipped(case.truth, 40), clipped(case.decided, 40), _small(case.posterior), _cells(cells)]

@@ -14,10 +14,9 @@ from likely.core import declared
 from likely.core.arrays import Array, parameter, rows
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value, fill_cache
 from likely.core.warnings import unheard
-from likely.hmm.decoding import is_one
 from likely.numerics import covariance_roots
 from likely.numerics.sde_discretization import Motion
 from likely.statespace.continuous.observation_times import clock, clocks, is_one_clock, moments, steps_between
@@ -213,7 +212,7 @@ class LinearSDE(SDEModels, Value):
         (array([[5.]]), array([[[7.5]]]))
         """
         found = self._at_moments(y, times, at, lambda m, x: m.filter(x), ahead=True)
-        if is_one(y):
+        if is_single_sequence(y):
             return self._ahead(found.mean, found.covariance)
         return [self._ahead(mean, P) for mean, P in zip(found.mean, found.covariance, strict=True)]
 
@@ -228,7 +227,7 @@ class LinearSDE(SDEModels, Value):
     def _asked(self, y: Any, times: Any, ask: Callable[[LinearGaussian, Any], Any]) -> Any:
         series = self._series(y)
         model = self._models(clocks(times, series, WHOSE))
-        if is_one(y):
+        if is_single_sequence(y):
             return ask(model(0), series[0])
         return _joined(_mapped(lambda i: ask(model(i), series[i]), series))
 
@@ -257,7 +256,7 @@ class LinearSDE(SDEModels, Value):
                 raise DataError(sentence(WHOSE, expected, f"{times_at[i].min():g}", "use smooth(y, times, at)"))
             return self._between(t, x, times_at[i], ask)
 
-        return one(0) if is_one(y) else _joined(_mapped(one, series))
+        return one(0) if is_single_sequence(y) else _joined(_mapped(one, series))
 
     def _between(self, t: Array, x: Array, at: Array, ask: Callable[[LinearGaussian, Any], Any]) -> Any:
         early = bool(len(t) and len(at) and at.min() < t[0])
@@ -274,13 +273,13 @@ class LinearSDE(SDEModels, Value):
 
     def _refuse_early(self, moment: float, first: float) -> None:
         """Refuse times before the first observation, unless the initial distribution is time-invariant."""
-        if not self.timeless:
+        if not self.initial_is_time_invariant:
             expected = f"times must not lie before the first one, {first:g}, at which the initial state is defined"
             remedy = "ask for later times, or begin the series with NaN at the earlier time"
             raise DomainError(sentence(WHOSE, expected, f"{moment:g}", remedy))
 
     @cached_property
-    def timeless(self) -> bool:
+    def initial_is_time_invariant(self) -> bool:
         """True if the initial distribution is time-invariant: stationary, diffuse, or both in parts.
 
         Outside the diffuse directions D the mean is constant (F m = 0), so is the covariance (F P + P Fᵀ + Q_c = 0),

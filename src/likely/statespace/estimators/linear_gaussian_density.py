@@ -17,7 +17,7 @@ from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, t
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, unheard
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
@@ -27,7 +27,6 @@ from likely.estimation.imputed_rows import filled_in
 from likely.estimation.imputed_sequences import filled_sequences
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
-from likely.hmm.decoding import is_one
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of
 from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, initial_undetermined
@@ -318,7 +317,7 @@ class LinearGaussianDensity(DensityEstimator):
         """Result of the model for the sequences; for one sequence, that of one."""
         check_is_fitted(self)
         rows = self.validate_rows(together(X, inputs, lengths), reset=False)
-        one = lengths is None and is_one(X)
+        one = lengths is None and is_single_sequence(X)
         return getattr(self.model_, verb)(rows[0] if one and len(rows) else rows, **how)
 
     # -------------------------------------------------------------------- prediction
@@ -337,7 +336,7 @@ class LinearGaussianDensity(DensityEstimator):
         check_is_fitted(self)
         rows = self.validate_rows(together(X, inputs, lengths), reset=False)
         signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
-        return signal[0] if lengths is None and is_one(X) else signal
+        return signal[0] if lengths is None and is_single_sequence(X) else signal
 
     def _signal(self, states: Ragged, rows: Ragged) -> Array:
         m, t = self.model_, np.arange(len(states.values)) - np.repeat(states.offsets[:-1], states.lengths)

@@ -18,7 +18,7 @@ from likely.core.covariates import frames_of, n_covariates, together
 from likely.core.em_loop import Stop, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, unheard
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
@@ -27,7 +27,6 @@ from likely.estimation.fit_blocks import seed_of
 from likely.estimation.input_validation import row_weights
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
-from likely.hmm.decoding import is_one
 from likely.hmm.estimators.hmm_density import _known_states
 from likely.hmm.hmm import masks
 from likely.statespace.estimators.regime_initialization import guessed_regimes
@@ -294,7 +293,7 @@ class SwitchingDensity(DensityEstimator):
         """Posterior probabilities of the regimes per frame: (T, K), or a Ragged; `live`: filtered, not smoothed."""
         rows = self._ready(X, inputs, lengths)
         states = self.model_.filter(rows) if live else self.model_.smooth(rows)
-        return states.regimes[0] if is_one(X) and lengths is None and len(rows) else states.regimes
+        return states.regimes[0] if is_single_sequence(X) and lengths is None and len(rows) else states.regimes
 
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
         """Most probable regime per frame: (T,), or a Ragged."""
@@ -304,7 +303,7 @@ class SwitchingDensity(DensityEstimator):
     def alarms(self, X: Any, cost: Any = None, inputs: Any = None, hold: int = 1) -> Alarms:
         """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`."""
         check_is_fitted(self)
-        if not is_one(X):
+        if not is_single_sequence(X):
             raise ShapeError(sentence(type(self).__name__, "one sequence is needed", "several"))
         return fault_alarms(self.predict_proba(X, inputs, live=True), cost, hold=hold)
 

@@ -14,7 +14,7 @@ from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.hmm.decoding import PassedOver
+from likely.hmm.decoding import SkippedFrames
 from likely.hmm.hmm import BadFrame
 from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 from likely.statespace.linear.result_repr import states_words
@@ -243,11 +243,11 @@ def filter_part(model: Any, series: Series, keeps: bool = True) -> FilterOutput:
     return filtered
 
 
-def passed_over(filtered: FilterOutput, series: Series, before: int) -> list[PassedOver]:
+def skipped_frames(filtered: FilterOutput, series: Series, before: int) -> list[SkippedFrames]:
     """Sequences of a part with frames of probability 0, which were treated as missing."""
     impossible = np.flatnonzero(np.isneginf(filtered.increments))
     of = np.searchsorted(series.offsets, impossible, side="right") - 1
-    return [PassedOver(before + int(n), (impossible[of == n] - series.offsets[n]).tolist()) for n in np.unique(of)]
+    return [SkippedFrames(before + int(n), (impossible[of == n] - series.offsets[n]).tolist()) for n in np.unique(of)]
 
 
 def filtered_moments(filtered: FilterOutput, series: Series) -> tuple[Array, Array]:

@@ -12,13 +12,13 @@ from numpy.random import Generator
 
 from likely.cluster.kmeans.kmeans_plus_plus import standardized
 from likely.core import declared
-from likely.core.arrays import Array, numbers, parameter
+from likely.core.arrays import Array, numbers, parameter, whole_number
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.distributions.distribution import Distribution
-from likely.hmm.decoding import PassedOver, is_one, tell_of_passed, whole
+from likely.hmm.decoding import SkippedFrames, warn_of_skipped
 from likely.mixture.embedding import by_thirds, dense, embedded
 from likely.numerics import covariance_roots
 from likely.statespace.linear import kalman_filter as passes
@@ -38,7 +38,7 @@ from likely.statespace.nonlinear.state_space import StateSpace, as_distributions
 ME = "LinearGaussian"
 
 
-class Matrices(NamedTuple):
+class SystemMatrices(NamedTuple):
     """Arguments of the compiled loops: matrices with a leading axis, square roots of the covariances."""
 
     A: Array  # transition
@@ -186,7 +186,7 @@ class LinearGaussian(StructuralModels, Distribution):
         return float(min(np.linalg.eigvalsh(a).min() for a in (self.process_covariance, self.observation_covariance)))
 
     @cached_property
-    def matrices(self) -> Matrices:
+    def matrices(self) -> SystemMatrices:
         """Arguments of the compiled loops."""
         A, C = (
             self.transition.reshape(-1, *self.transition.shape[-2:]),
@@ -198,7 +198,7 @@ class LinearGaussian(StructuralModels, Distribution):
         )
         E = np.zeros((self.states, 0)) if self.diffuse is None else self.diffuse
         made = (A, N, C, R, self.initial_mean, covariance_roots.root(self.initial_covariance), E)
-        return Matrices(*(read_only(np.array(a, order="C")) for a in made))
+        return SystemMatrices(*(read_only(np.array(a, order="C")) for a in made))
 
     # ---------------------------------------------------------------- density
 
@@ -230,15 +230,15 @@ class LinearGaussian(StructuralModels, Distribution):
         A frame of probability 0 counts as missing; a warning names the first, and log_prob is −inf.
         """
         series = series_of(self, y, inputs)
-        passed: list[PassedOver] = []
+        passed: list[SkippedFrames] = []
 
         def one_part(series_part: Series, before: int) -> tuple[Array, Array, Array]:
             filtered = passes.filter_part(self, series_part)
-            passed.extend(passes.passed_over(filtered, series_part, before))
+            passed.extend(passes.skipped_frames(filtered, series_part, before))
             return *passes.filtered_moments(filtered, series_part), filtered.total
 
         found = _arranged(y, series, passes.map_parts(one_part, series))
-        tell_of_passed(passed, f"{ME}.filter")
+        warn_of_skipped(passed, f"{ME}.filter")
         return States(*found)
 
     def smooth(self, y: Any, inputs: Any = None, lag: int | None = None) -> Any:
@@ -249,21 +249,21 @@ class LinearGaussian(StructuralModels, Distribution):
         `filter`.
         """
         series = series_of(self, y, inputs)
-        passed: list[PassedOver] = []
+        passed: list[SkippedFrames] = []
         if lag is not None:
-            lag = whole(lag, 0, f"{ME}.smooth", "lag")
+            lag = whole_number(lag, f"{ME}.smooth", "lag")
 
         def one_part(series_part: Series, before: int) -> tuple[Any, ...]:
             if lag is not None:
                 filtered, mean, cov = fixed_lag_part(self, series_part, before, lag)
-                passed.extend(passes.passed_over(filtered, series_part, before))
+                passed.extend(passes.skipped_frames(filtered, series_part, before))
                 return mean, cov, filtered.total
             filtered, mean, cov, lag_one = smooth_part(self, series_part, before)
-            passed.extend(passes.passed_over(filtered, series_part, before))
+            passed.extend(passes.skipped_frames(filtered, series_part, before))
             return mean, cov, filtered.total, lag_one
 
         found = _arranged(y, series, passes.map_parts(one_part, series))
-        tell_of_passed(passed, f"{ME}.smooth")
+        warn_of_skipped(passed, f"{ME}.smooth")
         return Smoothed(*found) if lag is None else States(*found)
 
     def draw_states(self, y: Any, n: int, rng: Generator, inputs: Any = None) -> Any:
@@ -291,7 +291,7 @@ class LinearGaussian(StructuralModels, Distribution):
 
         `inputs` are those of y, `future` (steps, k) those of the forecast frames.
         """
-        steps = whole(steps, 1, f"{ME}.forecast", "steps")
+        steps = whole_number(steps, f"{ME}.forecast", "steps", 1)
         if belief is None:
             belief = self.belief_after(y, inputs)
         return forecast_from(self, belief, steps, future)
@@ -307,7 +307,7 @@ class LinearGaussian(StructuralModels, Distribution):
                 sentence(ME, "one sequence of at least one frame is needed", f"{len(series.offsets) - 1} sequences")
             )
         filtered = passes.filter_part(self, series)
-        tell_of_passed(list(passes.passed_over(filtered, series, 0)), f"{ME}.belief_after")
+        warn_of_skipped(list(passes.skipped_frames(filtered, series, 0)), f"{ME}.belief_after")
         if filtered.diffuse_end[0] == len(series.y):
             return self._diffuse_belief(series)
         return StateBelief.trusted(
@@ -510,7 +510,7 @@ class LinearGaussian(StructuralModels, Distribution):
 def _arranged(y: Any, series: Series, found: list[tuple[Any, ...]]) -> list[Any]:
     """Concatenated parts: arrays for one sequence, Ragged for many; the third entry is the log-likelihood."""
     columns = [np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*found, strict=True)]
-    if is_one(y):
+    if is_single_sequence(y):
         return [c if i != 2 else float(c[0]) for i, c in enumerate(columns)]
     return [Ragged(c, series.offsets) if i != 2 else c for i, c in enumerate(columns)]
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, whole_number
 from likely.core.covariates import table
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.hmm.decoding import whole
 from likely.statespace.linear import kalman_filter as passes
 from likely.statespace.linear.kalman_filter import Series, added, read_only, series_of
 from likely.statespace.linear.kalman_smoother import smooth_part
@@ -21,7 +20,7 @@ ME = "LinearGaussian"
 
 def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged]:
     """Draw states and observations of n sequences."""
-    n = whole(n, 0, f"{ME}.sample", "n")
+    n = whole_number(n, f"{ME}.sample", "n")
     u, lengths = _inputs_and_lengths(model, n, length, inputs)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     x, y = _simulated(model, offsets, u, rng)
@@ -74,7 +73,7 @@ def _colored(root: Array, z: Array, t: Index) -> Array:
 
 def simulation_smoother(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Array:
     """Simulation smoother (Durbin and Koopman 2002): x⁺ + E[x | y − y⁺] for simulated (x⁺, y⁺); shape (n, T, d)."""
-    n = whole(n, 1, f"{ME}.draw_states", "n")
+    n = whole_number(n, f"{ME}.draw_states", "n", 1)
     series = series_of(model, y, inputs)
     if len(series.offsets) != 2:
         raise ShapeError(sentence(f"{ME}.draw_states", "one sequence is needed", f"{len(series.offsets) - 1}"))

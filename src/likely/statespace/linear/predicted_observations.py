@@ -11,8 +11,7 @@ from numpy.random import Generator
 from likely.core.arrays import Array, Index
 from likely.core.covariates import with_covariates
 from likely.core.errors import ShapeError, sentence
-from likely.core.ragged import Ragged
-from likely.hmm.decoding import is_one
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.numerics import covariance_roots, spd
 from likely.statespace.linear import kalman_filter as passes
 from likely.statespace.linear import linear_e_step as moments
@@ -82,7 +81,7 @@ def imputed(model: Any, y: Any, inputs: Any, rng: Generator | None = None) -> An
             )[:, missing]
     if model.feedthrough is not None and series.inputs is not None:
         out = out + passes.added(series.inputs, model.feedthrough, series.offsets)
-    return out if is_one(y) else Ragged(out, series.offsets)
+    return out if is_single_sequence(y) else Ragged(out, series.offsets)
 
 
 def _groups(is_missing: Array, t: Index, R: Array) -> Iterator[tuple[Index, Index, Array]]:

@@ -61,7 +61,7 @@ def fit_quasi_newton(
     (True, True)
     """
     with said_once():
-        return _Run(start, Blocks.of(data, sequences=True), prior, stop, checkpoint).run()
+        return _QuasiNewtonRun(start, Blocks.of(data, sequences=True), prior, stop, checkpoint).run()
 
 
 def check_converged(report: FitReport, data: Any, tol: float) -> FitReport:
@@ -116,7 +116,7 @@ class _PartialCheckpoint:
             self.checkpoint.save(progress.replace(trace=trace, reason="", converged=False))
 
 
-class _Run:
+class _QuasiNewtonRun:
     """Alternation of EM and BFGS: current report, objective after each pass, and number of passes left."""
 
     def __init__(

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, whole_number
 from likely.core.errors import DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.hmm.decoding import whole
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
 from likely.statespace.nonlinear.distribution_moments import DistributionMoments
 from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, wrapped
-from likely.statespace.nonlinear.gaussian_filter import Curve, GaussianFilter, turned
+from likely.statespace.nonlinear.gaussian_filter import ConditionalMoments, GaussianFilter, turned
 from likely.statespace.nonlinear.jacobians import displaced, given_slope, slope
 from likely.statespace.nonlinear.joint_gaussian import Conditioned, Linear, Sizes, grain_of
 
@@ -51,7 +50,7 @@ class ExtendedFilter(GaussianFilter):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole(self.iterations, 1, "ExtendedFilter", "iterations")
+        whole_number(self.iterations, "ExtendedFilter", "iterations", 1)
         for what, kept in SLOPES.items():
             name = f"{what}_jacobian"
             given = getattr(self, name)
@@ -60,11 +59,13 @@ class ExtendedFilter(GaussianFilter):
             found = None if given is None else wrapped(given, DISTRIBUTION, f"ExtendedFilter.{name}")
             object.__setattr__(self, kept, found)
 
-    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization at the mean."""
         return self._tangent(mean, root, curve, t, u)[0]
 
-    def _tangent(self, x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Linear, DistributionMoments]:
+    def _tangent(
+        self, x: Array, root: Array, curve: ConditionalMoments, t: int, u: Any
+    ) -> tuple[Linear, DistributionMoments]:
         given = self.__dict__[SLOPES[curve.what]]
         if given is None:
             H, found, apart = _differences(x, root, curve, t, u)
@@ -126,7 +127,9 @@ class ExtendedFilter(GaussianFilter):
         return float(np.ravel(found.distribution.log_prob((found.mean[0] + away)[None]))[0])
 
 
-def _differences(x: Array, root: Array, curve: Curve, t: int, u: Any) -> tuple[Array, DistributionMoments, float]:
+def _differences(
+    x: Array, root: Array, curve: ConditionalMoments, t: int, u: Any
+) -> tuple[Array, DistributionMoments, float]:
     """Jacobian by central differences, the moments evaluated for it, and the largest ratio of deviation to step."""
     d, spread = len(x), np.sqrt((root * root).sum(axis=0))
     points = displaced(x, spread)

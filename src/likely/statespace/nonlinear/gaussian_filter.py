@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, frozen, numbers, refuse_infinite
+from likely.core.arrays import Array, Index, frozen, numbers, refuse_infinite, whole_number
 from likely.core.blocks import ROWS
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
-from likely.hmm.decoding import is_one, whole
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.numerics import covariance_roots
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States
@@ -23,7 +22,7 @@ from likely.statespace.nonlinear.distribution_moments import DistributionMoments
 from likely.statespace.nonlinear.joint_gaussian import Conditioned, Linear, backward_gain, condition, joint, triangular
 
 
-class Curve(NamedTuple):
+class ConditionalMoments(NamedTuple):
     """Conditional mean and covariance of z as a function of the state; z is the next state or the observation."""
 
     distribution: Callable[[Array, int, Any], Any]  # of states (N, d), frame, inputs
@@ -69,7 +68,7 @@ class GaussianFilter:
                 raise DomainError(sentence(self._name, expected, getattr(self, name)))
             object.__setattr__(self, name, tuple(columns.tolist()))
 
-    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization of z for x ~ N(mean, rootᵀ root), at frame t with inputs u."""
         raise NotImplementedError
 
@@ -144,12 +143,12 @@ class GaussianFilter:
     # ------------------------------------------------------- functions of the user
 
     @cached_property
-    def _transition(self) -> Curve:
-        return Curve(self.model.transition_distribution, self.wrap_state, "transition", self._name)
+    def _transition(self) -> ConditionalMoments:
+        return ConditionalMoments(self.model.transition_distribution, self.wrap_state, "transition", self._name)
 
     @cached_property
-    def _observation(self) -> Curve:
-        return Curve(self.model.observation_distribution, self.wrap, "observation", self._name)
+    def _observation(self) -> ConditionalMoments:
+        return ConditionalMoments(self.model.observation_distribution, self.wrap, "observation", self._name)
 
     def _one_frame(self, y: Any) -> Array:
         a = numbers(y, self._name).ravel()
@@ -195,7 +194,7 @@ class GaussianFilter:
         `inputs` are those of y, `future` those of the forecast frames.
         """
         whose = f"{self._name}.forecast"
-        steps = whole(steps, 1, whose, "steps")
+        steps = whole_number(steps, whose, "steps", 1)
         if future is not None and len(future) != steps:
             raise ShapeError(sentence(whose, f"future must hold the inputs of {steps} frames", len(future)))
         belief, out = self.belief_after(y, inputs) if belief is None else belief, []
@@ -223,7 +222,7 @@ class GaussianFilter:
         seqs = Ragged.of(y)
         with one_blas_thread():
             found = [one(*both) for both in self._pairs(seqs, inputs)]
-        if is_one(y):
+        if is_single_sequence(y):
             return iter(found[0])
         none = one(np.empty((0, 1)), None)
         return (_together(parts, seqs) for parts in zip(none, *found, strict=True))

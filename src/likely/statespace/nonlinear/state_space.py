@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, all_finite
+from likely.core.arrays import Array, all_finite, whole_number
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each
-from likely.hmm.decoding import whole
 from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, wrapped
 
 ASKED = {"transition": "_transition", "observation": "_observation"}  # the functions as such of everything: `wrapped`
@@ -107,7 +106,7 @@ class StateSpace:
         >>> walk.sample(5, np.random.default_rng(0), length=7).observations.shape
         (5, 7, 1)
         """
-        whole(length, 1, "StateSpace.sample", "length")
+        whole_number(length, "StateSpace.sample", "length", 1)
         if inputs is not None and len(inputs) < length:
             expected = f"inputs must have one row for each of {length} frames"
             raise ShapeError(sentence("StateSpace.sample", expected, len(inputs)))

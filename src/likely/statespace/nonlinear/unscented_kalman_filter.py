@@ -12,7 +12,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.statespace.nonlinear.distribution_moments import DistributionMoments
-from likely.statespace.nonlinear.gaussian_filter import Curve, GaussianFilter, turned
+from likely.statespace.nonlinear.gaussian_filter import ConditionalMoments, GaussianFilter, turned
 from likely.statespace.nonlinear.jacobians import CLOSEST, GRAIN
 from likely.statespace.nonlinear.joint_gaussian import GRAIN as ROUNDING
 from likely.statespace.nonlinear.joint_gaussian import Linear, Sizes, grain_of, root_of
@@ -52,7 +52,7 @@ class UnscentedFilter(GaussianFilter):
             expected = "alpha must be positive, beta and kappa finite"
             raise DomainError(sentence("UnscentedFilter", expected, (self.alpha, self.beta, self.kappa)))
 
-    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization by the sigma points."""
         rule = unscented(len(mean), self.alpha, self.beta, self.kappa)
         wider = widened(mean, rule.points[1, 0] * root)
@@ -83,7 +83,7 @@ class CubatureFilter(GaussianFilter):
         if self.degree not in (3, 5):
             raise DomainError(sentence("CubatureFilter", "degree must be 3 or 5", repr(self.degree)))
 
-    def near(self, mean: Array, root: Array, curve: Curve, t: int, u: Any) -> Linear:
+    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization by the cubature points."""
         rule = cubature(len(mean), self.degree)
         wider = widened(mean, root)

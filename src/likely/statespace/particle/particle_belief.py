@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, parameter
+from likely.core.arrays import Array, Index, parameter, whole_number
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.statespace.particle.resampling import resampled
@@ -169,13 +169,6 @@ def normalized(logs: Array) -> tuple[Array, Array, float]:
     shares *= 1.0 / total  # twice as fast as a division
     logs -= np.log(total)
     return logs, shares, top + float(np.log(total))
-
-
-def whole_number(x: Any, whose: str, what: str, least: int = 0) -> int:
-    """A whole number of at least `least`."""
-    if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
-        raise DomainError(sentence(whose, f"{what} must be a whole number of at least {least}", repr(x)))
-    return int(x)
 
 
 def share(x: Any, whose: str, what: str) -> float:

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, Mask, is_gap, unmasked
+from likely.core.arrays import Array, Index, Mask, is_gap, unmasked, whole_number
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import fill_cache
 from likely.core.warnings import tell
 from likely.distributions.stacks.one_row_per_member import log_prob_each
-from likely.hmm.decoding import is_one
 from likely.statespace.nonlinear.state_space import as_states
 from likely.statespace.particle.impoverishment import Descent
 from likely.statespace.particle.noise_draws import FrameNoise, draw_at
@@ -28,7 +27,6 @@ from likely.statespace.particle.particle_belief import (
     seed_of,
     share,
     weighted_quantile,
-    whole_number,
 )
 from likely.statespace.particle.particle_smoother import SmoothedPaths, backward_paths
 from likely.statespace.particle.proposals import Setting, bootstrap, is_poor, proposal_of
@@ -150,7 +148,7 @@ class ParticleFilter:
         `inputs` (T, k), or one such array per sequence, are passed to functions that take a third argument.
         `keep=False` stores moments and the last belief only.
         """
-        seqs, alone = Ragged.of(y), is_one(y)
+        seqs, alone = Ragged.of(y), is_single_sequence(y)
         known = _inputs_of(inputs, seqs, alone)
         runs = [self._run(frames, known[i], seed_of(self.random_state, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
@@ -201,7 +199,7 @@ class ParticleFilter:
         (50, 3, 1)
         """
         n_paths = whole_number(n_paths, "ParticleFilter.smooth", "n_paths", 1)
-        seqs, alone = Ragged.of(y), is_one(y)
+        seqs, alone = Ragged.of(y), is_single_sequence(y)
         known = _inputs_of(inputs, seqs, alone)
         found = [self._smooth(frames, known[i], i, n_paths) for i, frames in enumerate(seqs)]
         return found[0] if alone else found

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, whole_number
 from likely.decision.cost import Cost
 from likely.decision.posteriors import posteriors
-from likely.hmm.decoding import whole
 from likely.statespace.linear.result_repr import counted
 
 ME = "fault_alarms"
@@ -44,7 +43,7 @@ def fault_alarms(posterior: Any, cost: Any = None, *, hold: int = 1) -> Alarms:
     [0, 1, 1]
     """
     P = posteriors(posterior, ME)
-    hold = whole(hold, 1, ME, "hold")
+    hold = whole_number(hold, ME, "hold", 1)
     table = Cost.of(cost, np.arange(P.shape[1]), named=False)
     expected = table.expected_of(P)
     actions = _held(np.asarray(expected.argmin(axis=1)), hold)

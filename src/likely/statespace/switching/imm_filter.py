@@ -10,10 +10,9 @@ import numpy as np
 from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.hmm.decoding import is_one
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun
 
@@ -75,7 +74,7 @@ class IMMFilter(Value):
 
     def run(self, y: Any, inputs: Any = None) -> Any:
         """Filter one sequence: a `SwitchingRun`; many: a list of them."""
-        series, alone = passes.switched(self.model, y, inputs), is_one(y)
+        series, alone = passes.switched(self.model, y, inputs), is_single_sequence(y)
         runs = [self._run(series.cut(i, i + 1)) for i in range(len(Ragged.of(y)))]
         return runs[0] if alone else runs
 

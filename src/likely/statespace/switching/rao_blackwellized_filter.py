@@ -8,14 +8,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, whole_number
 from likely.core.covariates import table
 from likely.core.errors import DomainError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
 from likely.core.warnings import tell
-from likely.hmm.decoding import is_one
-from likely.statespace.particle.particle_belief import CHOOSE, MOVE, keyed, seed_of, share, whole_number
+from likely.statespace.particle.particle_belief import CHOOSE, MOVE, keyed, seed_of, share
 from likely.statespace.particle.proposals import is_poor
 from likely.statespace.particle.resampling import SCHEMES, resampled
 from likely.statespace.switching.imm_filter import first_belief, refuse_other, updated
@@ -153,7 +152,7 @@ class RaoBlackwellizedFilter(Value):
 
         With `keep`, `run.regime_smoothed(lag)` tells the regimes from frames up to `lag` later.
         """
-        seqs, alone = Ragged.of(y), is_one(y)
+        seqs, alone = Ragged.of(y), is_single_sequence(y)
         known = [None] * len(seqs) if inputs is None else list(Ragged.of(inputs).map(table))
         if len(known) != len(seqs):
             raise DomainError(sentence(ME, f"inputs of {len(seqs)} sequences are needed", len(known)))

@@ -103,7 +103,9 @@ def _remedy(series: passes.Switched, f: int) -> str:
     return "replace the outlier by NaN, or add noise to the model"
 
 
-def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, w: Array, first: Any) -> LinearStats:
+def _of_regime(
+    m: Any, k: int, series: passes.Switched, found: passes.RegimeMoments, w: Array, first: Any
+) -> LinearStats:
     """Statistics of one regime: observations of its frames, and transitions into it from any regime."""
     own, roots = series.each[k], found.roots[:, k]
     cov = np.swapaxes(roots, 1, 2) @ roots
@@ -131,7 +133,7 @@ def _of_regime(m: Any, k: int, series: passes.Switched, found: passes.Smoothed, 
 
 
 def _transitions_into(
-    k: int, own: Series, found: passes.Smoothed, cov: Array, w: Array
+    k: int, own: Series, found: passes.RegimeMoments, cov: Array, w: Array
 ) -> tuple[Series, linear_e_step.SmoothedPath]:
     """Each transition (f, j → k) as a sequence of two frames, in the form of the linear E-step."""
     f, j = np.nonzero(found.joint[:, :, k] > 0)

@@ -8,14 +8,13 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
-from likely.core.ragged import Ragged
+from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell
-from likely.hmm.decoding import is_one
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import Series, series_of, split_sequences
 
 
-class Stack(NamedTuple):
+class RegimeMatrices(NamedTuple):
     """Matrices of all regimes stacked, as the compiled loops take them."""
 
     P: Array  # (K, K): transition matrix of the regimes
@@ -71,7 +70,7 @@ class Filtered(NamedTuple):
     total: Array  # (n,)
 
 
-class Smoothed(NamedTuple):
+class RegimeMoments(NamedTuple):
     """Smoothed moments per frame and regime, and per transition (f, j, k) those of the previous state."""
 
     share: Array  # (F, K)
@@ -103,7 +102,7 @@ def switched(model: Any, y: Any, inputs: Any = None, mask: Array | None = None) 
     return Switched.of(each, np.zeros((1, model.n_regimes)) if mask is None else np.ascontiguousarray(mask))
 
 
-def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
+def forward(stack: RegimeMatrices, s: Switched, both: bool) -> Filtered:
     """Forward pass: IMM, or with `both` all pairs of regimes (generalized pseudo-Bayes, GPB2)."""
     from likely.statespace.linear import _loops as kalman
 
@@ -117,12 +116,12 @@ def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
     return kept
 
 
-def backward(stack: Stack, s: Switched, kept: Filtered) -> Smoothed:
+def backward(stack: RegimeMatrices, s: Switched, kept: Filtered) -> RegimeMoments:
     """Backward pass by expectation correction (Barber 2006): z_t is weighted by its predictive density of x_{t+1}."""
     from likely.statespace.linear import _loops as kalman
 
     F, K, d = kept.means.shape
-    out = Smoothed(np.zeros((F, K)), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.zeros((F, K, K)),
+    out = RegimeMoments(np.zeros((F, K)), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.zeros((F, K, K)),
                    np.zeros((F * K * K, d)), np.zeros((F * K * K, d, d)), np.zeros((F * K * K, d, d)))  # fmt: skip
     kalman.switch_back(
         stack.P,
@@ -164,7 +163,7 @@ def states(model: Any, y: Any, inputs: Any, both: bool, smooths: bool) -> Switch
 
     found = map_parts(part, series, model)
     share, mean, cov, total = (np.concatenate(column) for column in zip(*found, strict=True))
-    if is_one(y):
+    if is_single_sequence(y):
         return SwitchingStates(share, mean, cov, float(total[0]))
     a, b, c = (Ragged(part, series.offsets) for part in (share, mean, cov))
     return SwitchingStates(a, b, c, total)

@@ -21,7 +21,7 @@ from likely.statespace.switching.degenerate_regimes import incomparable
 from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_belief import SwitchingBelief
 from likely.statespace.switching.switching_exact import ExactSwitching, enumerated
-from likely.statespace.switching.switching_filter import Stack, SwitchingStates
+from likely.statespace.switching.switching_filter import RegimeMatrices, SwitchingStates
 from likely.statespace.switching.switching_simulation import simulate
 from likely.statespace.switching.switching_stats import SwitchingStats
 
@@ -75,14 +75,14 @@ class SwitchingLinearGaussian(Distribution):
         self._set(regimes=regimes, transition=transition, initial=initial)
 
     @classmethod
-    def started(
-        cls, regimes: Any, transition: Any, mean: Any, covariance: Any, initial: Any = None
+    def with_initial_state(
+        cls, regimes: Any, transition: Any, initial_mean: Any, initial_covariance: Any, initial: Any = None
     ) -> SwitchingLinearGaussian:
         """A switching model whose regimes all share this initial distribution of the state.
 
         >>> import likely as lk
         >>> levels = [lk.LinearGaussian.local_level(level_variance=q, observation_variance=1.0) for q in (0.01, 9.0)]
-        >>> model = SwitchingLinearGaussian.started(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]])
+        >>> model = SwitchingLinearGaussian.with_initial_state(levels, [[0.9, 0.1], [0.5, 0.5]], [0.0], [[100.0]])
         >>> model.initial.round(3).tolist()
         [0.833, 0.167]
         """
@@ -92,8 +92,8 @@ class SwitchingLinearGaussian(Distribution):
                 process_covariance=m.process_covariance,
                 observation=m.observation,
                 observation_covariance=m.observation_covariance,
-                initial_mean=mean,
-                initial_covariance=covariance,
+                initial_mean=initial_mean,
+                initial_covariance=initial_covariance,
                 control=m.control,
                 feedthrough=m.feedthrough,
             )
@@ -138,12 +138,12 @@ class SwitchingLinearGaussian(Distribution):
         return min(m.smallest_eigenvalue for m in self.regimes)
 
     @cached_property
-    def stack(self) -> Stack:
+    def stack(self) -> RegimeMatrices:
         """Matrices of all regimes stacked, as the compiled loops take them."""
         each = [m.matrices for m in self.regimes]
         A, N, C, R = (np.concatenate([m[i] for m in each]) for i in range(4))
         m, U = (np.stack([m[i] for m in each]) for i in (4, 5))
-        return Stack(np.array(self.transition), A, N, C, R, _logs(self.initial), m, U)
+        return RegimeMatrices(np.array(self.transition), A, N, C, R, _logs(self.initial), m, U)
 
     @cached_property
     def incomparable(self) -> str:
@@ -292,8 +292,7 @@ def _refuse_unlike(regimes: tuple[Any, ...]) -> None:
             raise DomainError(sentence(ME, f"regime {k} must not change with time", got, remedy))
         if m.diffuse is not None:
             expected = f"regime {k} must have a proper initial distribution"
-            started = "SwitchingLinearGaussian.started(regimes, moves, mean, covariance)"
-            remedy = f"use {started}, with a covariance of your choice"
+            remedy = f"use {ME}.with_initial_state, with a covariance of your choice"
             raise DomainError(sentence(ME, expected, "a diffuse one", remedy))
     widths = {(m.states, m.dim, m.n_inputs) for m in regimes}
     if len(widths) > 1:

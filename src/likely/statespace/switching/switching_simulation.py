@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, whole_number
 from likely.core.ragged import Ragged
-from likely.hmm.decoding import whole
 from likely.statespace.linear.linear_simulation import _inputs_and_lengths
 
 ME = "SwitchingLinearGaussian"
@@ -17,7 +16,7 @@ ME = "SwitchingLinearGaussian"
 
 def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged, Ragged]:
     """Draw regimes, states and observations of n sequences, frame by frame for all of them."""
-    n = whole(n, 0, f"{ME}.sample", "n")
+    n = whole_number(n, f"{ME}.sample", "n")
     u, lengths = _inputs_and_lengths(model.regimes[0], n, length, inputs)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     F = int(offsets[-1])
