@@ -395,3 +395,22 @@ def test_a_pasted_exception_is_seen(got, bad):
     source = f"try:\n    f()\nexcept ValueError as error:\n    raise DataError(sentence('x', 'y', {got}))\n"
     ours = source.replace("ValueError", "LikelyError")
     assert list(pasted(ast.parse(source))) == [4] * bad and not list(pasted(ast.parse(ours)))
+
+
+def tables_naming(names: set[str]) -> set[str]:
+    """Files with a table at module level, by strings or classes, in which one of these names stands."""
+    found = set()
+    for path in SOURCES:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            value = getattr(node, "value", None) if isinstance(node, ast.Assign | ast.AnnAssign) else None
+            parts = list(ast.walk(value)) if value else []
+            said = {word for n in parts if isinstance(n, ast.Constant) for word in str(n.value).split()}
+            if names & (said | {n.id for n in parts if isinstance(n, ast.Name)}):
+                found.add(name_of(path))
+    return found
+
+
+@pytest.mark.parametrize("name", ["Lomax", "VonMises", "BetaBinomial", "DirichletMultinomial", "Elliptical"])
+def test_a_distribution_stands_in_one_table(name):
+    """Adding one touches its own file, its test, and one line of `names.py`."""
+    assert tables_naming({name, f"{name}Density"}) == {"names.py"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any, ClassVar
 
@@ -16,44 +17,33 @@ from likely.classify.bayes import BayesClassifier
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.density.estimators.histogram_density import HistogramDensity
+from likely.distributions.estimators import continuous_densities, count_densities
 from likely.distributions.estimators.binary_densities import BernoulliDensity
 from likely.distributions.estimators.categorical_densities import CategoricalDensity
-from likely.distributions.estimators.continuous_densities import (
-    BetaDensity,
-    CauchyDensity,
-    ChiSquareDensity,
-    ColumnDensity,
-    ExponentialDensity,
-    GammaDensity,
-    LaplaceDensity,
-    TriangularDensity,
-    UniformDensity,
-    VonMisesDensity,
-)
-from likely.distributions.estimators.count_densities import BinomialDensity, NegativeBinomialDensity, PoissonDensity
+from likely.distributions.estimators.continuous_densities import ColumnDensity
+from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimation.density_estimator import ADensity
+
+
+def _column_densities() -> Iterator[tuple[str, type[ColumnDensity]]]:
+    """Estimators of independent columns with the names of their distributions, such as "negative-binomial"."""
+    for module in (continuous_densities, count_densities):
+        for name, found in vars(module).items():
+            if isinstance(found, type) and issubclass(found, ColumnDensity) and hasattr(found, "_distribution"):
+                yield "-".join(re.findall("[A-Z][a-z]+", name.removesuffix("Density"))).lower(), found
+
 
 DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),
     "poisson": PoissonDensity,
     "categorical": CategoricalDensity,
     "bernoulli": lambda: BernoulliDensity(threshold=None),
-    "beta": BetaDensity,
-    "binomial": BinomialDensity,
-    "cauchy": CauchyDensity,
-    "chi-square": ChiSquareDensity,
-    "exponential": ExponentialDensity,
-    "gamma": GammaDensity,
     "histogram": HistogramDensity,
-    "laplace": LaplaceDensity,
-    "negative-binomial": NegativeBinomialDensity,
     "student-t": lambda: StudentTDensity("independent"),
-    "triangular": TriangularDensity,
-    "uniform": UniformDensity,
-    "von-mises": VonMisesDensity,
+    **dict(_column_densities()),
 }  # densities of any number of independent columns
 
 
@@ -63,7 +53,7 @@ class NaiveBayes(BayesClassifier):
     - **distributions**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density,
       or one of "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers),
       "exponential", "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson",
-      "negative-binomial", "binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these}
+      "negative-binomial", "binomial", "beta-binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these}
       for some (the others as in "auto"), columns by name or number.
     - The other parameters are those of `BayesClassifier`.
 
