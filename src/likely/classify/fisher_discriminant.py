@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
-from likely.core.description import Description, Table, loadings_words
+from likely.core.description import Description, Table, counted, loadings_words
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
@@ -245,13 +245,13 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         within = self.stats_.scatter.sum(axis=0) / self.stats_.total_weight
         spread = np.sqrt(np.maximum(np.diagonal(within), 0.0))
         shrunk = f", shrinkage {self.shrinkage:g}" if self.shrinkage else ""
-        text = f"It compares with class means along {len(axes)} discriminant directions"
+        text = f"It compares with class means along {counted(len(axes), 'discriminant direction')}"
         rows = [
             (j, ratio, loadings_words(axis * spread, names))
             for j, (ratio, axis) in enumerate(zip(self.ratios_.tolist(), axes, strict=False), 1)
         ]
-        head = ("axis", "between / within", "loadings (in within-class standard deviations)")
-        table = Table("axes", head, rows, {"between / within": ".3g"}, "axes")
+        head, note = ("axis", "between / within", "loadings"), "loadings are in within-class standard deviations"
+        table = Table("axes", head, rows, {"between / within": ".3g"}, "axes", note)
         return super().describe().plus(text=[f"{text} (within-class covariance: identity){shrunk}"], tables=[table])
 
     def check_state(self) -> None:

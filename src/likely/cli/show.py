@@ -40,9 +40,9 @@ def described(outline: dict[str, Any], thing: Any) -> Description:
     from likely.estimation.stored_data import what_is_kept
 
     found, held = thing.describe(), what_is_kept(thing)
-    written = {"written by": f"likely {outline['likely']} (format {outline['format']})"}
+    written = f"written by likely {outline['likely']} (format {outline['format']})"
     notes = [f"This file holds {held} of its training data: anyone with the file can read them."] if held else []
-    return replace(found, facts={**written, **found.facts}).plus(notes=notes)
+    return replace(found, text=[written, *found.text]).plus(notes=notes)
 
 
 def as_plain(outline: dict[str, Any], thing: Any) -> dict[str, Any]:

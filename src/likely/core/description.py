@@ -58,10 +58,9 @@ class Table:
 
     def rest(self) -> list[str]:
         """What is not shown, and the note."""
-        left = (
-            [(len(self.rows) - self.most, self.noun), (len(self._used(None)) - COLUMNS, "columns")] if self.most else []
-        )
-        return [f"… and {n:,} more {noun}" for n, noun in left if n > 0] + [self.note] * bool(self.note)
+        rows, wide = (self.rows[self.most :], self._used(None)[COLUMNS:]) if self.most else ((), ())
+        left = ((len(rows), self.noun), (len(wide), "columns"))
+        return [f"… and {n:,} more {noun}" for n, noun in left if n] + [self.note] * bool(self.note)
 
     def lines(self) -> list[str]:
         """The table as lines of text."""
@@ -133,7 +132,7 @@ class Description:
     def of_fields(cls, title: str, values: Mapping[str, Any]) -> Description:
         """The description of named values: numbers and small arrays are facts, whatever has `describe` a section."""
         parts = {name: list(_described(name, value)) for name, value in values.items()}
-        facts = {name: _fact(value) for name, value in values.items() if value is not None and not parts[name]}
+        facts = {name: _fact(value) for name, value in values.items() if not parts[name]}
         return cls(title, facts=facts, sections=[one for found in parts.values() for one in found])
 
     def plus(self, **more: Any) -> Description:
@@ -374,7 +373,7 @@ def _fact(value: Any) -> Any:
         return f"{len(value):,} arrays" if isinstance(value[0], np.ndarray) else clipped(repr(plain(value)), CELL)
     if isinstance(value, tuple | list):
         return plain(value[:ROWS]) + ["…"] * (len(value) > ROWS)
-    return value if isinstance(value, str | int | float | bool) else clipped(" ".join(repr(value).split()), CELL)
+    return value if isinstance(value, str | int | float | bool | None) else clipped(" ".join(repr(value).split()), CELL)
 
 
 def _cell_html(value: Any) -> str:

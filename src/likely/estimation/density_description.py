@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -89,21 +90,23 @@ def kind_words(model: Any) -> str:
 
 def distributions_table(model: Any) -> Table:
     """The distributions of a model with the shapes of their parameters, parts of products on their own lines."""
-    return Table("parameters", ("part", "distribution", "shapes"), list(_distributions("", model)), noun="parts")
+    head = ("part", "distribution", "shapes", "settings")
+    return Table("parameters", head, list(_distributions("", model)), noun="parts")
 
 
-def _distributions(part: str, model: Any) -> Iterator[tuple[str | None, str, str]]:
+def _distributions(part: str, model: Any) -> Iterator[tuple[str | None, ...]]:
     inner = getattr(model, "components", None)
     if isinstance(inner, tuple):
         for name, one in inner:
             yield from _distributions(f"{part} {name}".strip(), one)
         return
-    arrays = {name: x for name, x in vars(model).items() if isinstance(x, np.ndarray) and x.dtype.kind == "f"}
-    shapes = [f"{name} {'×'.join(map(str, x.shape)) or 1}" for name, x in arrays.items() if not name.startswith("_")]
-    settings = [f"{name} {value}" for name, value in getattr(model, "hyperparameters", {}).items()]
+    arrays = ((field.name, getattr(model, field.name)) for field in fields(model))
+    numbers = ((name, x) for name, x in arrays if isinstance(x, np.ndarray) and x.dtype.kind == "f")
+    shapes = ", ".join(f"{name} {'×'.join(map(str, x.shape)) or 1}" for name, x in numbers)
+    settings = ", ".join(f"{name} {value}" for name, value in getattr(model, "hyperparameters", {}).items())
     kind = getattr(model, "kind", None)
     name = type(model).__name__ + (f" ({kind})" if isinstance(kind, str) and kind else "")
-    yield part or None, name, "; ".join(filter(None, [", ".join(shapes), ", ".join(settings)]))
+    yield part or None, name, shapes, settings or None
     if inner is not None:
         yield from _distributions(f"{part} components".strip(), inner)
 

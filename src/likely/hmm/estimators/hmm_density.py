@@ -541,10 +541,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         found = super().describe(level)
         if not hasattr(self, "model_"):
             return found
-        text = [
-            f"a hidden Markov model of {topology_words(self)}",
-            f"each state emits: {self.model_.emission.in_words()}",
-        ]
+        emits = f"each state emits: {self.model_.emission.in_words()}"
+        text = [f"a hidden Markov model of {topology_words(self)}", emits]
         found = found.plus(facts={"sequences": float(self.stats_.sequences)})
         return replace(found, text=text, tables=[states_table(self), *found.tables])
 
