@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.description import Code, Description, Table
+from likely.core.description import Code, Description, DescriptionTable
 from likely.io import registry
 from tests.io.examples import ESTIMATORS, SEQUENCE_ESTIMATORS, VALUES, jumps, known_trend, table
 
@@ -76,7 +76,7 @@ def test_parts_of_a_value_are_facts_and_sections():
 
 def told() -> Description:
     rows = [(f"<{k}|", k / 8, None) for k in range(33)]
-    tables = [Table("shares", ("name", "share", "rest"), rows, {"share": ".1%"}, "names")]
+    tables = [DescriptionTable("shares", ("name", "share", "rest"), rows, {"share": ".1%"}, "names")]
     facts = {"rows": 1234, "prior": None, "command": Code("a --b <c>"), "matrix": [[1.0, 0.5], [0.0, 10.0]]}
     return Description(
         "a < b", ["one `code`"], facts, tables, ["a note"], [Description("part", facts={"x": 0.1 + 0.2})]
@@ -109,6 +109,6 @@ def test_a_table_is_found_by_its_title():
 
 def test_wide_tables_are_cut_unless_all_is_wanted():
     names = [f"column {j}" for j in range(14)]
-    wide = Table("", names, [tuple(range(14))])
+    wide = DescriptionTable("", names, [tuple(range(14))])
     assert wide.lines()[-1] == "… and 4 more columns" and len(wide.cells()[0]) == 10
-    assert len(Table("", names, [tuple(range(14))] * 40, most=None).cells()) == 41
+    assert len(DescriptionTable("", names, [tuple(range(14))] * 40, most=None).cells()) == 41

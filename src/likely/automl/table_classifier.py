@@ -19,7 +19,7 @@ from likely.classify.calibration.calibration_maps import Calibration, IsotonicMa
 from likely.classify.calibration.recalibration import applied
 from likely.classify.explanation import Explanation
 from likely.core.arrays import Array, Mask, unmasked
-from likely.core.description import Description, Table
+from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
@@ -51,12 +51,6 @@ class TableModel:
         """The model card as plain values: data, selection, figures."""
         found: dict[str, Any] = json.loads(self.card_ or "{}")
         return found
-
-    def column_table(self) -> Table:
-        """The columns with their kinds and levels."""
-        rows = [(name, one["kind"], ", ".join(one["levels"]) if "levels" in one else None)
-                for name, one in self.schema.items()]  # fmt: skip
-        return Table("columns", ("column", "kind", "levels"), rows, noun="columns")
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
@@ -250,8 +244,15 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
             learned = f"learned from {', '.join(card['source'])}: {card['rows']:,} rows, target {card['target']}"
             text = [learned, card["verdict"], f"{text[0]} ({card['what'].rstrip('.')})"]
         calibrated = [f"Probabilities were {card['calibrated']} on held-out rows."] if card.get("calibrated") else []
-        found = found.plus(title=type(self).__name__, tables=[self.column_table()], notes=calibrated)
+        found = found.plus(title=type(self).__name__, tables=[column_table(self.schema)], notes=calibrated)
         return replace(found, text=[*text, *found.text])
+
+
+def column_table(schema: Schema) -> DescriptionTable:
+    """The columns with their kinds and levels."""
+    each = ((name, one["kind"], one.get("levels")) for name, one in schema.items())
+    rows = [(name, kind, None if levels is None else ", ".join(levels)) for name, kind, levels in each]
+    return DescriptionTable("columns", ("column", "kind", "levels"), rows, noun="columns")
 
 
 class Typed:

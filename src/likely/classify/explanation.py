@@ -14,7 +14,7 @@ from likely.classify.calibration.calibration_maps import Calibration, IsotonicMa
 from likely.classify.calibration.recalibration import applied
 from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
-from likely.core.description import Description, Table
+from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.cost import Cost
@@ -205,7 +205,7 @@ class Explanation:
         ]  # fmt: skip
         head = ("column", "value", "log-odds", "cost without", "decision without")
         formats = {"log-odds": "+.3f", "cost without": "+.4g"}
-        table = Table("", head, rows, formats, "columns with less evidence", most=SHOWN + 1)
+        table = DescriptionTable("", head, rows, formats, "columns with less evidence", most=SHOWN + 1)
         notes = [SATURATED] if self.saturated[i] else []
         notes += [IMPOSSIBLE] if self.impossible is not None and self.impossible[i] else []
         return Description(title, [reason for reason in [self.cost_decided(i)] if reason], tables=[table], notes=notes)

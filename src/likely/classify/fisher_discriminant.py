@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
-from likely.core.description import Description, Table, counted, loadings_words
+from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
@@ -251,7 +251,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             for j, (ratio, axis) in enumerate(zip(self.ratios_.tolist(), axes, strict=False), 1)
         ]
         head, note = ("axis", "between / within", "loadings"), "loadings are in within-class standard deviations"
-        table = Table("axes", head, rows, {"between / within": ".3g"}, "axes", note)
+        table = DescriptionTable("axes", head, rows, {"between / within": ".3g"}, "axes", note)
         return super().describe().plus(text=[f"{text} (within-class covariance: identity){shrunk}"], tables=[table])
 
     def check_state(self) -> None:

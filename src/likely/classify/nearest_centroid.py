@@ -14,7 +14,7 @@ from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
-from likely.core.description import Description, Table
+from likely.core.description import Description, DescriptionTable
 from likely.core.em_loop import Stop, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
@@ -297,7 +297,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
             return super().describe()
         rows = [(str(label), *center) for label, center in zip(self.classes_, self.centers_.tolist(), strict=True)]
         names = self.column_names()
-        table = Table("centers", ("class", *names), rows, dict.fromkeys(names, ".4g"), "classes")
+        table = DescriptionTable("centers", ("class", *names), rows, dict.fromkeys(names, ".4g"), "classes")
         return super().describe().plus(tables=[table])
 
     def check_state(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from likely.cli.outputs import check_outputs
-from likely.core.description import Code, Description, Table
+from likely.core.description import Code, Description, DescriptionTable
 from likely.core.errors import ModelFileError, sentence
 from likely.io.atomic_write import write_text
 
@@ -122,11 +122,11 @@ def _data(facts: Facts, model: Any, path: str) -> Description:
     if roles:
         text.append(f"Roles: {', '.join(f'{role} = {name}' for role, name in roles.items())}.")
     columns = [(c["name"], c["kind"], c["n_missing"], c["distinct"]) for c in facts["columns"]]
-    tables = [Table("", COLUMNS_OF_DATA, columns, most=None)]
+    tables = [DescriptionTable("", COLUMNS_OF_DATA, columns, most=None)]
     if "classes" in facts:
-        tables = [Table("", ("class", "rows"), list(facts["classes"].items()), most=None), *tables]
+        tables = [DescriptionTable("", ("class", "rows"), list(facts["classes"].items()), most=None), *tables]
     if facts["set_aside"]:
-        tables.append(Table("", ("set aside", "reason"), list(facts["set_aside"].items()), most=None))
+        tables.append(DescriptionTable("", ("set aside", "reason"), list(facts["set_aside"].items()), most=None))
     return Description("Data", text, tables=tables)
 
 
@@ -144,7 +144,7 @@ def _selection(facts: Facts, model: Any, path: str) -> Description:
         for one in facts["leaderboard"]
     ]  # fmt: skip
     head = ("model", "cost per row", "behind the best", "error", "log-loss", "tied in", "note")
-    table = Table("", head, rows, {"error": ".4g", "log-loss": ".4g"}, most=None)
+    table = DescriptionTable("", head, rows, {"error": ".4g", "log-loss": ".4g"}, most=None)
     return Description("How it was chosen", text, tables=[table])
 
 
@@ -159,7 +159,7 @@ def _number_of_clusters(facts: Facts, model: Any, path: str) -> Description:
         return Description(title, [f"{facts['why']}."])
     rows = list(zip(choice["numbers"], choice["bic"], choice["held_out"], strict=True))
     head = ("clusters", "BIC", "held-out log-likelihood, nats per row")
-    table = Table("", head, rows, {"BIC": ",.1f", head[2]: ".4f"}, most=None)
+    table = DescriptionTable("", head, rows, {"BIC": ",.1f", head[2]: ".4f"}, most=None)
     notes = [f"A sparse Dirichlet prior on the weights left {choice['left_by_prior']}."]
     return Description(title, [f"{facts['why']}."], tables=[table], notes=notes)
 
@@ -178,8 +178,8 @@ def _performance(facts: Facts, model: Any, path: str) -> Description:
         (one["label"], f"{one['weight']:,.6g}", *(_interval(one[name], 100, " %") for name in ("recall", "precision")))
         for one in told["by_class"]
     ]
-    tables = [Table("", ("measure", "value"), measures)]
-    tables += [Table("", ("class", "rows", "recall", "precision"), by_class, most=None)]
+    tables = [DescriptionTable("", ("measure", "value"), measures)]
+    tables += [DescriptionTable("", ("class", "rows", "recall", "precision"), by_class, most=None)]
     text = [f"On {told['rows']:,} held-out rows; intervals are at 95 %.", f"Calibration: {told['calibration']}"]
     return Description("Performance", text, tables=tables)
 
@@ -197,7 +197,7 @@ def _costs(facts: Facts, model: Any, path: str) -> Description:
     }
     found = {name: "not set" if value is None else value for name, value in rules.items()}
     prior = {"class prior": "as in the data" if facts["class_prior"] is None else str(facts["class_prior"])}
-    table = Table("", ("decision \\ truth", *map(str, told["classes"])), rows, most=None)
+    table = DescriptionTable("", ("decision \\ truth", *map(str, told["classes"])), rows, most=None)
     return Description("Costs and reject options", facts={**found, **prior}, tables=[table])
 
 
@@ -208,14 +208,16 @@ def _profiles(facts: Facts, model: Any, path: str) -> Description:
         f"The most probable cluster of a row has probability {sure['mean']:.1%} on average;",
         f"it is below 0.8 in {sure['below_0.8']:.1%} of rows.",
     ]
-    table = Table("", ("cluster", "rows", "share", "what makes it different"), rows, formats, most=None)
+    table = DescriptionTable("", ("cluster", "rows", "share", "what makes it different"), rows, formats, most=None)
     return Description("Clusters", text, tables=[table])
 
 
 def _threshold(facts: Facts, model: Any, path: str) -> Description:
+    from likely.automl.table_clusterer import threshold_words
+
     rows = model.held_out_surprise_[1].sum()
     rate = [f"A stated rate of false alarms holds down to about 1 in {rows + 1:,.0f}."] if rows else []
-    return Description("Threshold", [f"The threshold is set by {model.threshold_words()}.", *rate])
+    return Description("Threshold", [f"The threshold is set by {threshold_words(model)}.", *rate])
 
 
 def _cautions(facts: Facts, model: Any, path: str) -> Description:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -26,13 +26,14 @@ class Code(str):
 
 
 @dataclass(frozen=True)
-class Table:
+class DescriptionTable:
     """A titled table: `head` names the columns, `rows` hold texts and numbers.
 
     `formats` gives the format of the numbers of a column, such as ".1%"; `noun` says what a row is; `most` rows are
     shown, None: all of them, and all columns. Columns without any value are not shown.
 
-    >>> print(*Table("classes", ("class", "share"), [("a", 0.25), ("b", 0.75)], {"share": ".1%"}).lines(), sep="\\n")
+    >>> table = DescriptionTable("classes", ("class", "share"), [("a", 0.25), ("b", 0.75)], {"share": ".1%"})
+    >>> print(*table.lines(), sep="\\n")
     class  share
     a      25.0%
     b      75.0%
@@ -80,7 +81,7 @@ class Table:
     def markdown(self) -> Iterator[str]:
         """The table as lines of Markdown.
 
-        >>> print(*Table("", ("class", "rows"), [("a|b", 3)]).markdown(), sep="\\n")
+        >>> print(*DescriptionTable("", ("class", "rows"), [("a|b", 3)]).markdown(), sep="\\n")
         | class | rows |
         |---|---|
         | a\\\\|b | 3 |
@@ -124,7 +125,7 @@ class Description:
     title: str
     text: Sequence[str] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
-    tables: Sequence[Table] = ()
+    tables: Sequence[DescriptionTable] = ()
     notes: Sequence[str] = ()
     sections: Sequence[Description] = ()
 
@@ -135,16 +136,17 @@ class Description:
         facts = {name: _fact(value) for name, value in values.items() if not parts[name]}
         return cls(title, facts=facts, sections=[one for found in parts.values() for one in found])
 
-    def plus(self, **more: Any) -> Description:
-        """The description with more text, facts, tables, notes or sections, each after its own; another title."""
-        title = more.pop("title", self.title)
-        added = {
-            name: {**self.facts, **part} if name == "facts" else (*getattr(self, name), *part)
-            for name, part in more.items()
-        }
-        return replace(self, title=title, **added)
+    def plus(
+        self, *, title: str | None = None, text: Sequence[str] = (), facts: Mapping[str, Any] | None = None,
+        tables: Sequence[DescriptionTable] = (), notes: Sequence[str] = (), sections: Sequence[Description] = (),
+    ) -> Description:  # fmt: skip
+        """The description with more text, facts, tables, notes or sections, each after its own; or another title."""
+        return Description(
+            self.title if title is None else title, (*self.text, *text), {**self.facts, **(facts or {})},
+            (*self.tables, *tables), (*self.notes, *notes), (*self.sections, *sections),
+        )  # fmt: skip
 
-    def __getitem__(self, title: str) -> Table:
+    def __getitem__(self, title: str) -> DescriptionTable:
         """The table of that title."""
         found = [table for table in self.tables if table.title == title]
         if not found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from likely.core.description import Description, Table
+from likely.core.description import Description, DescriptionTable
 from likely.decision.cost import Cost
 from likely.estimation.novelty.novelty_score import support_in_words
 
@@ -15,7 +15,7 @@ def classifier_description(clf: Any) -> Description:
     return Description(type(clf).__name__, tables=[class_table(clf)], sections=[_decision_rule(clf)])
 
 
-def class_table(clf: Any, more: list[dict[str, str]] | None = None) -> Table:
+def class_table(clf: Any, more: list[dict[str, str]] | None = None) -> DescriptionTable:
     """The classes with their probabilities, their weights in training if known, and further facts per class."""
     count = getattr(clf, "class_count_", None)
     names = list(dict.fromkeys(name for facts in more or () for name in facts))
@@ -24,17 +24,17 @@ def class_table(clf: Any, more: list[dict[str, str]] | None = None) -> Table:
         (str(label), float(p), None if count is None else float(count[k]), *((more or [])[k][name] for name in names))
         for k, (label, p) in enumerate(zip(clf.classes_.tolist(), clf.class_prior_, strict=True))
     ]
-    return Table("classes", head, rows, {"probability": ".4f", "weight in training": ",.6g"}, "classes")
+    return DescriptionTable("classes", head, rows, {"probability": ".4f", "weight in training": ",.6g"}, "classes")
 
 
-def cluster_table(estimator: Any, sizes: Any, centers: Any) -> Table:
+def cluster_table(estimator: Any, sizes: Any, centers: Any) -> DescriptionTable:
     """The clusters with their sizes, shares and centers."""
     names = estimator.column_names()[: centers.shape[1]]
     shares = sizes / max(sizes.sum(), 1e-300)
     each = zip(sizes.tolist(), shares.tolist(), centers.tolist(), strict=True)
     rows = [(k, size, share, *center) for k, (size, share, center) in enumerate(each)]
     formats = {**dict.fromkeys(names, ".4g"), "rows": ",.6g", "share": ".1%"}
-    return Table("clusters", ("cluster", "rows", "share", *names), rows, formats, "clusters")
+    return DescriptionTable("clusters", ("cluster", "rows", "share", *names), rows, formats, "clusters")
 
 
 def _decision_rule(clf: Any) -> Description:
@@ -45,7 +45,7 @@ def _decision_rule(clf: Any) -> Description:
     cost = Cost.of(cost, clf.classes_)
     rows = zip(cost.names(clf.classes_).tolist(), cost.table.tolist(), strict=True)
     head = ("cost of deciding", *map(str, clf.classes_.tolist()))
-    table = Table("", head, [(str(action), *costs) for action, costs in rows], noun="actions")
+    table = DescriptionTable("", head, [(str(action), *costs) for action, costs in rows], noun="actions")
     return Description("decides", tables=[table], notes=list(_rejects(clf)))
 
 

@@ -121,7 +121,7 @@ class Deciding(ClassifierMixin):
         from likely.estimation.classifier_description import classifier_description
 
         if not is_fitted(self):
-            return super().describe()  # type: ignore[misc, no-any-return]
+            return super().describe()
         return classifier_description(self).plus(text=self._compares())
 
     def _compares(self) -> list[str]:

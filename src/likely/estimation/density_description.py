@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.description import Description, Table
+from likely.core.description import Description, DescriptionTable
 from likely.estimation.novelty.held_out_frames import support
 from likely.estimation.parameter_intervals import Row, rows_of
 from likely.hmm.hmm import HMM
@@ -36,10 +36,10 @@ def density_description(estimator: Any, level: float = 0.95) -> Description:
     return Description(title, facts=facts, tables=[parameter_table(rows, level)], notes=notes)
 
 
-def parameter_table(rows: Iterable[Row], level: float = 0.95) -> Table:
+def parameter_table(rows: Iterable[Row], level: float = 0.95) -> DescriptionTable:
     """Each parameter with its interval."""
     head = ("column", "parameter", "estimate", f"{100 * level:g}% from", "to")
-    return Table("parameters", head, list(rows), noun="parameters")
+    return DescriptionTable("parameters", head, list(rows), noun="parameters")
 
 
 def total_weight(estimator: Any) -> float:
@@ -88,10 +88,10 @@ def kind_words(model: Any) -> str:
     return f"{kind} {type(model).__name__}" if isinstance(kind, str) and kind else type(model).__name__
 
 
-def distributions_table(model: Any) -> Table:
+def distributions_table(model: Any) -> DescriptionTable:
     """The distributions of a model with the shapes of their parameters, parts of products on their own lines."""
     head = ("part", "distribution", "shapes", "settings")
-    return Table("parameters", head, list(_distributions("", model)), noun="parts")
+    return DescriptionTable("parameters", head, list(_distributions("", model)), noun="parts")
 
 
 def _distributions(part: str, model: Any) -> Iterator[tuple[str | None, ...]]:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
-from likely.core.description import Description, Table, loadings_words
+from likely.core.description import Description, DescriptionTable, loadings_words
 from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
@@ -68,7 +68,9 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             return found
         names = self.column_names()
         rows = [(j, loadings_words(axis, names)) for j, axis in enumerate(self.components_, 1)]
-        return found.plus(tables=[Table("factors", ("factor", "loadings"), rows, noun="factors")] if rows else [])
+        return found.plus(
+            tables=[DescriptionTable("factors", ("factor", "loadings"), rows, noun="factors")] if rows else []
+        )
 
     @property
     def components_(self) -> Array:

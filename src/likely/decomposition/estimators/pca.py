@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
-from likely.core.description import Description, Table, counted, loadings_words
+from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import tell
@@ -254,7 +254,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         each = zip(self.explained_variance_.tolist(), shares.tolist(), np.cumsum(shares).tolist(), axes, strict=True)
         formats = {"variance": ".6g", "share": ".2%", "together": ".2%"}
         table = [(j, *row) for j, row in enumerate(each, 1)]
-        axes_table = Table("axes", ("axis", "variance", "share", "together", "loadings"), table, formats, "axes")
+        axes_table = DescriptionTable(
+            "axes", ("axis", "variance", "share", "together", "loadings"), table, formats, "axes"
+        )
         return Description(type(self).__name__, text, tables=[axes_table])
 
     def check_state(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.description import Table, clipped, counted
+from likely.core.description import DescriptionTable, clipped, counted
 
 LIKELIEST = 3  # next states that are named
 
@@ -35,7 +35,7 @@ def topology_words(estimator: Any) -> str:
     return ", ".join([words, shape, ends, *([counted(nulls, "null state")] if nulls else [])])
 
 
-def states_table(estimator: Any, names: list[str] | None = None, columns: list[str] | None = None) -> Table:
+def states_table(estimator: Any, names: list[str] | None = None, columns: list[str] | None = None) -> DescriptionTable:
     """Per state: share of frames, expected duration, next states, emission distribution."""
     model, topology = estimator.model_, estimator.topology_
     names = names or [str(k) for k in range(int(topology.original.max()) + 1)]
@@ -49,7 +49,7 @@ def states_table(estimator: Any, names: list[str] | None = None, columns: list[s
         moves = (float(stays[k]), _transitions_words(model, k, names)) if constant else (None, None)
         rows.append((clipped(name, 20), float(shares[k]), *moves, model.emission.member(first).location_words(columns)))
     note = "stay: expected duration in frames; then: most probable next states" if constant else ""
-    return Table("states", ("state", "share", "stay", "then", "emits"), rows, FORMATS, "states", note)
+    return DescriptionTable("states", ("state", "share", "stay", "then", "emits"), rows, FORMATS, "states", note)
 
 
 FORMATS = {"share": ".1%", "stay": ".3g"}

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
-from likely.core.description import Description, Table
+from likely.core.description import Description, DescriptionTable
 from likely.core.em_loop import Stop, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -484,7 +484,7 @@ class MixtureDensity(DensityEstimator):
         names = list(middles[0])
         cells = [(k, w, *(middles[k].get(n) for n in names)) for k, w in enumerate(model.weights.tolist())]
         formats = {**dict.fromkeys(names, ".4g"), "weight": ".4f"}
-        table = Table("components", ("component", "weight", *names), cells, formats, "components")
+        table = DescriptionTable("components", ("component", "weight", *names), cells, formats, "components")
         text = f"a mixture of {model.size} components: {kind_words(untied(model.components))}"
         return replace(found, text=[text], tables=[table, *found.tables])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.description import Description, Table, counted, entries, first_numbers
+from likely.core.description import Description, DescriptionTable, counted, entries, first_numbers
 
 MATRICES = ("transition", "process_covariance", "observation", "observation_covariance", "control", "feedthrough")
 
@@ -76,14 +76,14 @@ def _matrices(model: Any, names: Any) -> dict[str, Any]:
     return {name: entries(a) for name, a in found if a is not None}
 
 
-def _chain(model: Any) -> Table:
+def _chain(model: Any) -> DescriptionTable:
     with np.errstate(divide="ignore"):
         stay = 1.0 / (1.0 - np.minimum(np.diagonal(model.transition), 1.0))
     to = [f"to {j}" for j in range(model.n_regimes)]
     each = zip(model.initial.tolist(), stay.tolist(), model.transition.tolist(), strict=True)
     rows = [(k, begins, mean, *moves) for k, (begins, mean, moves) in enumerate(each)]
     head = ("regime", "begins", "mean duration", *to)
-    return Table("", head, rows, dict.fromkeys(head[1:], ".4g"), "regimes")
+    return DescriptionTable("", head, rows, dict.fromkeys(head[1:], ".4g"), "regimes")
 
 
 def _all_equal(matrices: list[Any]) -> bool:
