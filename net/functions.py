@@ -246,7 +246,7 @@ def files() -> Result:
 
 
 def descriptions() -> Result:
-    density, chain = lk.GaussianDensity().fit(REAL), hmm()
+    density, chain = lk.GaussianDensity().fit(REAL), mixture_start()
     return {"density": density.describe(), "value": chain.describe(), "text": str(chain.describe())}
 
 

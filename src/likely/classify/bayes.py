@@ -654,7 +654,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
         found, components = super().describe(), self.model_.components
         classes = class_table(self, [components.member_facts(k) for k in range(len(self.classes_))])
-        text = [f"one density per class: {self.density_.in_words(components)}"]
+        text = [f"It is generative, with one density per class: {self.density_.in_words(components)}"]
         return replace(found, text=text, tables=[classes, distributions_table(components)])
 
     def check_state(self) -> None:

@@ -199,12 +199,12 @@ class Explanation:
         prior = self.prior_before if self.stepwise and self.prior_before is not None else self.prior_log_odds
         evidence = self._evidence(i)
         rows = [("class probabilities", "", float(prior[i]), "", "")] + [
-            (self.columns[j], _formatted(self.values[i][j]), float(evidence[j]), float(self.cost_change[i, j]),
+            (self.columns[j], _shown(self.values[i][j]), float(evidence[j]), float(self.cost_change[i, j]),
              str(self.without[i, j]))
             for j in self.ranking(i)
         ]  # fmt: skip
         head = ("column", "value", "log-odds", "cost without", "decision without")
-        formats = {"log-odds": "+.3f", "cost without": "+.4g"}
+        formats = {"value": ".5g", "log-odds": "+.3f", "cost without": "+.4g"}
         table = DescriptionTable("", head, rows, formats, "columns with less evidence", most=SHOWN + 1)
         notes = [SATURATED] if self.saturated[i] else []
         notes += [IMPOSSIBLE] if self.impossible is not None and self.impossible[i] else []
@@ -314,6 +314,7 @@ def _as_python(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def _formatted(value: Any) -> str:
+def _shown(value: Any) -> Any:
+    """A number as it is, another value as a short text."""
     value = _as_python(value)
-    return "missing" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)[:12]
+    return "missing" if value is None else value if isinstance(value, float) else str(value)[:12]

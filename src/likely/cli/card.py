@@ -221,7 +221,8 @@ def _threshold(facts: Facts, model: Any, path: str) -> Description:
 
 
 def _cautions(facts: Facts, model: Any, path: str) -> Description:
-    return Description("Cautions", notes=facts["hazards"] or ["None."])
+    hazards = facts["hazards"]
+    return Description("Cautions", [] if hazards else ["None."], notes=hazards)
 
 
 LIMITATIONS = {

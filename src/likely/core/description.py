@@ -84,7 +84,7 @@ class DescriptionTable:
         >>> print(*DescriptionTable("", ("class", "rows"), [("a|b", 3)]).markdown(), sep="\\n")
         | class | rows |
         |---|---|
-        | a\\\\|b | 3 |
+        | a\\|b | 3 |
         """
         head, *body = self.cells()
         if self.title:

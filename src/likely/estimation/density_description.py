@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from likely.core.description import Description, DescriptionTable
+from likely.core.value import Value
+from likely.distributions.product import Product
 from likely.estimation.novelty.held_out_frames import support
 from likely.estimation.parameter_intervals import Row, rows_of
 from likely.hmm.hmm import HMM
@@ -81,7 +83,7 @@ def prior_words(prior: Any) -> str:
 
 def kind_words(model: Any) -> str:
     """The class of a model with its kind, as "full Gaussian"; of a product, those of its parts."""
-    if isinstance(getattr(model, "components", None), tuple):
+    if isinstance(model, Product):
         parts = ", ".join(f"{name}: {type(part).__name__}" for name, part in model.components[:6])
         return f"products of {parts}"
     kind = getattr(model, "kind", None)
@@ -90,25 +92,26 @@ def kind_words(model: Any) -> str:
 
 def distributions_table(model: Any) -> DescriptionTable:
     """The distributions of a model with the shapes of their parameters, parts of products on their own lines."""
-    head = ("part", "distribution", "shapes", "settings")
-    return DescriptionTable("parameters", head, list(_distributions("", model)), noun="parts")
+    head, rows = ("part", "distribution", "shapes", "settings"), list(_distributions("", model))
+    rows = rows if len(rows) > 1 else [(None, *row[1:]) for row in rows]  # nothing to distinguish
+    return DescriptionTable("parameters", head, rows, noun="parts")
 
 
 def _distributions(part: str, model: Any) -> Iterator[tuple[str | None, ...]]:
-    inner = getattr(model, "components", None)
-    if isinstance(inner, tuple):
-        for name, one in inner:
-            yield from _distributions(f"{part} {name}".strip(), one)
-        return
-    arrays = ((field.name, getattr(model, field.name)) for field in fields(model))
-    numbers = ((name, x) for name, x in arrays if isinstance(x, np.ndarray) and x.dtype.kind == "f")
-    shapes = ", ".join(f"{name} {'×'.join(map(str, x.shape)) or 1}" for name, x in numbers)
+    """The distribution itself, then those inside it; a product is its parts alone."""
+    values = {field.name: getattr(model, field.name) for field in fields(model)}
+    arrays = ((name, x) for name, x in values.items() if isinstance(x, np.ndarray) and x.dtype.kind == "f")
+    shapes = ", ".join(f"{name} {'×'.join(map(str, x.shape)) or 1}" for name, x in arrays)
     settings = ", ".join(f"{name} {value}" for name, value in getattr(model, "hyperparameters", {}).items())
     kind = getattr(model, "kind", None)
     name = type(model).__name__ + (f" ({kind})" if isinstance(kind, str) and kind else "")
-    yield part or None, name, shapes, settings or None
-    if inner is not None:
-        yield from _distributions(f"{part} components".strip(), inner)
+    if isinstance(model, Product):
+        values = dict(model.components)
+    else:
+        yield part, name, shapes, settings or None
+    for title, value in values.items():
+        if isinstance(value, Value):
+            yield from _distributions(f"{part} {title}".strip(), value)
 
 
 def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Iterator[str]:

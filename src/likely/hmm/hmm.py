@@ -215,7 +215,7 @@ class HMM(Distribution):
             return {}
         stays = self.member(k).mean_durations()[:8]
         more = " …" if self.states > len(stays) else ""
-        return {"mean duration of a state, in frames": ", ".join(f"{stay:.3g}" for stay in stays) + more}
+        return {"mean durations (frames)": ", ".join(f"{stay:.3g}" for stay in stays) + more}
 
     def _require_one(self, doing: str) -> None:
         if self.members is not None:
