@@ -205,7 +205,7 @@ class Explanation:
         ]  # fmt: skip
         head = ("column", "value", "log-odds", "cost without", "decision without")
         formats = {"value": ".5g", "log-odds": "+.3f", "cost without": "+.4g"}
-        table = DescriptionTable("", head, rows, formats, "columns with less evidence", most=SHOWN + 1)
+        table = DescriptionTable("", head, rows, formats, "with less evidence", most=SHOWN + 1)
         notes = [SATURATED] if self.saturated[i] else []
         notes += [IMPOSSIBLE] if self.impossible is not None and self.impossible[i] else []
         return Description(title, [reason for reason in [self.cost_decided(i)] if reason], tables=[table], notes=notes)
