@@ -245,6 +245,11 @@ def files() -> Result:
         }  # fmt: skip
 
 
+def descriptions() -> Result:
+    density, chain = lk.GaussianDensity().fit(REAL), mixture_start()
+    return {"density": density.describe(), "value": chain.describe(), "text": str(chain.describe())}
+
+
 def mixture_start() -> Any:
     return lk.Mixture([0.5, 0.5], lk.Gaussian([[-1.0], [1.0]], [[[1.0]], [[2.0]]]))
 
@@ -266,6 +271,7 @@ CASES: dict[str, tuple[Callable[[], Result], float]] = {
     "approximations": (approximations, ITERATED),
     "state space": (state_space, ITERATED),
     "words": (words, CLOSED),
+    "descriptions": (descriptions, CLOSED),
     "files": (files, ITERATED),
 }
 

@@ -131,6 +131,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.core.blocks": "Block Blocks",
         "likely.core.columns": "Columns",
         "likely.core.covariates": "with_covariates",
+        "likely.core.description": "Description DescriptionTable",
         "likely.core.em_loop": "FitStep iterate",
         "likely.core.engine": "Engine Serial Threads",
         "likely.core.sketch": "Sketch",

@@ -105,9 +105,11 @@ def test_flat_steps_hide_no_column(iris):
     plain, why = clf.explain(X), Explanation.of(clf, X, steps)
     hidden = (np.abs(why.log_odds) < 5e-4) & (np.abs(plain.log_odds) > 1) & ~why.saturated[:, None]
     i, j = (int(k[0]) for k in np.nonzero(hidden))
-    line = next(line for line in why._page(i).splitlines() if line.startswith(f"  {why.columns[j]} "))
+    line = next(
+        line for line in why.pages()[i].to_text(indented=True).splitlines() if line.startswith(f"  {why.columns[j]} ")
+    )
     assert f"{why.before[i, j]:+.3f}" in line and "+0.000" not in line
-    assert f"{why.prior_before[i]:+.3f}" in why._page(i)
+    assert f"{why.prior_before[i]:+.3f}" in why.pages()[i].to_text(indented=True)
     assert why.ranking(i).tolist() == np.argsort(-np.abs(why.before[i]), kind="stable").tolist()
     assert why.note.startswith("Log-odds are those before calibration") and why.note in str(why)
     same = why.decided == plain.decided
@@ -142,7 +144,8 @@ def test_a_saturated_calibration_is_reported(iris):
     why, plain = Explanation.of(clf, rows, steps), Explanation.of(clf, rows)
     assert why.saturated.tolist() == [True, False] and not plain.saturated.any() and plain.before is None
     assert (why.log_odds[0] == 0).all() and np.allclose(why.before, plain.log_odds)
-    assert why._page(0).endswith("these log-odds are those before it") and "+22." in why._page(0)
-    assert "saturated" not in why._page(1) and "saturated" not in str(plain)
+    flat, other = (page.to_text() for page in why.pages())
+    assert flat.endswith("these log-odds are those before it") and "+22." in flat
+    assert "saturated" not in other and "saturated" not in str(plain)
     first, second = why.records()
     assert first["saturated"] and not second["saturated"] and first["columns"][0]["log_odds_before"] > 20

@@ -222,5 +222,5 @@ def test_draws_of_a_length(clf: lk.BayesClassifier) -> None:
 
 def test_the_summary_of_a_chain() -> None:
     page = density().fit(X).summary()
-    assert len([row for row in page.rows if row.parameter.startswith("to ")]) == 9
+    assert len([row for row in page["parameters"].rows if row.parameter.startswith("to ")]) == 9
     assert "HMMPrior" in str(page)

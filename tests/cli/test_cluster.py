@@ -114,7 +114,7 @@ def test_show_and_card_speak_of_clusters(folder):
     shown = run("show", folder / "m.likely")
     assert shown.exit_code == 0 and "what makes it different" in shown.stdout and "visits" in shown.stdout
     plain = json.loads(run("show", folder / "m.likely", "--json").stdout)
-    assert len(plain["weights"]) == 3 and plain["card"]["task"] == "clusters"
+    assert len(plain["description"]["tables"][0]["rows"]) == 3 and plain["card"]["task"] == "clusters"
     card = run("card", folder / "m.likely")
     assert card.exit_code == 0 and "## Clusters" in card.stdout and "A mixture of 3 components" in card.stdout
 

@@ -79,7 +79,7 @@ def test_summary_speaks_three_languages(estimator, kind, rng):
     )
     assert facts["BIC"] == pytest.approx(facts["parameters"] * np.log(300) - 2 * facts["log-likelihood"])
     assert str(s).startswith(type(d).__name__) and "<table" in s._repr_html_()
-    for row in s.rows:
+    for row in s["parameters"].rows:
         assert row.low is None or (row.low <= row.estimate + 0.1 * abs(row.estimate) and row.high >= row.low)
 
 
@@ -90,7 +90,7 @@ def test_data_frames_bring_names(frame, rng):
     np.testing.assert_array_equal(
         d.score_samples(frame({"width": X[:, 0], "height": X[:, 1]})), lk.GaussianDensity().fit(X).score_samples(X)
     )
-    assert [r.column for r in d.summary().rows][:1] == ["width"]
+    assert [r.column for r in d.summary()["parameters"].rows][:1] == ["width"]
 
 
 def test_warning_names_the_column(rng):
@@ -146,7 +146,7 @@ def test_columns_hardly_seen_are_said(covariance, prior, rng):
     with pytest.warns(lk.FitWarning, match="column 1 is never observed") as said:
         d = lk.GaussianDensity(covariance, prior=prior).fit(X)
     assert len([w for w in said if "never" in str(w.message)]) == 1
-    table = {(r.column, r.parameter): r for r in d.summary().rows}
+    table = {(r.column, r.parameter): r for r in d.summary()["parameters"].rows}
     assert table["x1", "mean"].low is None and table["x0", "mean"].low is not None
     X[7, 1] = 1000.0
     with pytest.warns(lk.FitWarning, match="column 1 is observed once only"):
@@ -156,7 +156,10 @@ def test_columns_hardly_seen_are_said(covariance, prior, rng):
 def test_intervals_count_what_was_seen(rng):
     X = rng.normal(size=(400, 2))
     X[16:, 1] = np.nan
-    wide, narrow = (lk.GaussianDensity(c, prior=None, max_iter=500).fit(X).summary().rows for c in ("full", "diagonal"))
+    wide, narrow = (
+        lk.GaussianDensity(c, prior=None, max_iter=500).fit(X).summary()["parameters"].rows
+        for c in ("full", "diagonal")
+    )
     for rows in (wide, narrow):
         reach = {r.column: r.high - r.low for r in rows if r.parameter == "mean"}
         assert 3 < reach["x1"] / reach["x0"] < 9  # √(400 / 16) = 5
@@ -280,14 +283,16 @@ def test_intervals_cover(rng):
     hits = {"mean": 0, "standard deviation": 0, "correlation": 0, "rate": 0}
     for _ in range(400):
         X = rng.multivariate_normal([1.0, 0.0], [[4.0, 1.2], [1.2, 1.0]], 25)
-        table = {(r.column, r.parameter): r for r in lk.GaussianDensity(prior=None).fit(X).summary(0.9).rows}
+        table = {
+            (r.column, r.parameter): r for r in lk.GaussianDensity(prior=None).fit(X).summary(0.9)["parameters"].rows
+        }
         for (column, name), truth in {
             ("x0", "mean"): 1.0,
             ("x0", "standard deviation"): 2.0,
             ("x0, x1", "correlation"): 0.6,
         }.items():
             hits[name] += table[column, name].low <= truth <= table[column, name].high
-        r = lk.PoissonDensity(prior=None).fit(rng.poisson(2.0, (25, 1))).summary(0.9).rows[0]
+        r = lk.PoissonDensity(prior=None).fit(rng.poisson(2.0, (25, 1))).summary(0.9)["parameters"].rows[0]
         hits["rate"] += r.low <= 2.0 <= r.high
     for name, count in hits.items():  # five standard errors of a binomial share around 90 %
         assert abs(count / 400 - 0.9) < 0.075 + 0.03 * (name == "rate"), (name, count)

@@ -55,9 +55,9 @@ def test_every_distribution_is_reported(case, tmp_path):
     fitted = estimator.fit(X)
     page = fitted.summary()
     wanted = [float(v) for v in numbers(fitted.model_)]
-    np.testing.assert_allclose([row.estimate for row in page.rows][: len(wanted)], wanted)
+    np.testing.assert_allclose([row.estimate for row in page["parameters"].rows][: len(wanted)], wanted)
     assert len(str(page).splitlines()) > 10 and "nan" not in str(page)
-    assert json.loads(page.to_json())["parameters"] and page.to_html().startswith("<div")
+    assert json.loads(page.to_json())["tables"][0]["rows"] and page.to_html().startswith("<div")
     lk.save(fitted, tmp_path / "m")
     assert str(lk.load(tmp_path / "m").summary()).splitlines()[0] == str(page).splitlines()[0]
 
@@ -65,7 +65,7 @@ def test_every_distribution_is_reported(case, tmp_path):
 def test_a_tree_tells_what_leans_on_what():
     X = np.repeat([[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [6, 2, 4], axis=0)
     tree = lk.ChowLiuTreeDensity(prior=None).fit(X)
-    rows = {row.parameter: row for row in tree.summary().rows}
+    rows = {row.parameter: row for row in tree.summary()["parameters"].rows}
     child = int(np.argmax(tree.parents_))
     assert tree.parents_.tolist() == [-1, 0] and child == 1
     assert rows["P(0)"].estimate == pytest.approx(8 / 12) and rows["P(1 | x0 = 0)"].estimate == pytest.approx(2 / 8)
@@ -74,10 +74,10 @@ def test_a_tree_tells_what_leans_on_what():
 
 
 def test_intervals_of_rates_and_chances_are_exact():
-    row = lk.ExponentialDensity(prior=None).fit(POSITIVE[:, :1]).summary().rows[0]
+    row = lk.ExponentialDensity(prior=None).fit(POSITIVE[:, :1]).summary()["parameters"].rows[0]
     total = POSITIVE[:, 0].sum()
     np.testing.assert_allclose(row[3:], stats.gamma(N).ppf([0.025, 0.975]) / total)
-    row = lk.BinomialDensity(trials=30, prior=None).fit(COUNTS[:, :1]).summary().rows[1]
+    row = lk.BinomialDensity(trials=30, prior=None).fit(COUNTS[:, :1]).summary()["parameters"].rows[1]
     exact = binomtest(int(COUNTS[:, 0].sum()), 30 * N).proportion_ci(0.95)
     np.testing.assert_allclose(row[3:], [exact.low, exact.high])
 
@@ -97,5 +97,5 @@ def test_predictive_distributions_tell_of_what_was_learned():
     ):  # fmt: skip
         page = estimator.fit(X).summary()
         plain = estimator.set_params(predictive=off).fit(X).summary()
-        assert page.rows == plain.rows and page.facts == plain.facts
+        assert page["parameters"] == plain["parameters"] and page.facts == plain.facts
         assert page.notes[-1].endswith(f"posterior predictive distribution: {distribution}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,12 +18,14 @@ from likely.classify.calibration.recalibration import applied
 from likely.classify.prior_classifier import PriorClassifier
 from likely.core.arrays import Array, Index, Mask, is_gap
 from likely.core.columns import Columns
+from likely.core.description import Description, counted
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
 from likely.estimation.sequence_validation import cut, refuse_other_y
 from likely.hmm.estimators.hmm_density import HMMDensity
+from likely.hmm.estimators.hmm_description import states_table
 
 Kinds = dict[str, str]  # column → "real", "count" or "category"
 KINDS = ("real", "count", "category")
@@ -81,6 +84,15 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
         from likely.io.model_files import save
 
         save(self, path)
+
+    def _learned_words(self) -> list[str]:
+        """Training data and columns, as sentences."""
+        text, card = [], self.card
+        if card:
+            span = " to ".join(map(str, sorted(set(card["lengths"]))))
+            data = f"{counted(card['sequences'], 'sequence')} of {span} frame{'s' * (span != '1')}"
+            text = [f"learned from {', '.join(card['source'])}: {data}"]
+        return [*text, f"columns: {', '.join(f'{name} ({kind})' for name, kind in self.columns.items())}"]
 
     def _sound(self) -> bool:
         schema, card = json.loads(self.schema_), json.loads(self.card_ or "{}")
@@ -183,6 +195,18 @@ class SequenceClassifier(Deciding, _OfSequences):
             sound = False
         if not sound:
             raise DataError(sentence("SequenceClassifier", "columns, card and classifier must be consistent"))
+
+    def describe(self) -> Description:
+        """Training data, selection, classes and decision rule; of an unfitted one, its settings."""
+        if "classifier_" not in vars(self):
+            return super().describe()
+        found, card = self.classifier_.describe(), self.card
+        chosen = [card["verdict"].replace(" per row", " per sequence")] if card else []
+        calibrated = (
+            [f"Probabilities were {card['calibrated']} on held-out sequences."] if card.get("calibrated") else []
+        )
+        text = [*self._learned_words(), *chosen, *found.text]
+        return replace(found, title=type(self).__name__, text=text).plus(notes=calibrated)
 
 
 class SequenceDensity(_OfSequences):
@@ -297,6 +321,15 @@ class SequenceDensity(_OfSequences):
             sound = False
         if not sound:
             raise DataError(sentence("SequenceDensity", "columns, card and density must be consistent"))
+
+    def describe(self) -> Description:
+        """Training data, and the density with its states by name; of an unfitted one, its settings."""
+        if "density_" not in vars(self):
+            return super().describe()
+        found = self.density_.describe()
+        states = states_table(self.density_, self.state_names, list(self.columns))
+        tables = [states, *(table for table in found.tables if table.title != states.title)]
+        return replace(found, title=type(self).__name__, text=[*self._learned_words(), *found.text], tables=tables)
 
 
 class LiveFrames:

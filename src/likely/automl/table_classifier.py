@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from likely.classify.calibration.calibration_maps import Calibration, IsotonicMa
 from likely.classify.calibration.recalibration import applied
 from likely.classify.explanation import Explanation
 from likely.core.arrays import Array, Mask, unmasked
+from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
@@ -231,6 +233,26 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
             sound = sound and (names is None or list(names) == list(self.schema))
         if not sound:
             raise DataError(sentence("TableClassifier", "schema, card and classifier must be consistent"))
+
+    def describe(self) -> Description:
+        """Training data, selection, classes, columns and decision rule; of an unfitted one, its settings."""
+        if not hasattr(self, "classifier_"):
+            return super().describe()
+        found, card = self.classifier_.describe(), self.card
+        text = [f"model: {type(self.classifier_).__name__}"]
+        if card:
+            learned = f"learned from {', '.join(card['source'])}: {card['rows']:,} rows, target {card['target']}"
+            text = [learned, card["verdict"], f"{text[0]} ({card['what'].rstrip('.')})"]
+        calibrated = [f"Probabilities were {card['calibrated']} on held-out rows."] if card.get("calibrated") else []
+        found = found.plus(title=type(self).__name__, tables=[column_table(self.schema)], notes=calibrated)
+        return replace(found, text=[*text, *found.text])
+
+
+def column_table(schema: Schema) -> DescriptionTable:
+    """The columns with their kinds and levels."""
+    each = ((name, one["kind"], one.get("levels")) for name, one in schema.items())
+    rows = [(name, kind, None if levels is None else ", ".join(levels)) for name, kind, levels in each]
+    return DescriptionTable("columns", ("column", "kind", "levels"), rows, noun="columns")
 
 
 class Typed:

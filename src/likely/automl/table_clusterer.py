@@ -11,17 +11,30 @@ from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.automl.table_classifier import Schema, TableModel, Typed, arranged_schema, laid_out, with_names
+from likely.automl.table_classifier import (
+    Schema,
+    TableModel,
+    Typed,
+    arranged_schema,
+    column_table,
+    laid_out,
+    with_names,
+)
 from likely.automl.table_mixture import BY, MOST, ChosenMixture, discover
 from likely.core.arrays import Array, Index
+from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import speaking_as
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import tell_of_strangers
 from likely.estimation.novelty.mixture_novelty_score import left_out_surprises
+from likely.estimation.novelty.novelty_threshold import MANY
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 ROWS_A_CLUSTER = 3  # minimum number of distinct rows per cluster when the number is chosen
+
+
+PROFILE = "what makes it different"
 
 
 class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
@@ -153,6 +166,26 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         if not sound:
             raise DataError(sentence("TableClusterer", "schema, card and mixture must be consistent"))
 
+    def describe(self) -> Description:
+        """Training data, clusters, parameters and columns; of an unfitted one, its settings."""
+        if not hasattr(self, "mixture_"):
+            return super().describe()
+        from likely.estimation.density_description import distributions_table
+
+        card, text = self.card, []
+        if card:
+            text = [f"learned from {', '.join(card['source'])}: {card['rows']:,} rows", card["why"]]
+        if dense := card.get("task") == "density":
+            text.insert(0, "a density of reference rows for outlier detection: `likely novelty --model`")
+            text[-1] = f"a mixture of {text[-1]}"
+            text.append(f"the threshold of the alarm is set by {threshold_words(self)}")
+        profiles = {c["cluster"]: ", ".join(c["profile"]) for c in card.get("clusters", [])}
+        rows = [(k, share, profiles.get(k)) for k, share in enumerate(self.weights_.tolist(), 1)]
+        what = "part" if dense else "cluster"
+        table = DescriptionTable(f"{what}s", (what, "share", PROFILE), rows, {"share": ".4f"}, f"{what}s")
+        parameters = distributions_table(self.mixture_.model_.components)
+        return Description(type(self).__name__, text, tables=[table, parameters, column_table(self.schema)])
+
 
 def most_clusters(frame: Any, most: int, weight: Any = None) -> int:
     """The largest number of clusters to try: at most one per three distinct rows of positive weight, at least 1.
@@ -167,3 +200,13 @@ def most_clusters(frame: Any, most: int, weight: Any = None) -> int:
     if distinct < enough:
         distinct = counted.n_unique()
     return int(max(min(most, distinct // ROWS_A_CLUSTER), 1))
+
+
+def threshold_words(model: TableClusterer) -> str:
+    """How the threshold of surprise was set."""
+    rows = model.held_out_surprise_.shape[1]
+    if not rows:
+        return "samples from the model, for lack of held-out rows: the rate holds only if the model fits"
+    if model.card["rows"] > MANY:
+        return f"{rows:,} of the training rows; with so many, the influence of each is negligible"
+    return f"{rows:,} held-out rows (cross-validation)"

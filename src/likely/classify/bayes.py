@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
+from dataclasses import replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -19,6 +20,7 @@ from likely.classify.small_classes import notes_on_classes
 from likely.core.arrays import Array, Index, Mask, in_memory, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.columns import Columns
+from likely.core.description import Description
 from likely.core.em_loop import Stop, best_of, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
@@ -643,6 +645,18 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             return note.called(type(self).__name__, "Gaussian")
 
         return said_once(named)
+
+    def describe(self) -> Description:
+        """Classes, class densities, and the decision rule; of an unfitted classifier, its settings."""
+        if not hasattr(self, "model_"):
+            return super().describe()
+        from likely.estimation.classifier_description import class_table
+        from likely.estimation.density_description import distributions_table
+
+        found, components = super().describe(), self.model_.components
+        classes = class_table(self, [components.member_facts(k) for k in range(len(self.classes_))])
+        text = [f"It is generative, with one density per class: {self.density_.in_words(components)}"]
+        return replace(found, text=text, tables=[classes, distributions_table(components)])
 
     def check_state(self) -> None:
         """After loading a file: rules must be numbers, and the fitted attributes consistent."""

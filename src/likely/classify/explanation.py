@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -14,6 +14,7 @@ from likely.classify.calibration.calibration_maps import Calibration, IsotonicMa
 from likely.classify.calibration.recalibration import applied
 from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
+from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.cost import Cost
@@ -23,10 +24,10 @@ from likely.numerics.special import LOG_2PI
 
 NOTHING, SOMETHING = 5e-4, 1e-2  # log-odds printed as 0.000, and the threshold for a note
 SATURATED = (
-    "  the calibration is saturated here: it gives one posterior with and without each column; these log-odds are those"
+    "the calibration is saturated here: it gives one posterior with and without each column; these log-odds are those"
     " before it"
 )
-IMPOSSIBLE = "  p(x) is 0: no class has a density here, and the class probabilities decide; with novelty= it is novel"
+IMPOSSIBLE = "p(x) is 0: no class has a density here, and the class probabilities decide; with novelty= it is novel"
 SHOWN = 12  # maximum number of printed columns per row
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 CALIBRATED = (
@@ -181,29 +182,33 @@ class Explanation:
             }  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(["\n\n".join(self._page(i) for i in range(len(self))), *filter(None, [self.note])])
+        pages = "\n\n".join(page.to_text(indented=True) for page in self.pages())
+        return "\n".join([pages, *filter(None, [self.note])])
 
-    def _page(self, i: int) -> str:
+    def describe(self) -> Description:
+        """All rows as sections."""
+        return Description("Explanation", notes=[self.note] * bool(self.note), sections=self.pages())
+
+    def pages(self, numbers: Sequence[int] | None = None) -> list[Description]:
+        """The description of each row; `numbers` are those of the rows in a file."""
+        return [self._page(i, row) for i, row in enumerate(range(len(self)) if numbers is None else numbers)]
+
+    def _page(self, i: int, row: int) -> Description:
         share = self.posterior[i, self.classes.tolist().index(self.decided[i])]
-        lines = [f"row {i}: {self.decided[i]} (posterior {share:.4g}), against {self.runner_up[i]}"]
-        lines += [f"  {reason}" for reason in [self.cost_decided(i)] if reason]
-        width = max(len(name) for name in [*self.columns, "class probabilities"])
-        lines.append(f"  {'column':<{width}}  {'value':>12}  {'log-odds':>9}  {'cost without':>12}  decision without")
+        title = f"row {row}: {self.decided[i]} (posterior {share:.4g}), against {self.runner_up[i]}"
         prior = self.prior_before if self.stepwise and self.prior_before is not None else self.prior_log_odds
-        lines.append(f"  {'class probabilities':<{width}}  {'':>12}  {prior[i]:>+9.3f}")
         evidence = self._evidence(i)
-        for j in self.ranking(i)[:SHOWN]:
-            value, change = _formatted(self.values[i][j]), f"{self.cost_change[i, j]:+.4g}"
-            numbers = f"{value:>12}  {evidence[j]:>+9.3f}  {change:>12}"
-            lines.append(f"  {self.columns[j]:<{width}}  {numbers}  {self.without[i, j]}")
-        if len(self.columns) > SHOWN:
-            more = len(self.columns) - SHOWN
-            lines.append(f"  … and {more} column{'s' * (more != 1)} with less evidence")
-        if self.saturated[i]:
-            lines.append(SATURATED)
-        if self.impossible is not None and self.impossible[i]:
-            lines.append(IMPOSSIBLE)
-        return "\n".join(lines)
+        rows = [("class probabilities", "", float(prior[i]), "", "")] + [
+            (self.columns[j], _shown(self.values[i][j]), float(evidence[j]), float(self.cost_change[i, j]),
+             str(self.without[i, j]))
+            for j in self.ranking(i)
+        ]  # fmt: skip
+        head = ("column", "value", "log-odds", "cost without", "decision without")
+        formats = {"value": ".5g", "log-odds": "+.3f", "cost without": "+.4g"}
+        table = DescriptionTable("", head, rows, formats, "with less evidence", most=SHOWN + 1)
+        notes = [SATURATED] if self.saturated[i] else []
+        notes += [IMPOSSIBLE] if self.impossible is not None and self.impossible[i] else []
+        return Description(title, [reason for reason in [self.cost_decided(i)] if reason], tables=[table], notes=notes)
 
 
 def _add_up(prior: Any, each: Any, whole: Any) -> bool:
@@ -309,6 +314,7 @@ def _as_python(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value
 
 
-def _formatted(value: Any) -> str:
+def _shown(value: Any) -> Any:
+    """A number as it is, another value as a short text."""
     value = _as_python(value)
-    return "missing" if value is None else f"{value:.5g}" if isinstance(value, float) else str(value)[:12]
+    return "missing" if value is None else value if isinstance(value, float) else str(value)[:12]

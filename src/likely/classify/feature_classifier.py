@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.classify.bayes import BayesClassifier
 from likely.core.arrays import Array, Mask
+from likely.core.description import Description
 from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
@@ -57,6 +58,12 @@ class FeatureClassifier(Deciding, BaseEstimator):
         """Marginal log-density log p(x) of each input (n,)."""
         self._check_fitted()
         return self.classifier_.score_samples(self._front(X))
+
+    def describe(self) -> Description:
+        """The classifier behind the features; of an unfitted recognizer, its settings."""
+        if not hasattr(self, "classifier_"):
+            return super().describe()
+        return self.classifier_.describe().plus(title=type(self).__name__)
 
     # -------------------------------------------------------------------- inside
 

@@ -14,13 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
+from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
-from likely.estimation.base_estimator import BaseEstimator, whole_state
+from likely.estimation.base_estimator import BaseEstimator, is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among
 from likely.estimation.decision_mixin import RULES, Deciding, class_probabilities
 from likely.estimation.density_estimator import DensityEstimator
@@ -235,6 +236,23 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def describe(self) -> Description:
+        """Classes, discriminant directions, and the decision rule; of an unfitted classifier, its settings."""
+        if not is_fitted(self):
+            return super().describe()
+        axes, names = self.axes_.axes, self.column_names()
+        within = self.stats_.scatter.sum(axis=0) / self.stats_.total_weight
+        spread = np.sqrt(np.maximum(np.diagonal(within), 0.0))
+        shrunk = f", shrinkage {self.shrinkage:g}" if self.shrinkage else ""
+        text = f"It compares with class means along {counted(len(axes), 'discriminant direction')}"
+        rows = [
+            (j, ratio, loadings_words(axis * spread, names))
+            for j, (ratio, axis) in enumerate(zip(self.ratios_.tolist(), axes, strict=False), 1)
+        ]
+        head, note = ("axis", "between / within", "loadings"), "loadings are in within-class standard deviations"
+        table = DescriptionTable("axes", head, rows, {"between / within": ".3g"}, "axes", note)
+        return super().describe().plus(text=[f"{text} (within-class covariance: identity){shrunk}"], tables=[table])
 
     def check_state(self) -> None:
         """After loading a file: axes, moments and classes must be consistent."""

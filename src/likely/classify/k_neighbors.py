@@ -21,7 +21,7 @@ from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
-from likely.neighbors.distances import METRICS, SYNONYMS, Metric
+from likely.neighbors.distances import METRICS, SYNONYMS, Metric, metric_words
 from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_neighbors
 from likely.neighbors.nearest_neighbors import NeighborSearch
 from likely.neighbors.voting import Voters
@@ -322,6 +322,18 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
             reach = self._voters.votes_left_out(self.n_neighbors_, of=at)[1]
             self._training_reach[self.n_neighbors_] = np.stack([reach, self._voters.weight[at]])
         return self._training_reach[self.n_neighbors_]
+
+    def _compares(self) -> list[str]:
+        by = "lowest error or cost" if self.criterion == "errors" else "largest mean log-posterior"
+        chosen = f", chosen by leave-one-out cross-validation: {by}" if hasattr(self, "left_out_scores_") else ""
+        left = "" if self.prototypes is None else f" ({self.prototypes}, of {len(self.rows_):,})"
+        votes = "count 1 / distance" if self.weights == "distance" else "count alike"
+        rows = f"the nearest of {len(self.prototype_indices_):,} rows{left}"
+        return [
+            f"It compares with {rows}: k = {self.n_neighbors_}{chosen}",
+            f"distance: {metric_words(self.metric, self.p)}",
+            f"votes {votes}, and {self.smoothing:g} more is shared as the classes are among all rows",
+        ]
 
     def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent; then the search is built."""

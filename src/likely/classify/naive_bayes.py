@@ -53,8 +53,8 @@ class NaiveBayes(BayesClassifier):
     - **distributions**: "auto": Gaussian for numbers, categorical for texts and booleans; for every column a density,
       or one of "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram" (numbers),
       "exponential", "gamma", "chi-square" (positive ones), "beta" (shares), "von-mises" (angles), "poisson",
-      "negative-binomial", "binomial", "beta-binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict {column: any of these}
-      for some (the others as in "auto"), columns by name or number.
+      "negative-binomial", "binomial", "beta-binomial" (counts), "bernoulli" (0 and 1), "categorical"; or a dict
+      {column: any of these} for some (the others as in "auto"), columns by name or number.
     - The other parameters are those of `BayesClassifier`.
 
     >>> import likely as lk

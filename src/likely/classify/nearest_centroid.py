@@ -14,6 +14,7 @@ from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
+from likely.core.description import Description, DescriptionTable
 from likely.core.em_loop import Stop, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
@@ -23,13 +24,13 @@ from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
-from likely.estimation.base_estimator import BaseEstimator, whole_state
+from likely.estimation.base_estimator import BaseEstimator, is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.novelty.novelty_threshold import folds
 from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians
-from likely.neighbors.distances import METRICS, SYNONYMS, Metric, plain_name
+from likely.neighbors.distances import METRICS, SYNONYMS, Metric, metric_words, plain_name
 
 KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # metrics equivalent to Gaussians
 
@@ -287,6 +288,19 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     def _collected(self, distribution: Gaussian, some: Mask) -> Any:
         labels = self.sample_[some, -1].astype(np.intp)
         return distribution.collect(self.sample_[some, :-1], self.sample_weight_[some], labels)
+
+    def _compares(self) -> list[str]:
+        distance = metric_words(self.metric, self.p)
+        return [f"It compares with the {self.centroid} of each class", f"distance: {distance}"]
+
+    def describe(self) -> Description:
+        """Classes, centers, distance, and the decision rule; of an unfitted classifier, its settings."""
+        if not is_fitted(self):
+            return super().describe()
+        rows = [(str(label), *center) for label, center in zip(self.classes_, self.centers_.tolist(), strict=True)]
+        names = self.column_names()
+        table = DescriptionTable("centers", ("class", *names), rows, dict.fromkeys(names, ".4g"), "classes")
+        return super().describe().plus(tables=[table])
 
     def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent."""

@@ -49,10 +49,6 @@ class NumericClassifierMixin(Deciding):
     def _decoded(self, rows: Array) -> Array:
         return rows
 
-    def column_names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
-
     def _check_priors(self) -> None:
         self._cost_of(None)
         if self.class_prior is not None:

@@ -70,6 +70,9 @@ class PriorClassifier(Deciding, BaseEstimator):
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         return np.zeros(_num_samples(X), dtype=bool), None
 
+    def _compares(self) -> list[str]:
+        return ["It uses no column: its posterior is the class prior."]
+
     def check_state(self) -> None:
         """After loading a file: one probability per class."""
         if not whole_state(self):

@@ -1,20 +1,20 @@
-"""`likely card`: model card of a classifier or of clusters, in Markdown."""
+"""`likely card`: model card of a classifier, of clusters or of a density of reference rows, in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
 
 from likely.cli.outputs import check_outputs
+from likely.core.description import Code, Description, DescriptionTable
 from likely.core.errors import ModelFileError, sentence
 from likely.io.atomic_write import write_text
 
-NO_CARD = frozenset({
-    "LinearGaussian", "LinearSDE", "SwitchingLinearGaussian", "LinearGaussianDensity", "SwitchingDensity",
-    "FaultMonitor", "Tracker",
-})  # fmt: skip
+Facts = dict[str, Any]
+Section = Callable[[Facts, Any, str], Description]
+COLUMNS_OF_DATA = ("column", "kind", "missing", "distinct")
 
 
 @click.command(epilog="\b\nExample:\n  likely card model.likely -o MODEL_CARD.md\n")
@@ -22,7 +22,6 @@ NO_CARD = frozenset({
 @click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
 def card(model: str, out: str | None) -> None:
     """Write a model card in Markdown: data, model selection, performance, costs and limitations."""
-    from likely.cli.clustering.cluster_card import cluster_markdown
     from likely.cli.open_model import card_as_written, classifier_of, cluster_model
 
     check_outputs({"-o": out}, [model])
@@ -33,7 +32,7 @@ def card(model: str, out: str | None) -> None:
         remedy = "make it with `likely fit` or `likely cluster`, which record how"
         raise ModelFileError(sentence(model, "the file holds no record of how the model was fitted", remedy=remedy))
     with card_as_written(model):
-        text = markdown(loaded, model) if clusters is None else cluster_markdown(loaded, model)
+        text = described(loaded, model).to_markdown()
     if out is None:
         click.echo(text, nl=False)
     else:
@@ -41,52 +40,24 @@ def card(model: str, out: str | None) -> None:
 
 
 def _refuse_no_card(thing: Any, path: str) -> None:
-    """State-space models come from Python, without a record of how they were fitted."""
-    kind = type(thing).__name__
-    if kind in NO_CARD:
+    """What has no classes and no columns by name, as a state-space model, has no record of how it was fitted."""
+    from likely.cli.fitting.open_sequence_model import is_of_sequences
+    from likely.estimation.decision_mixin import Deciding
+
+    if not (hasattr(thing, "card") or isinstance(thing, Deciding) or is_of_sequences(thing)):
         expected, remedy = "cards are written for classifiers and clusters", "`likely show` describes this file"
-        raise ModelFileError(sentence(path, expected, f"a {kind}", remedy))
+        raise ModelFileError(sentence(path, expected, f"a {type(thing).__name__}", remedy))
 
 
-def markdown(model: Any, path: str) -> str:
-    """The whole card."""
-    facts = model.card
-    sections = (
-        _model_section,
-        _intended_use_section,
-        _data_section,
-        _selection_section,
-        _performance_section,
-        _costs_section,
-        _warnings_section,
-        _limitations_section,
-        _reproduce_section,
-    )
-    lines = [f"# Model card: {_safe(facts['target'])}", ""]
-    for section in sections:
-        lines += [*section(facts, model, path), ""]
-    return "\n".join(lines).rstrip() + "\n"
+def described(model: Any, path: str) -> Description:
+    """The whole card: one section per topic."""
+    facts, source = model.card, ", ".join(model.card["source"])
+    task = facts.get("task", "classifier")
+    title = facts["target"] if task == "classifier" else f"{task} in {source}"
+    return Description(f"Model card: {title}", sections=[section(facts, model, path) for section in SECTIONS[task]])
 
 
-def table(head: list[str], rows: list[list[Any]]) -> Iterator[str]:
-    """A table in Markdown.
-
-    >>> print(*table(["class", "rows"], [["a|b", 3]]), sep="\\n")
-    | class | rows |
-    |---|---|
-    | a\\|b | 3 |
-    """
-    yield f"| {' | '.join(head)} |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield f"| {' | '.join(_safe(cell) for cell in row)} |"
-
-
-def _safe(cell: Any) -> str:
-    return " ".join(str(cell).replace("|", "\\|").replace("<", "&lt;").split())
-
-
-def _interval(told: dict[str, Any] | None, scale: float = 1, unit: str = "") -> str:
+def _interval(told: Facts | None, scale: float = 1, unit: str = "") -> str:
     if told is None or told.get("value") is None:
         return "not measurable"
     low, high = told.get("low"), told.get("high")
@@ -97,170 +68,201 @@ def _interval(told: dict[str, Any] | None, scale: float = 1, unit: str = "") -> 
 # -------------------------------------------------------------------------- sections
 
 
-def _model_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## What it is"
-    yield ""
-    chosen = next(line for line in facts["leaderboard"] if line["chosen"])
-    size = f"{len(model.classes_)} classes, {len(model.schema)} columns"
-    yield f"A classifier of `{facts['target']}` ({size})."
-    yield f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')})."
-    yield from _kind(model.classifier_)
-    if facts["calibrated"]:
-        yield f"Its probabilities were {facts['calibrated']} on held-out rows."
-    yield f"Made by {facts['made']}; file `{path}`."
-
-
-def _kind(classifier: Any) -> Iterator[str]:
-    """How it computes posterior probabilities, and whether the file contains training rows."""
+def _classifier(facts: Facts, model: Any, path: str) -> Description:
     from likely.estimation.stored_data import what_is_kept
 
-    name, k, held = type(classifier).__name__, getattr(classifier, "n_neighbors_", None), what_is_kept(classifier)
-    yield {
-        "KNeighborsClassifier": f"It is a k-nearest-neighbors classifier: the {k} nearest training rows vote.",
-        "NearestCentroidClassifier": "It is a nearest-centroid classifier: distances to class centers decide.",
-        "PriorClassifier": "It uses no column: its posterior is the class prior.",
-    }.get(name, "It is generative: one density per class, and Bayes' theorem.")
+    chosen, held = next(line for line in facts["leaderboard"] if line["chosen"]), what_is_kept(model.classifier_)
+    text = [
+        f"A classifier of `{facts['target']}` ({len(model.classes_)} classes, {len(model.schema)} columns).",
+        f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')}).",
+        *model.classifier_.describe().text,
+    ]
     if held:
-        yield f"The model file holds {held} of its training data: anyone with the file can read them."
+        text.append(f"The model file holds {held} of its training data: anyone with the file can read them.")
+    if facts["calibrated"]:
+        text.append(f"Its probabilities were {facts['calibrated']} on held-out rows.")
+    return Description("What it is", [*text, _origin(facts, path)])
 
 
-def _intended_use_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Intended use"
-    yield ""
-    yield f"Decisions about `{facts['target']}`, with the costs below, for rows from the same population."
-    yield "It gives posterior probabilities and the decision of least expected cost, and may reject."
-    yield "A person should review rejected rows, and rows marked as novel."
-
-
-def _data_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Data"
-    yield ""
-    aside = f", {facts['unlabeled']:,} more without a label were set aside" if facts["unlabeled"] else ""
-    yield f"{', '.join(map(_safe, facts['source']))}: {facts['rows']:,} rows{aside}."
-    yield f"Fingerprint `{facts['fingerprint']}`."
-    roles = {role: name for role, name in facts["roles"].items() if role != "target"}
-    if roles:
-        yield f"Roles: {', '.join(f'{role} = {_safe(name)}' for role, name in roles.items())}."
-    yield ""
-    yield from table(["class", "rows"], [[c, f"{n:,}"] for c, n in facts["classes"].items()])
-    yield ""
-    yield from table(
-        ["column", "kind", "missing", "distinct"],
-        [[c["name"], c["kind"], f"{c['n_missing']:,}", f"{c['distinct']:,}"] for c in facts["columns"]],
-    )
-    if facts["set_aside"]:
-        yield ""
-        yield "Set aside:"
-        yield from (f"- `{name}`: {_safe(reason)}" for name, reason in facts["set_aside"].items())
-
-
-def _selection_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## How it was chosen"
-    yield ""
-    yield f"By {facts.get('criterion', 'cost')} on held-out rows ({facts['cv']})."
-    yield (
-        facts.get("rule")
-        or "One-standard-error rule: of the models within one standard error of the best, the simplest."
-    )  # older files
-    yield facts["verdict"]
-    yield ""
-    yield "± is one standard error; “tied” means within one standard error of the best, by paired differences."
-    yield ""
-    rows = [[("**" + line["name"] + "**") if line["chosen"] else line["name"], _give_or_take(line, "cost", "cost_se"),
-             _give_or_take(line, "behind", "behind_se"), _number(line["error"]), _number(line["log_loss"]),
-             ", ".join(line.get("ties", ())), line["note"]]
-            for line in facts["leaderboard"]]  # fmt: skip
-    yield from table(["model", "cost per row", "behind the best", "error", "log-loss", "tied in", "note"], rows)
-
-
-def _give_or_take(line: dict[str, Any], name: str, se: str) -> str:
-    return _number(line[name]) + ("" if line[name] is None or line[se] is None else f" ± {line[se]:.2g}")
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
-
-
-def _performance_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    told = facts["figures"]
-    yield "## Performance"
-    yield ""
-    yield f"On {told['rows']:,} held-out rows; intervals are at 95 %."
-    yield ""
-    yield from table(["measure", "value"], [
-        ["error without reject option", _interval(told["error"], 100, " %")],
-        ["cost per row", _interval(told["decision_cost"])],
-        ["rejected or given another action", _interval(told.get("unclassified", told["reject_rate"]), 100, " %")],
-        ["error among the others", _interval(told["error_of_accepted"], 100, " %")],
-        ["log-loss (nats)", _interval(told["log_loss"])], ["Brier score", _interval(told["brier"])],
-        ["calibration error", f"{told['calibration_error']:.4g}"],
+def _clusters(facts: Facts, model: Any, path: str) -> Description:
+    return Description("What it is", [
+        f"A mixture of {model.n_components_} components, one per cluster, over {len(model.schema)} columns.",
+        "It gives the posterior probability of each cluster per row; it was fitted without labels.",
+        _origin(facts, path),
     ])  # fmt: skip
-    yield ""
-    yield f"Calibration: {told['calibration']}"
-    yield ""
-    rows = [[r["label"], f"{r['weight']:,.6g}", _interval(r["recall"], 100, " %"), _interval(r["precision"], 100, " %")]
-            for r in told["by_class"]]  # fmt: skip
-    yield from table(["class", "rows", "recall", "precision"], rows)
 
 
-def _costs_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
+def _density(facts: Facts, model: Any, path: str) -> Description:
+    return Description("What it is", [
+        f"A density of reference rows with {len(model.schema)} columns, for outlier detection.",
+        f"It is a mixture of {facts['why']}.",
+        "`likely novelty` marks rows of lower density than all but a given fraction of reference rows, and names",
+        "the columns with the largest contributions.",
+        _origin(facts, path),
+    ])  # fmt: skip
+
+
+def _origin(facts: Facts, path: str) -> str:
+    return f"Made by {facts['made']}; file `{path}`."
+
+
+def _intended_use(facts: Facts, model: Any, path: str) -> Description:
+    return Description("Intended use", [
+        f"Decisions about `{facts['target']}`, with the costs below, for rows from the same population.",
+        "It gives posterior probabilities and the decision of least expected cost, and may reject.",
+        "A person should review rejected rows, and rows marked as novel.",
+    ])  # fmt: skip
+
+
+def _data(facts: Facts, model: Any, path: str) -> Description:
+    unlabeled = facts.get("unlabeled")
+    aside = f", {unlabeled:,} more without a label were set aside" if unlabeled else ""
+    text = [f"{', '.join(facts['source'])}: {facts['rows']:,} rows{aside}.", f"Fingerprint `{facts['fingerprint']}`."]
+    roles = {role: name for role, name in facts.get("roles", {}).items() if role != "target"}
+    if roles:
+        text.append(f"Roles: {', '.join(f'{role} = {name}' for role, name in roles.items())}.")
+    columns = [(c["name"], c["kind"], c["n_missing"], c["distinct"]) for c in facts["columns"]]
+    tables = [DescriptionTable("", COLUMNS_OF_DATA, columns, most=None)]
+    if "classes" in facts:
+        tables = [DescriptionTable("", ("class", "rows"), list(facts["classes"].items()), most=None), *tables]
+    if facts["set_aside"]:
+        tables.append(DescriptionTable("", ("set aside", "reason"), list(facts["set_aside"].items()), most=None))
+    return Description("Data", text, tables=tables)
+
+
+def _selection(facts: Facts, model: Any, path: str) -> Description:
+    rule = "One-standard-error rule: of the models within one standard error of the best, the simplest."
+    text = [
+        f"By {facts.get('criterion', 'cost')} on held-out rows ({facts['cv']}).",
+        facts.get("rule") or rule,  # older files
+        facts["verdict"],
+        "± is one standard error; “tied” means within one standard error of the best, by paired differences.",
+    ]
+    rows = [
+        (f"**{one['name']}**" if one["chosen"] else one["name"], _give_or_take(one, "cost"),
+         _give_or_take(one, "behind"), one["error"], one["log_loss"], ", ".join(one.get("ties", ())), one["note"])
+        for one in facts["leaderboard"]
+    ]  # fmt: skip
+    head = ("model", "cost per row", "behind the best", "error", "log-loss", "tied in", "note")
+    table = DescriptionTable("", head, rows, {"error": ".4g", "log-loss": ".4g"}, most=None)
+    return Description("How it was chosen", text, tables=[table])
+
+
+def _give_or_take(line: Facts, name: str) -> str:
+    value, se = line[name], line[f"{name}_se"]
+    return "–" if value is None else f"{value:.4g}" if se is None else f"{value:.4g} ± {se:.2g}"
+
+
+def _number_of_clusters(facts: Facts, model: Any, path: str) -> Description:
+    choice, title = facts["choice"], "How the number was chosen"
+    if choice is None:
+        return Description(title, [f"{facts['why']}."])
+    rows = list(zip(choice["numbers"], choice["bic"], choice["held_out"], strict=True))
+    head = ("clusters", "BIC", "held-out log-likelihood, nats per row")
+    table = DescriptionTable("", head, rows, {"BIC": ",.1f", head[2]: ".4f"}, most=None)
+    notes = [f"A sparse Dirichlet prior on the weights left {choice['left_by_prior']}."]
+    return Description(title, [f"{facts['why']}."], tables=[table], notes=notes)
+
+
+def _performance(facts: Facts, model: Any, path: str) -> Description:
     told = facts["figures"]
-    yield "## Costs and reject options"
-    yield ""
-    rows = [[a, *(f"{v:g}" for v in row)] for a, row in zip(told["actions"], told["cost_table"], strict=True)]
-    yield from table(["decision \\ truth", *(_safe(c) for c in told["classes"])], rows)
-    yield ""
-    yield f"Cost of rejecting: {_value_or_not_set(facts['reject_cost'])}."
-    yield f"Rejects below a posterior probability of: {_value_or_not_set(facts['reject_below'])}."
-    novelty = _false_alarms(facts["novelty"], model.classifier_)
-    yield f"Rejects outliers (novel rows), at a false-alarm rate of: {novelty}."
-    prior = "as in the data" if facts["class_prior"] is None else facts["class_prior"]
-    yield f"Class prior: {_safe(prior)}."
+    measures = [
+        ("error without reject option", _interval(told["error"], 100, " %")),
+        ("cost per row", _interval(told["decision_cost"])),
+        ("rejected or given another action", _interval(told.get("unclassified", told["reject_rate"]), 100, " %")),
+        ("error among the others", _interval(told["error_of_accepted"], 100, " %")),
+        ("log-loss (nats)", _interval(told["log_loss"])), ("Brier score", _interval(told["brier"])),
+        ("calibration error", f"{told['calibration_error']:.4g}"),
+    ]  # fmt: skip
+    by_class = [
+        (one["label"], f"{one['weight']:,.6g}", *(_interval(one[name], 100, " %") for name in ("recall", "precision")))
+        for one in told["by_class"]
+    ]
+    tables = [DescriptionTable("", ("measure", "value"), measures)]
+    tables += [DescriptionTable("", ("class", "rows", "recall", "precision"), by_class, most=None)]
+    text = [f"On {told['rows']:,} held-out rows; intervals are at 95 %.", f"Calibration: {told['calibration']}"]
+    return Description("Performance", text, tables=tables)
 
 
-def _value_or_not_set(value: float | None) -> str:
-    return "not set" if value is None else f"{value:g}"
-
-
-def _false_alarms(rate: float | None, classifier: Any) -> str:
+def _costs(facts: Facts, model: Any, path: str) -> Description:
     from likely.estimation.novelty.novelty_score import support_in_words
 
-    return (
-        _value_or_not_set(rate) if rate is None else "".join(support_in_words(classifier._left_out_surprises(), rate))
-    )
+    told, rate = facts["figures"], facts["novelty"]
+    rows = [(action, *costs) for action, costs in zip(told["actions"], told["cost_table"], strict=True)]
+    support = None if rate is None else "".join(support_in_words(model.classifier_._left_out_surprises(), rate))
+    rules = {
+        "cost of rejecting": facts["reject_cost"],
+        "rejects below a posterior probability of": facts["reject_below"],
+        "rejects outliers (novel rows), at a false-alarm rate of": support,
+    }
+    found = {name: "not set" if value is None else value for name, value in rules.items()}
+    prior = {"class prior": "as in the data" if facts["class_prior"] is None else str(facts["class_prior"])}
+    table = DescriptionTable("", ("decision \\ truth", *map(str, told["classes"])), rows, most=None)
+    return Description("Costs and reject options", facts={**found, **prior}, tables=[table])
 
 
-def _warnings_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Cautions"
-    yield ""
-    yield from [f"- {_safe(hazard)}" for hazard in facts["hazards"]] or ["None."]
+def _profiles(facts: Facts, model: Any, path: str) -> Description:
+    rows = [(c["cluster"], c["rows"], c["share"], ", ".join(c["profile"])) for c in facts["clusters"]]
+    formats, sure = {"rows": ",.6g", "share": ".1%"}, facts["certainty"]
+    text = [
+        f"The most probable cluster of a row has probability {sure['mean']:.1%} on average;",
+        f"it is below 0.8 in {sure['below_0.8']:.1%} of rows.",
+    ]
+    table = DescriptionTable("", ("cluster", "rows", "share", "what makes it different"), rows, formats, most=None)
+    return Description("Clusters", text, tables=[table])
 
 
-def _limitations_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    yield "## Limitations"
-    yield ""
-    yield "- The figures hold for rows of the same population; if the class frequencies differ, set `--class-prior`."
-    yield "- The model was chosen on the folds that measured it, so its figures are slightly optimistic."
-    yield "- A category that did not occur in training counts as missing, and the row is marked novel."
-    yield "- Whether a column may be used for this decision cannot be seen from these figures."
+def _threshold(facts: Facts, model: Any, path: str) -> Description:
+    from likely.automl.table_clusterer import threshold_words
+
+    rows = model.held_out_surprise_[1].sum()
+    rate = [f"A stated rate of false alarms holds down to about 1 in {rows + 1:,.0f}."] if rows else []
+    return Description("Threshold", [f"The threshold is set by {threshold_words(model)}.", *rate])
 
 
-def _reproduce_section(facts: dict[str, Any], model: Any, path: str) -> Iterator[str]:
-    return reproduce(facts, path, "decide")
+def _cautions(facts: Facts, model: Any, path: str) -> Description:
+    hazards = facts["hazards"]
+    return Description("Cautions", [] if hazards else ["None."], notes=hazards)
 
 
-def reproduce(facts: dict[str, Any], path: str, verb: str) -> Iterator[str]:
+LIMITATIONS = {
+    "classifier": (
+        "The figures hold for rows of the same population; if the class frequencies differ, set `--class-prior`.",
+        "The model was chosen on the folds that measured it, so its figures are slightly optimistic.",
+        "A category that did not occur in training counts as missing, and the row is marked novel.",
+        "Whether a column may be used for this decision cannot be seen from these figures.",
+    ),
+    "clusters": (
+        "A cluster is a component of this mixture. Whether it is a natural group cannot be seen from these figures.",
+        "Other columns, units of counts or distributions may give other clusters.",
+        "A row that fits no cluster still gets the most probable one: `likely novelty` marks such rows.",
+    ),
+    "density": (
+        "The reference rows define what is normal: faults among them count as normal.",
+        "A novel row is rare, not necessarily wrong; a normal row may still be wrong.",
+        "A category that did not occur in training has infinite surprisal, whatever the rate.",
+    ),
+}
+METHODS = {"classifier": "decide", "clusters": "predict", "density": "score_samples"}
+
+
+def _limitations(facts: Facts, model: Any, path: str) -> Description:
+    return Description("Limitations", notes=LIMITATIONS[facts.get("task", "classifier")])
+
+
+def _reproduce(facts: Facts, model: Any, path: str) -> Description:
     """The command, the seed and the fingerprint of the data; and use of the model in Python."""
-    yield "## How to reproduce"
-    yield ""
-    yield "```"
-    yield facts["command"]
-    yield "```"
-    yield ""
-    yield f"Seed {facts['seed']}; the fingerprint of the data must be `{facts['fingerprint']}`. In Python:"
-    yield ""
-    yield "```python"
-    yield "import likely as lk"
-    yield f"model = lk.load({path!r})"
-    yield f"model.{verb}(rows)  # a data frame with these columns, in any order"
-    yield "```"
+    method = METHODS[facts.get("task", "classifier")]
+    found = {
+        "command": Code(facts["command"]), "seed": facts["seed"], "fingerprint of the data": Code(facts["fingerprint"]),
+        "in Python": Code(f"likely.load({path!r}).{method}(rows)"),
+    }  # fmt: skip
+    return Description("How to reproduce", ["Rows are a data frame with these columns, in any order."], found)
+
+
+SECTIONS: dict[str, tuple[Section, ...]] = {
+    "classifier": (_classifier, _intended_use, _data, _selection, _performance, _costs, _cautions, _limitations,
+                   _reproduce),
+    "clusters": (_clusters, _data, _number_of_clusters, _profiles, _cautions, _limitations, _reproduce),
+    "density": (_density, _data, _threshold, _cautions, _limitations, _reproduce),
+}  # fmt: skip

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import click
 
+from likely.core.description import clipped as clipped
+from likely.core.description import columns as columns
+
 
 @dataclass(frozen=True)
 class Console:
@@ -34,25 +37,6 @@ class Console:
         with Progress(*columns, console=RichConsole(stderr=True), transient=True) as bar:  # rich honors NO_COLOR itself
             task = bar.add_task("comparing", total=total)
             yield lambda text: bar.update(task, advance=1, description=text)
-
-
-def columns(rows: list[list[str]], right: tuple[int, ...] = ()) -> str:
-    """Cells in aligned columns, those numbered in `right` to the right.
-
-    >>> print(columns([["model", "cost"], ["full", "0.1"]], right=(1,)))
-    model  cost
-    full    0.1
-    """
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    aligned = [
-        [cell.rjust(widths[j]) if j in right else cell.ljust(widths[j]) for j, cell in enumerate(row)] for row in rows
-    ]
-    return "\n".join("  ".join(row).rstrip() for row in aligned)
-
-
-def clipped(text: str, most: int) -> str:
-    """A text of at most so many characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def nats(value: float) -> str:

@@ -52,10 +52,10 @@ def explain(
 
 def _text(found: Any, rows: tuple[int, ...], unseen: dict[str, Any]) -> str:
     pages = []
-    for i, row in enumerate(rows):
-        strange = [f'"{name}"' for name, mask in unseen.items() if mask[i]]
-        note = f"\n  novel: a value of {', '.join(strange)} was not seen in training and counts as missing"
-        pages.append(found._page(i).replace(f"row {i}:", f"row {row}:", 1) + (note if strange else ""))
+    for i, page in enumerate(found.pages(rows)):
+        strange = ", ".join(f'"{name}"' for name, mask in unseen.items() if mask[i])
+        note = f"novel: a value of {strange} was not seen in training and counts as missing"
+        pages.append(page.plus(notes=[note] * bool(strange)).to_text(indented=True))
     return "\n".join(["\n\n".join(pages), *filter(None, [found.note])])
 
 

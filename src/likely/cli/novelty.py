@@ -144,7 +144,7 @@ def _facts(
     from datetime import UTC, datetime
 
     from likely._version import __version__
-    from likely.metrics.evaluation_summary import plain
+    from likely.core.description import plain
 
     described, report = table.as_dict(), found.mixture.report_
     facts: dict[str, Any] = plain({

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from likely.core.arrays import Array, frozen
+
+if TYPE_CHECKING:
+    from likely.core.description import Description
 
 T = TypeVar("T")
 
 
 # Public names of values that the library itself uses, and users do not: `dir` leaves them out.
 INTERNAL = frozenset({
-    "blank", "for_prior", "form", "hides_labels", "inconsistency", "joined_stats", "log_prob_block", "log_smoothing",
+    "blank", "for_prior", "form", "hides_labels", "hyperparameters", "in_words", "inconsistency", "joined_stats",
+    "location_words", "log_prob_block", "log_smoothing", "mean_durations", "member_facts", "objective_name",
     "of_sequences", "one_distribution", "prepare", "serves", "some", "takes_parts", "trusted",
 })  # fmt: skip
 
@@ -73,6 +77,12 @@ class Value:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self._field_values())
+
+    def describe(self) -> Description:
+        """What the value holds: numbers and small arrays as facts, nested values as sections."""
+        from likely.core.description import Description
+
+        return Description.of_fields(type(self).__name__, self._field_values())
 
     def __repr__(self) -> str:
         defaults = {f.name: f.default for f in fields(self) if f.default is None or isinstance(f.default, str)}

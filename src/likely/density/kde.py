@@ -13,6 +13,7 @@ from numpy.random import Generator
 
 from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
+from likely.core.description import vector_words
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import fill_cache
 from likely.core.warnings import unheard
@@ -105,6 +106,17 @@ class KDE(StoredPoints):
         else:
             H = parameter(self.kernel_covariance, "KDE", "kernel_covariance")
             self._set(kernel_covariance=self._checked_covariance(H))
+
+    @property
+    def hyperparameters(self) -> dict[str, str]:
+        """The kernel, how its bandwidth was chosen, and the unit of relative bandwidths."""
+        kernel = f"t, {self.dof:g} degrees of freedom" if self.kernel == "t" else self.kernel
+        rule = self.rule if isinstance(self.rule, str) else "fixed"
+        return {"kernel": "elliptical " * self.elliptical + kernel, "bandwidth": rule, "unit": self.unit}
+
+    def member_facts(self, k: int) -> dict[str, str]:
+        """The relative bandwidth of a member."""
+        return {"relative bandwidth": vector_words(np.atleast_1d(self.relative_bandwidth)[k])}
 
     def _checked_bandwidth(self, h: Array) -> Array:
         K, d = self.members, self.dim
@@ -401,6 +413,7 @@ class KDE(StoredPoints):
     # --------------------------------------------------------------- learning
 
     takes_parts = True  # distinct rows are sorted: the fewer times, the better
+    objective_name = "leave-one-out log-likelihood"
     why_worse: ClassVar[str] = (  # of EM over missing labels: only a likelihood is sure to rise
         "a kernel density has a leave-one-out score, which EM over missing labels need not raise; the best is kept"
     )

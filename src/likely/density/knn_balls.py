@@ -58,6 +58,12 @@ class KNNBalls(StoredPoints):
     scaled: bool = False
     edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
 
+    @property
+    def hyperparameters(self) -> dict[str, str]:
+        """The number of neighbors, and the metric."""
+        units = "standardized columns" if self.scaled else "original columns"
+        return {"k": f"{self.n_neighbors:g}", "metric": f"{self.metric}, {units}"}
+
     def __post_init__(self) -> None:
         points = parameter(self.points, "KNNBalls", "points")
         points = points[:, None] if points.ndim == 1 else points
@@ -237,6 +243,7 @@ class KNNBalls(StoredPoints):
             new.append(old.replace(**stored, unit=unit))
         return new[0] if self.members is None else self._stacked(new)
 
+    objective_name = "sum of log scores (no density)"
     integrates: ClassVar[bool] = False  # to one: integrals of a score mean little
     why_worse: ClassVar[str] = (  # of EM over missing labels
         "a k-nearest-neighbor density does not integrate to one, and EM need not raise its score; the best is kept"

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
+from likely.core.description import counted, vector_words
 from likely.core.em_loop import Stop, fit
 from likely.core.engine import Engine
 from likely.core.errors import DomainError, sentence
@@ -53,6 +54,33 @@ class Distribution(Value):
     def log_smoothing(self) -> float:
         """Log prior density, up to a constant, of the smoothing in `refit` without a prior: 0 if there is none."""
         return 0.0
+
+    objective_name: ClassVar[str] = "log-likelihood"  # what `objective` is without a prior
+
+    @property
+    def hyperparameters(self) -> dict[str, str]:
+        """Settings that were chosen, not estimated, by name: the kernel of a kernel density; none of most."""
+        return {}
+
+    def in_words(self) -> str:
+        """The kind of distribution.
+
+        >>> import likely as lk
+        >>> lk.Gaussian([0.0], 1.0).in_words()
+        'a spherical Gaussian of 1 column'
+        """
+        kind = getattr(self, "kind", "")
+        name = f"{kind} {type(self).__name__}" if isinstance(kind, str) and kind else type(self).__name__
+        return f"a {name} of {counted(self.dim, 'column')}" if hasattr(self, "dim") else f"a {name}"
+
+    def location_words(self, names: list[str] | None = None) -> str:
+        """Its probabilities, rates or mean in a few words, with the names of columns; "" where it has none."""
+        middle = getattr(self, "probs", getattr(self, "mean", None))
+        return "" if middle is None else vector_words(middle, names)
+
+    def member_facts(self, k: int) -> dict[str, str]:
+        """What distinguishes a member of a stack, by name, in a few words; nothing of most distributions."""
+        return {}
 
     if not TYPE_CHECKING:
 

@@ -59,6 +59,14 @@ class Product(Distribution):
         """The part of that name."""
         return dict(self.components)[name]
 
+    def in_words(self) -> str:
+        """The kinds of its parts."""
+        return f"independent parts: {'; '.join(f'{name}: {part.in_words()}' for name, part in self.components[:6])}"
+
+    def location_words(self, names: list[str] | None = None) -> str:
+        """The locations of the first parts."""
+        return "; ".join(f"{name}: {part.location_words()}" for name, part in self.components[:4])
+
     @property
     def members(self) -> int | None:
         """Number of members of a stack; None for one value."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 import sklearn.base
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
+from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.component import INTERNAL
 
@@ -95,6 +99,22 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
         """Names that users call: without private ones and those of the component protocol."""
         return [name for name in super().__dir__() if not name.startswith("_") and name not in INTERNAL]
 
+    def column_names(self) -> list[str]:
+        """The names of the columns of training; x0, x1, … for an array."""
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+
+    def describe(self) -> Description:
+        """What was fitted, and the settings; an estimator that is not fitted has settings only."""
+        settings = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
+        found = Description.of_fields("settings", settings)
+        stored = getattr(self, "saved_attributes", ())
+        fitted = {name.rstrip("_"): getattr(self, name) for name in stored if name in vars(self)}
+        if not fitted:
+            text = ["not fitted: these are its settings"]
+            return replace(found, title=type(self).__name__, text=text)
+        return Description.of_fields(type(self).__name__, fitted).plus(sections=[found])
+
     def _validate_params(self) -> None:
         """scikit-learn's validation; True and False are no numbers, though Python counts them as integers."""
         super()._validate_params()
@@ -110,6 +130,15 @@ class BaseEstimator(sklearn.base.BaseEstimator):  # type: ignore[misc, unused-ig
         ours = next((path for path in ATTRIBUTES.get(name, ()) if _leads_somewhere(self, path)), None)
         hint = "" if ours is None else f"; here it is {MADE_OF.get(name, '')}{ours}"
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}", name=name, obj=self)
+
+
+def is_fitted(estimator: Any) -> bool:
+    """Whether an estimator was fitted."""
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
 
 
 def whole_state(estimator: Any, *optional: str) -> bool:

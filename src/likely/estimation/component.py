@@ -77,6 +77,6 @@ class Component(Protocol):
 # Public names of estimators that other estimators and model files use, and users do not: `dir` leaves them out.
 INTERNAL = frozenset(name for name in vars(Component) if not name.startswith("_")) | {
     "traits", "learned_model_", "model_types", "accepts_model", "column_names", "column_titles", "strict_support",
-    "member_noun",
+    "member_noun", "in_words",
     "saved_attributes", "check_state", "file_settings", "why_not_saved",
 }  # fmt: skip

@@ -12,12 +12,14 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
+from likely.core.description import Description
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import Note, said_once, speaking_as
 from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
 from likely.decision.decide import decisions_from
 from likely.decision.posteriors import class_shares
+from likely.estimation.base_estimator import is_fitted
 from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.novelty.novelty_score import tell_of_support
 
@@ -113,6 +115,18 @@ class Deciding(ClassifierMixin):
         columns: dict[str, Any] = {"decision": [_plain(c) for c in done.choice], "cost": done.cost}
         columns |= {f"p({c})": done.posterior[:, i] for i, c in enumerate(self.classes_)}
         return nw.from_dict(columns, backend=frame.implementation).to_native()
+
+    def describe(self) -> Description:
+        """Classes, what rows are compared with, and the decision rule; of an unfitted classifier, its settings."""
+        from likely.estimation.classifier_description import classifier_description
+
+        if not is_fitted(self):
+            return super().describe()
+        return classifier_description(self).plus(text=self._compares())
+
+    def _compares(self) -> list[str]:
+        """What rows are compared with, as sentences."""
+        return []
 
     def save(self, path: Any) -> None:
         """Save a model file that `lk.load` reads."""

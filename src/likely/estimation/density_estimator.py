@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.blocks import Block, Blocks
+from likely.core.description import Description
 from likely.core.em_loop import Stop, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, sentence
@@ -158,12 +159,20 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         rng = None if random_state is None else np.random.default_rng(random_state)
         return self.decode_rows(impute(self.model_, self.validate_rows(X, reset=False), rng), X)
 
-    def summary(self, level: float = 0.95) -> Any:
-        """Parameters with intervals, log-likelihood, AIC and BIC, as text, HTML or JSON."""
-        from likely.estimation.density_summary import Summary
+    def describe(self, level: float = 0.95) -> Description:
+        """Parameters with intervals of that level, log-likelihood, AIC and BIC; of an unfitted one, its settings."""
+        from likely.estimation.density_description import density_description
 
+        return density_description(self, level) if hasattr(self, "model_") else super().describe()
+
+    def in_words(self, model: Any) -> str:
+        """The kind of a model that it has fitted, or of the members of a stack."""
+        return str(model.in_words())
+
+    def summary(self, level: float = 0.95) -> Description:
+        """The same as `describe`, of a fitted density only."""
         check_is_fitted(self)
-        return Summary.of(self, level)
+        return self.describe(level)
 
     def save(self, path: Any) -> None:
         """Save a model file that `lk.load` reads."""
@@ -301,8 +310,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     def column_names(self) -> list[str]:
         if self.column_titles is not None:
             return self.column_titles
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else [str(n) for n in names]
+        return super().column_names()
 
     def _unsuited(self, X: Any, odd: Any, expected: str, remedy: str = "") -> DataError:
         """The error for the first entry (i, j) outside the support of the distribution, by column name."""

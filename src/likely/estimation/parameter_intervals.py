@@ -15,6 +15,7 @@ from likely.distributions.categorical.multinomial import Multinomial
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.product import Product
+from likely.distributions.stacks.tied import Tied
 from likely.distributions.univariate.poisson import Poisson
 from likely.hmm.hmm import HMM
 from likely.mixture.mixture import Mixture
@@ -157,8 +158,13 @@ def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row
         if model.final is not None:
             yield Row(f"state {i}", "end", float(model.final[i]), None, None)
         if told and i < model.states:
-            inner = rows_of(model.emission.member(i), stats.emission.member(i), names, level)
+            inner = rows_of(model.emission.member(i), _member_stats(model.emission, stats.emission, i), names, level)
             yield from (Row(f"{i}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
+
+
+def _member_stats(model: Any, stats: Any, i: int) -> Any:
+    """The statistics of member i; None where mixtures share components, which have statistics of their own."""
+    return None if isinstance(getattr(model, "components", None), Tied) else stats.member(i)
 
 
 def _log_odds(transition: Any, i: int) -> Iterator[Row]:

@@ -17,6 +17,7 @@ from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter
 from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, frames_of, table, with_covariates
+from likely.core.description import counted
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence, single_sequence
@@ -198,6 +199,23 @@ class HMM(Distribution):
         """The arcs between emitting states of each chain, and all of them as arrays."""
         chains = [chain.summed for chain in self.chains]
         return chains, stacked(chains)
+
+    def in_words(self) -> str:
+        """The number of states, and the kind of the emission."""
+        return f"a hidden Markov model of {counted(self.states, 'state')}; each emits {self.emission.in_words()}"
+
+    def mean_durations(self) -> Array:
+        """The expected number of frames (K,) in each emitting state before the chain leaves it."""
+        with np.errstate(divide="ignore"):
+            return 1.0 / (1.0 - np.minimum(np.diag(self.chains[0].summed.transition), 1.0))
+
+    def member_facts(self, k: int) -> dict[str, str]:
+        """The mean durations of the states of a member, where transitions are constant."""
+        if self.is_logistic:
+            return {}
+        stays = self.member(k).mean_durations()[:8]
+        more = " …" if self.states > len(stays) else ""
+        return {"mean durations (frames)": ", ".join(f"{stay:.3g}" for stay in stays) + more}
 
     def _require_one(self, doing: str) -> None:
         if self.members is not None:

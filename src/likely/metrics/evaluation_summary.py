@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likely.core.description import plain
 from likely.metrics.reliability import Reliability
 
 if TYPE_CHECKING:
@@ -112,22 +113,3 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
 def calibration_dict(r: Reliability) -> dict[str, Any]:
     """One reliability diagram with its numbers."""
     return {**r._field_values(), "ece": r.ece, "maximum": r.maximum, "bias": r.bias, "verdict": r.verdict}
-
-
-def plain(part: Any) -> Any:
-    """Arrays, named tuples and NumPy scalars as JSON types; NaN and infinity as None.
-
-    >>> plain({"a": np.array([1.0, np.inf])})
-    {'a': [1.0, None]}
-    """
-    if isinstance(part, np.ndarray | np.generic):
-        part = part.tolist()
-    if hasattr(part, "_asdict"):
-        part = part._asdict()
-    if isinstance(part, dict):
-        return {str(key): plain(value) for key, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [plain(value) for value in part]
-    if isinstance(part, float) and not np.isfinite(part):
-        return None
-    return part if isinstance(part, str | int | float | bool | type(None)) else str(part)

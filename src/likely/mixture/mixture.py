@@ -81,6 +81,14 @@ class Mixture(Distribution):
             raise DomainError(sentence("Mixture", "weights must not be negative and sum to 1", w.tolist()))
         self._set(weights=w)
 
+    def in_words(self) -> str:
+        """The number and the kind of its components."""
+        return f"a mixture of {self.size} components, each {self.components.in_words()}"
+
+    def location_words(self, names: list[str] | None = None) -> str:
+        """The number of components, and the mean of all."""
+        return ", mean ".join(filter(None, [f"{self.size} components", super().location_words(names)]))
+
     @property
     def members(self) -> int | None:
         """Number of mixtures C in a stack; None for one mixture, whatever the number of its components."""

@@ -17,6 +17,11 @@ from likely.numerics.spd import cholesky, inverse_factor
 
 METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")
 SYNONYMS = {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp"}
+WORDS = {
+    "l1": "l1 (sum of absolute differences)", "l2": "l2 (Euclidean)", "linf": "linf (largest difference)",
+    "scaled": "scaled (columns divided by their within-class standard deviation)",
+    "mahalanobis": "mahalanobis (within-class covariance)", "correlation": "correlation (1 − r of two rows)",
+}  # fmt: skip
 LEARNED = ("scaled", "mahalanobis")  # these need a scale or covariance
 HIGHEST = 64.0  # larger powers overflow; the limit is linf
 
@@ -132,6 +137,16 @@ class Metric(Value):
 def plain_name(name: Any) -> Any:
     """The name of a metric here, for one that it has elsewhere."""
     return SYNONYMS.get(name, name) if isinstance(name, str) else name
+
+
+def metric_words(metric: Any, p: float) -> str:
+    """A metric in words.
+
+    >>> metric_words("manhattan", 2.0), metric_words("lp", 4.0)
+    ('l1 (sum of absolute differences)', 'lp with p = 4')
+    """
+    name = str(plain_name(metric))
+    return WORDS.get(name, f"{name} with p = {p:g}")
 
 
 def sums(known: Array, query: Array, p: float) -> Array:

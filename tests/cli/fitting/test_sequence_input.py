@@ -344,7 +344,7 @@ def test_show_and_info_tell_of_states_topology_and_emissions(folder, tmp_path):
         told = run(command, folder / "phase.likely").stdout
         assert "3 states, ergodic" in told and "each state emits" in told and "peak" in told
     told = run("show", folder / "gait.likely").stdout
-    assert "one hidden Markov model per class: 3 states, left-to-right, its end is modeled" in told
+    assert "one density per class: a hidden Markov model of 3 states, left-to-right, its end is modeled" in told
     assert json.loads(run("show", folder / "phase.likely", "--json").stdout)["columns"]["mark"] == "category"
 
 

@@ -30,7 +30,7 @@ def test_a_circle():
     assert b.kind == "circle" and round(b.radius, 7) == 1.9227025
     np.testing.assert_allclose(b.radius, math.sqrt(math.log(16) / 0.75), rtol=1e-14)
     np.testing.assert_allclose(b.center, [0, 0])
-    assert b.describe().startswith("circle with center (0, 0) and radius 1.923; inside, the first")
+    assert b.describe().text[0].startswith("circle with center (0, 0) and radius 1.923; inside, the first")
 
 
 def test_crossing_lines():
@@ -61,7 +61,7 @@ def test_exclusive_or():
     product = (x[:, 0] - 0.5) * (x[:, 1] - 0.5)
     np.testing.assert_allclose(b.value(x) / product, b.value([[1.5, 1.5]])[0], rtol=1e-9)
     pooled = lk.decision_boundary(G([0.5, 0.5], S[0] + S[1]), G([0.5, 0.5], S[0] + S[1]))
-    assert pooled.kind == "everywhere" and "classes are identical" in pooled.describe()
+    assert pooled.kind == "everywhere" and "classes are identical" in str(pooled.describe())
 
 
 # ----------------------------------------------------------------------------- kinds
@@ -124,7 +124,7 @@ def test_columns_may_have_unlike_units(kind, unit):
 )
 def test_kinds_in_all_dimensions(first, second, prior, kind):
     b = lk.decision_boundary(first, second, class_prior=[prior, 1 - prior])
-    assert b.kind == kind and kind in b.describe()
+    assert b.kind == kind and kind in b.describe().text[0]
     swapped = lk.decision_boundary(second, first, class_prior=[1 - prior, prior])
     assert swapped.kind == kind
 
@@ -271,7 +271,7 @@ def test_a_border_is_a_value_that_is_saved_and_found_again(tmp_path):
     )
     lk.save(found, tmp_path / "border.likely")
     again = lk.load(tmp_path / "border.likely")
-    assert (again.kind, again.describe()) == (found.kind, found.describe())
+    assert (again.kind, str(again.describe())) == (found.kind, str(found.describe()))
     x = np.random.default_rng(0).normal(size=(50, 2))
     assert np.array_equal(again.value(x), found.value(x))
     plane = lk.decision.Hyperplane([3.0, 4.0], -5.0)

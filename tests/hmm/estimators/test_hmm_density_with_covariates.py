@@ -109,7 +109,7 @@ def test_missing_values_in_frames_are_integrated_out() -> None:
 
 def test_the_summary_tells_of_moves(fitted: HMMDensity) -> None:
     page = fitted.summary()
-    told = {(row.column, row.parameter): row.estimate for row in page.rows}
+    told = {(row.column, row.parameter): row.estimate for row in page["parameters"].rows}
     beta = fitted.coefficients_
     assert_allclose(told["0 to 1", "log-odds by covariate 0"], beta[0, 1, 1] - beta[0, 0, 1])
     assert ("1: x0", "mean") in told

@@ -125,7 +125,9 @@ def test_smoothing_almost_without_clutter_is_the_smoother() -> None:
 def test_empty_scans_and_scans_that_never_were() -> None:
     tracker = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=0.001, detection=0.9, speed=1.0)
     track = tracker.run([np.empty((0, 2))] * 5)
-    assert np.isnan(track.mean).all() and not track.exists.any() and track.summary().startswith("5 scans, 0 with")
+    assert (
+        np.isnan(track.mean).all() and not track.exists.any() and track.describe().facts["with a confirmed track"] == 0
+    )
     assert len(tracker.run([])) == 0
     line = [np.array([[t, t]], dtype=float) for t in range(12)]
     blind, empty = (tracker.run([*line, *[gap] * 4]) for gap in (None, []))

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.classify.calibration.calibration_maps import METHODS, Temperature, calibrate, choose_method
 from likely.classify.calibration.probability_floor import Floor
 from likely.core.arrays import Array, Index
+from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import said_once, tell
 from likely.decision.combine import change_log_prior
@@ -131,6 +132,16 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         copies = Copies(X, labels, weight, groups).written_out(self.cv)
         found = self._cross_scores(estimator, copies.X, classes, copies.labels, copies.weight, copies.groups)
         return found, copies.labels, copies.weight
+
+    def describe(self) -> Description:
+        """Classes, the calibration, the decision rule, and the estimator inside if it can describe itself."""
+        found = super().describe()
+        inner = getattr(self, "estimator_", None)
+        if inner is None:
+            return found
+        text = [f"posterior probabilities of {type(inner).__name__}, calibrated by the method {self.method_}"]
+        parts = [inner.describe()] if isinstance(inner, BaseEstimator) else []
+        return found.plus(text=text, sections=parts)
 
     def log_posterior(self, X: Any) -> Array:
         """Calibrated log p(c | x) of each row (n, C), columns in the order of `classes_`."""

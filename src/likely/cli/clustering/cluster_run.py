@@ -235,7 +235,7 @@ def with_clusters(c: ClusterRun) -> pl.DataFrame:
 
 def facts_of(c: ClusterRun) -> dict[str, Any]:
     """The facts for `--json` and for the model file, as plain values."""
-    from likely.metrics.evaluation_summary import plain
+    from likely.core.description import plain
 
     described, report, choice = c.table.as_dict(), c.found.mixture.report_, c.found.choice
     return plain({

@@ -42,7 +42,7 @@ def card_of(fit_run: FitRun) -> dict[str, Any]:
 
 def figures(e: Evaluation) -> dict[str, Any]:
     """The main figures of an evaluation without its curves."""
-    from likely.metrics.evaluation_summary import plain
+    from likely.core.description import plain
 
     r = e.calibration()
     return {
@@ -88,7 +88,7 @@ def contender(standing: Standing, chosen: bool) -> Contender:
 
 def leaderboard(contest: Contest) -> list[dict[str, Any]]:
     """The leaderboard as plain values, the best first."""
-    from likely.metrics.evaluation_summary import plain
+    from likely.core.description import plain
 
     lines = []
     for s in contest.standings:

@@ -67,10 +67,10 @@ def _described(fit_run: Any) -> Iterator[str]:
     told = fit_run.found.get("decoded")
     if told is not None:
         yield from _decoded(told, fit_run.model.state_names)
-    from likely.cli.describing.describe_hmm import states_table
     from likely.estimation.novelty.held_out_frames import support
+    from likely.hmm.estimators.hmm_description import states_table
 
-    yield from states_table(fit_run.model.density_, fit_run.model.state_names, list(fit_run.material.kinds))
+    yield from states_table(fit_run.model.density_, fit_run.model.state_names, list(fit_run.material.kinds)).lines()
     value = fit_run.found["log_likelihood_a_frame"]
     if value is not None:
         yield ""

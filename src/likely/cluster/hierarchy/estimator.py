@@ -14,9 +14,11 @@ from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.cluster.hierarchy.linkage import ALIASES, METRICS, linkage
 from likely.cluster.hierarchy.linkage_criteria import LINKS
 from likely.core.arrays import Array, Index, refuse_infinite
+from likely.core.description import Description
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.classifier_description import cluster_table
 from likely.estimation.input_validation import numeric_rows, row_weights
 
 
@@ -170,6 +172,19 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     def _nearest(self, X: Array) -> Index:
         return map_rows(lambda x: _squares(x, self.centers_).argmin(axis=1), X, None, np.intp)
+
+    def describe(self) -> Description:
+        """Clusters with their sizes and centers, and the last merges; of an unfitted estimator, its settings."""
+        if not hasattr(self, "labels_"):
+            return super().describe()
+        sizes, heights = np.bincount(self.labels_, minlength=self.n_clusters_), self.dendrogram_.heights[::-1][:5]
+        last = ", ".join(f"{height:.3g}" for height in heights)
+        text = [
+            f"{self.n_clusters_} clusters of {len(self.labels_):,} rows, {self.linkage} linkage",
+            f"heights of the last merges: {last}" if last else "a single row: nothing was merged",
+        ]
+        centers = getattr(self, "centers_", np.zeros((len(sizes), 0)))
+        return Description(type(self).__name__, text, tables=[cluster_table(self, sizes, centers)])
 
     def check_state(self) -> None:
         """After loading a file: tree, labels and centers must be consistent."""

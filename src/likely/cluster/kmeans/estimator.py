@@ -15,6 +15,7 @@ from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import Partition
+from likely.core.description import Description, counted
 from likely.core.em_loop import Stop
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
@@ -22,6 +23,7 @@ from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import tell
 from likely.estimation.array_fast_path import is_plain
 from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.classifier_description import cluster_table
 from likely.estimation.input_validation import numeric_rows, row_weights
 
 
@@ -189,6 +191,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             return None
         expected = f"a stream must have {self.n_clusters} distinct rows before its model is saved"
         return expected, f"{len(self.sketch_)}", "call partial_fit with more rows, or ask for fewer clusters"
+
+    def describe(self) -> Description:
+        """Clusters with their sizes and centers, and the inertia; of an unfitted estimator, its settings."""
+        if not hasattr(self, "model_"):
+            return super().describe()
+        sizes, centers = self.stats_.counts, self.model_.mean
+        text = [f"{len(centers)} clusters in {centers.shape[1]} columns, fitted to {counted(sizes.sum(), 'row')}"]
+        inertia = f"inertia (within-cluster sum of squares): {self.inertia_:.6g}, after {self.n_iter_} iterations"
+        return Description(type(self).__name__, [*text, inertia], tables=[cluster_table(self, sizes, centers)])
 
     def check_state(self) -> None:
         """After loading a file: centers and statistics must have consistent shapes."""

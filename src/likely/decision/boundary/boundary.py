@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter
+from likely.core.description import Description
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decision.boundary.conic import Canonical, canonical, is_round, kind_of
@@ -237,12 +238,15 @@ class Boundary(Value):
             out.append(Hyperplane(normal, -float(normal @ point)))
         return out
 
-    def describe(self) -> str:
-        """The boundary as a sentence.
+    def describe(self) -> Description:
+        """The boundary as a sentence, with the Gaussians.
 
-        >>> decision_boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).describe()
-        'circle with center (0, 0) and radius 1.923; inside, the first class is chosen'
+        >>> decision_boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).describe().text
+        ['circle with center (0, 0) and radius 1.923; inside, the first class is chosen']
         """
+        return replace(super().describe(), text=[self._sentence()])
+
+    def _sentence(self) -> str:
         if self.kind == "everywhere":
             return "everywhere: the classes are identical"
         if self.kind == "none":
@@ -280,7 +284,7 @@ class Boundary(Value):
         return "first" if float(self.value(x[None])[0]) > 0 else "second"
 
     def __repr__(self) -> str:
-        return f"Boundary({self.describe()})"
+        return f"Boundary({self._sentence()})"
 
 
 def _equation(normal: Array, offset: float) -> str:

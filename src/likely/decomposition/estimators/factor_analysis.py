@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
+from likely.core.description import Description, DescriptionTable, loadings_words
 from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
@@ -59,6 +60,17 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         """Rows reconstructed from factors (n, q), without noise: μ + W z."""
         check_is_fitted(self)
         return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
+
+    def describe(self, level: float = 0.95) -> Description:
+        """The density, and the largest loadings of each factor."""
+        found = super().describe(level)
+        if not hasattr(self, "model_"):
+            return found
+        names = self.column_names()
+        rows = [(j, loadings_words(axis, names)) for j, axis in enumerate(self.components_, 1)]
+        return found.plus(
+            tables=[DescriptionTable("factors", ("factor", "loadings"), rows, noun="factors")] if rows else []
+        )
 
     @property
     def components_(self) -> Array:

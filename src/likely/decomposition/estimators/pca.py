@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
+from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import tell
@@ -240,6 +241,23 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return em_moments(X, weight, "PCA")
         distribution = gaussian_of(known)
         return Threads().total(lambda block: distribution.collect(block.x, block.weight), Blocks.of(X, weight))
+
+    def describe(self) -> Description:
+        """Components with their variances and largest loadings; of an unfitted estimator, its settings."""
+        if not hasattr(self, "principal_"):
+            return super().describe()
+        (q, d), shares = self.components_.shape, self.explained_variance_ratio_
+        rows = f"fitted to {counted(self.stats_.total_weight, 'row')} (solver: {self.solver_})"
+        text = [f"{q} components of {d} columns, {rows}"]
+        text += [f"they explain {1 - self.relative_error_:.2%} of the variance"]
+        axes = [loadings_words(axis, self.column_names()) for axis in self.components_]
+        each = zip(self.explained_variance_.tolist(), shares.tolist(), np.cumsum(shares).tolist(), axes, strict=True)
+        formats = {"variance": ".6g", "share": ".2%", "together": ".2%"}
+        table = [(j, *row) for j, row in enumerate(each, 1)]
+        axes_table = DescriptionTable(
+            "axes", ("axis", "variance", "share", "together", "loadings"), table, formats, "axes"
+        )
+        return Description(type(self).__name__, text, tables=[axes_table])
 
     def check_state(self) -> None:
         """After reading a file: axes and statistics must have the same width."""

@@ -50,6 +50,7 @@ class Bahadur(TruncatedExpansion):
     dim: Annotated[int, declared.count] = 0
     order: Annotated[int, declared.count] = 2
 
+    objective_name = "log-likelihood to second order"
     _arrays = ("probs", "correlations")
 
     def __post_init__(self) -> None:

@@ -44,6 +44,7 @@ class Walsh(TruncatedExpansion):
     dim: Annotated[int, declared.count] = 1
     order: Annotated[int, declared.count] = 2
 
+    objective_name = "fit (minus squared error, shifted)"
     _arrays = ("expectations",)
 
     def __post_init__(self) -> None:

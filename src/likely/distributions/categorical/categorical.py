@@ -17,6 +17,7 @@ from scipy.special import rel_entr, xlogy
 from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.description import clipped
 from likely.core.em_loop import Stop, fit
 from likely.core.engine import Engine, Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -61,6 +62,16 @@ class Categorical(Distribution):
             worst = float(sums.ravel()[np.abs(sums - 1).argmax()])
             raise DomainError(sentence("Categorical", "probabilities must sum to 1", worst, "divide them by their sum"))
         self._set(probs=probs, levels=known_levels(self.levels, probs.shape[-1], "Categorical"))
+
+    def in_words(self) -> str:
+        """The kind of distribution, with its number of levels."""
+        return f"a categorical distribution over {self.probs.shape[-1]} levels"
+
+    def location_words(self, names: list[str] | None = None) -> str:
+        """The three most probable levels."""
+        best = np.argsort(-self.probs, kind="stable")[:3]
+        found = ", ".join(f"{clipped(str(self.values[j]), 12)} {self.probs[j]:.2f}" for j in best)
+        return found + (" …" if len(self.probs) > len(best) else "")
 
     @classmethod
     def over(cls, levels: Any, members: int | None = None) -> Categorical:

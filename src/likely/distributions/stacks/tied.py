@@ -51,6 +51,10 @@ class Tied(Distribution):
             self._check_group_covariances(index)
         self._set(index=index)
 
+    def in_words(self) -> str:
+        """The kind of its components."""
+        return f"{self.components.in_words()}, shared by some members"
+
     def _check_group_covariances(self, index: NDArray[np.intp]) -> None:
         leaders = [int(np.flatnonzero(index == g)[0]) for g in index]
         differ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -15,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, in_memory
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, apart, features, with_covariates
+from likely.core.description import Description
 from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -39,6 +41,7 @@ from likely.estimation.sequence_validation import (
     tell_of_empty,
 )
 from likely.hmm.decoding import Forecast
+from likely.hmm.estimators.hmm_description import states_table, topology_words
 from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
@@ -566,6 +569,19 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return tags
 
     # -------------------------------------------------------------------- in use
+
+    def in_words(self, model: Any) -> str:
+        return f"a hidden Markov model of {topology_words(self)}; each state emits {model.emission.in_words()}"
+
+    def describe(self, level: float = 0.95) -> Description:
+        """The density, its topology, and its states with shares, durations, next states and emissions."""
+        found = super().describe(level)
+        if not hasattr(self, "model_"):
+            return found
+        emits = f"each state emits: {self.model_.emission.in_words()}"
+        text = [f"a hidden Markov model of {topology_words(self)}", emits]
+        found = found.plus(facts={"sequences": float(self.stats_.sequences)})
+        return replace(found, text=text, tables=[states_table(self), *found.tables])
 
     @property
     def coefficients_(self) -> Array:

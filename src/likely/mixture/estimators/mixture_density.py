@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
+from likely.core.description import Description, DescriptionTable
 from likely.core.em_loop import Stop, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -45,6 +46,7 @@ STARTS = ("k-means++", "random", "split")
 ONE_COVARIANCE = ("covariance", "covariance per class")  # tied covariances of Gaussian components
 COMPARED = 2000  # rows of the sketch on which the clusterings of several initializations are compared
 FEW = 5  # distinct rows per component from which `partial_fit` continues by single EM steps
+SPREADS = ("standard deviation", "correlation")  # parameters that are not a location
 RESEEDS = 3  # times that empty components are reseeded
 
 
@@ -470,7 +472,30 @@ class MixtureDensity(DensityEstimator):
 
     # -------------------------------------------------------------------- in use
 
+    def describe(self, level: float = 0.95) -> Description:
+        """The density, and the weight and location of each component."""
+        found = super().describe(level)
+        if not hasattr(self, "model_"):
+            return found
+        from likely.estimation.density_description import kind_words
+
+        model, rows = self.learned_model_, found["parameters"].rows
+        middles = [_location(rows, k) for k in range(model.size)]
+        names = list(middles[0])
+        cells = [(k, w, *(middles[k].get(n) for n in names)) for k, w in enumerate(model.weights.tolist())]
+        formats = {**dict.fromkeys(names, ".4g"), "weight": ".4f"}
+        table = DescriptionTable("components", ("component", "weight", *names), cells, formats, "components")
+        text = f"a mixture of {model.size} components: {kind_words(untied(model.components))}"
+        return replace(found, text=[text], tables=[table, *found.tables])
+
     @property
     def weights_(self) -> Array:
         """Weights of the components (K,)."""
         return self.model_.weights
+
+
+def _location(rows: Any, k: int) -> dict[str, float]:
+    """Means, rates or probabilities of component k, by the names of columns."""
+    own = [row for row in rows if row.column.startswith(f"{k}: ") and row.parameter not in SPREADS]
+    named = ((row.column.removeprefix(f"{k}: "), row) for row in own)
+    return {name if row.parameter == "mean" else f"{name} {row.parameter}": row.estimate for name, row in named}

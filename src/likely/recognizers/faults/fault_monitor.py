@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from likely.core.arrays import Array, refuse_infinite, rows, weights
+from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.time_index import tell_of_uneven
@@ -248,19 +249,33 @@ class FaultMonitor(Recognizer):
         names = getattr(self, "feature_names_in_", None)
         return f"sensor {i}" if names is None else str(names[i])
 
-    def summary(self) -> str:
-        """Summary of the fitted model, in sentences."""
-        self._check_fitted()
+    def describe(self) -> Description:
+        """Sensors, known faults and the alarm rule; of an unfitted monitor, its settings."""
+        if not hasattr(self, "model_"):
+            return super().describe()
         m = self.model_
-        constant = [self._name(int(i)) for i in np.flatnonzero(m.scale == 0)]
-        memory = _slowest(m.normal)
-        lines = [
-            f"{self.n_features_in_} sensors, {m.learned_from:g} normal frames; slowest motion {memory:.2f} per frame.",
+        constant = ", ".join(self._name(int(i)) for i in np.flatnonzero(m.scale == 0))
+        text = [
+            "a fault monitor of sensors: P(fault), and an alarm by expected cost",
+            f"{self.n_features_in_} sensors, {m.learned_from:g} normal frames; "
+            f"slowest motion {_slowest(m.normal):.2f} per frame.",
             f"Alarm above log-odds {m.threshold:.2f}: {_percent(self.false_alarm_rate_)} of normal frames held out.",
             *self._support(),
             f"Known faults: {', '.join(map(str, self.classes_.tolist())) or 'none'}.",
+            *([f"Constant in training: {constant}."] if constant else []),
+            f"A fault starts with probability {self.hazard:g}, and ends with {self.repair:g}.",
+            f"The threshold was set for alarms in {100 * self.false_alarm_rate:.3g} % of normal frames.",
         ]
-        return "\n".join(lines + [f"Constant in training: {', '.join(constant)}."] * bool(constant))
+        if self.cost_false is not None and self.cost_missed is not None:
+            text[-1] = f"A false alarm costs {self.cost_false:g} per frame, a missed fault {self.cost_missed:g}."
+        facts = {"sensors": self.column_names()} if hasattr(self, "feature_names_in_") else {}
+        notes = ["`likely follow` writes p(fault), alarm and the sensor with the largest contribution."]
+        return Description(type(self).__name__, text, facts, notes=notes)
+
+    def summary(self) -> Description:
+        """The same as `describe`, of a fitted monitor only."""
+        self._check_fitted()
+        return self.describe()
 
     def _support(self) -> list[str]:
         """The supported false-alarm rate, in a sentence; nothing for files without it."""

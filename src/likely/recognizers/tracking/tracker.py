@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from likely.core.arrays import Array, Index, Mask, weights
+from likely.core.description import Description, counted
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
@@ -35,8 +36,8 @@ class Track(Value):
 
     >>> import likely as lk
     >>> track = lk.Tracker(dim=2).run([[[0.0, 0.0]], [[1.0, 0.5]], [[2.0, 1.0]]])
-    >>> track.mean.shape, track.summary()
-    ((3, 4), '3 scans, 3 with a confirmed track; found at 0; lost at never.')
+    >>> track.mean.shape, track.describe().facts["found at"]
+    ((3, 4), [0])
     """
 
     mean: Array
@@ -64,12 +65,13 @@ class Track(Value):
         """Scans at which a confirmed track was dropped."""
         return np.flatnonzero(~self.confirmed & np.concatenate([[False], self.confirmed[:-1]]))
 
-    def summary(self) -> str:
-        """Summary in one sentence."""
-        T, n_confirmed = len(self), int(self.confirmed.sum())
-        ends = ", ".join(map(str, self.lost.tolist())) or "never"
-        begins = ", ".join(map(str, self.found.tolist())) or "never"
-        return f"{T} scans, {n_confirmed} with a confirmed track; found at {begins}; lost at {ends}."
+    def describe(self) -> Description:
+        """When the target was found and lost."""
+        facts = {
+            "scans": len(self), "with a confirmed track": int(self.confirmed.sum()),
+            "found at": self.found.tolist() or "never", "lost at": self.lost.tolist() or "never",
+        }  # fmt: skip
+        return Description(type(self).__name__, facts=facts)
 
 
 class Tracker(Recognizer):
@@ -255,6 +257,21 @@ class Tracker(Recognizer):
         best = minimize(cost, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-6, "maxiter": 400})
         q, r = first * np.exp(np.clip(best.x, -WIDEST, WIDEST))
         return float(q), float(r)
+
+    def describe(self) -> Description:
+        """The motion model, the measurements, and when a track is confirmed."""
+        rule = self.association
+        learned = ", noise estimated from tracks" if hasattr(self, "spectral_density_") else ""
+        text = [f"a tracker of one target in {counted(rule.model.dim, 'dimension')}{learned}"]
+        if rule.clutter == 0:
+            text.append("without clutter: every measurement is from the target")
+        else:
+            text.append(f"in clutter of {rule.clutter:g} per scan and unit of volume")
+            text.append(f"gate {rule.gate:g}, birth odds {rule.birth_odds:g}")
+        text.append(f"detection probability {rule.detection:g} per scan, survival probability {rule.survival:g}")
+        text.append(f"a track is confirmed when P(exists) reaches {rule.confirm:g}, and lost below {rule.lose:g}")
+        motion = rule.model.describe()
+        return Description(type(self).__name__, text, sections=[motion.plus(title=f"motion model: {motion.title}")])
 
     def check_state(self) -> None:
         """Validate the fitted state after a file was read."""

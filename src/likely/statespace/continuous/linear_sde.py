@@ -12,6 +12,7 @@ from numpy.random import Generator
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter, rows
+from likely.core.description import Description
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
@@ -24,6 +25,7 @@ from likely.statespace.continuous.sde_models import SDEModels
 from likely.statespace.continuous.timed_belief import TimedBelief
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import States, read_only
+from likely.statespace.linear.linear_description import sde_description
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.result_repr import linear_words
 from likely.statespace.linear.sums_of_models import initial_of, observed_covariance
@@ -101,6 +103,10 @@ class LinearSDE(SDEModels, Value):
 
     def __repr__(self) -> str:
         return linear_words(self, ("drift", "diffusion", "observation", "observation_covariance"))
+
+    def describe(self) -> Description:
+        """Equations, matrices and initial state."""
+        return sde_description(self)
 
     # ---------------------------------------------------------- discrete time
 

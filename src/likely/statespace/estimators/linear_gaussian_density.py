@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array
 from likely.core.blocks import Block
 from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, together
+from likely.core.description import Description
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -21,17 +22,19 @@ from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, unheard
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
+from likely.estimation.density_description import convergence, goodness, parameter_table, prior_words, total_weight
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.fit_blocks import evenly, keeper
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.imputed_sequences import filled_sequences
+from likely.estimation.parameter_intervals import Row
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of
 from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, initial_undetermined
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.linear.linear_structure import Structure
+from likely.statespace.linear.linear_structure import COVARIANCES, Structure
 from likely.statespace.linear.predicted_observations import imputed
 from likely.statespace.linear.quasi_newton import SINGULAR, check_converged, fit_quasi_newton
 from likely.statespace.linear.standard_errors import StandardErrors, standard_errors
@@ -382,12 +385,23 @@ class LinearGaussianDensity(DensityEstimator):
         s = self.structure_
         return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
 
-    def summary(self, level: float = 0.95) -> Any:
-        """Summary: learned parameters, log-likelihood, AIC and BIC; `standard_errors` needs the sequences again."""
-        from likely.statespace.estimators.linear_summary import linear_summary
-
-        check_is_fitted(self)
-        return linear_summary(self, level)
+    def describe(self, level: float = 0.95) -> Description:
+        """Learned parameters, log-likelihood, AIC and BIC, and the model; `standard_errors` needs the sequences."""
+        if not hasattr(self, "model_"):
+            return super().describe()
+        learn = self.structure_.learn
+        facts = {
+            "frames": total_weight(self), "columns": self.n_features_in_, "states": self.model_.states,
+            "learned": ", ".join(learn) or "nothing", "parameters": self.learned_model_.n_parameters,
+            **goodness(self), "prior": prior_words(self.prior_), **convergence(self),
+        }  # fmt: skip
+        notes = ["States are hidden: standard_errors(X) gives errors of what was learned, from the curvature of log p."]
+        if "observation" in learn and {"transition", "process_covariance"} & set(learn):
+            free = "States that are free can be turned and scaled without a change of log p"
+            notes.append(f"{free}: fewer parameters are determined than are counted, so AIC and BIC ask too much.")
+        rows = [row for name in learn for row in entry_rows(self.model_, name)]
+        title = f"{type(self).__name__}: {type(self.model_).__name__}"
+        return Description(title, (), facts, [parameter_table(rows, level)], notes, [self.model_.describe()])
 
 
 class _Plain:
@@ -396,6 +410,17 @@ class _Plain:
     @staticmethod
     def decode_rows(rows: Any, like: Any) -> Any:
         return filled_in(like, rows)
+
+
+def entry_rows(model: Any, name: str) -> Iterator[Row]:
+    """The entries of a matrix of a linear model, of a covariance the upper triangle, as parameters."""
+    a = getattr(model, name)
+    if a.ndim == 3:
+        yield Row("", f"mean variance of {name}", float(np.diagonal(a, axis1=1, axis2=2).mean()), None, None)
+        return
+    for at in np.ndindex(a.shape):
+        if not (name in (*COVARIANCES, "initial_covariance") and at[0] > at[1]):
+            yield Row("", f"{name}[{', '.join(map(str, at))}]", float(a[at]), None, None)
 
 
 def _thinnest(covariance: Array) -> float:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.covariates import frames_of, n_covariates, together
+from likely.core.description import Description
 from likely.core.em_loop import Stop, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -22,13 +23,16 @@ from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, unheard
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
+from likely.estimation.density_description import convergence, parameter_table, prior_words, total_weight
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.input_validation import row_weights
+from likely.estimation.parameter_intervals import Row
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
 from likely.hmm.estimators.hmm_density import _known_states
 from likely.hmm.hmm import masks
+from likely.statespace.estimators.linear_gaussian_density import entry_rows
 from likely.statespace.estimators.regime_initialization import guessed_regimes
 from likely.statespace.linear.subspace_identification import free_form, initial_model
 from likely.statespace.switching.fault_alarms import Alarms, fault_alarms
@@ -43,6 +47,10 @@ from likely.statespace.switching.switching_em import (
 )
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 
+NOTES = (
+    "Regimes and states are hidden, and the log-likelihood is approximate: estimates have no intervals.",
+    "lk.statespace.RaoBlackwellizedFilter(model_, …).run(y).log_evidence estimates the exact one, without bias.",
+)
 STAY = 0.95  # initial probability to stay, if no transition matrix is given
 MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
 FIRST = 5  # EM iterations with the initial labels of regimes, before they are hidden again
@@ -265,12 +273,21 @@ class SwitchingDensity(DensityEstimator):
             return Stack.trusted(components=tuple(part.model for part in model.components))
         return model
 
-    def summary(self, level: float = 0.95) -> Any:
-        """Summary of regimes, transition matrix and learned parameters; no standard errors (approximate evidence)."""
-        from likely.statespace.estimators.switching_summary import switching_summary
-
-        check_is_fitted(self)
-        return switching_summary(self, level)
+    def describe(self, level: float = 0.95) -> Description:
+        """Regimes, transition matrix, learned parameters, and the model; no standard errors (approximate evidence)."""
+        if not hasattr(self, "model_"):
+            return super().describe()
+        model, stats, learner = self.model_, self.stats_, self.learned_model_
+        facts = {
+            "frames": total_weight(self), "sequences": float(stats.initial.sum()), "columns": self.n_features_in_,
+            "regimes": model.n_regimes, "states": model.states, "learned": _learned_words(learner),
+            "parameters": learner.n_parameters, "log-likelihood": float(learner.objective(stats)),
+            "prior": prior_words(None) if self.prior_ is None else type(self.prior_).__name__,
+            "passes": self.n_iter_, **convergence(self),
+        }  # fmt: skip
+        rows = [row for k in range(model.n_regimes) for row in _regime_rows(model, stats, learner, k)]
+        title = f"{type(self).__name__}: {type(model).__name__}"
+        return Description(title, (), facts, [parameter_table(rows, level)], NOTES, [model.describe()])
 
     def impute(self, X: Any, random_state: Any = None) -> Any:
         """Not available: missing values depend on the regime."""
@@ -336,3 +353,23 @@ def sticky(K: int) -> Array:
     [[0.95, 0.05], [0.05, 0.95]]
     """
     return np.where(np.eye(K, dtype=bool), STAY, round(1.0 - STAY, 12) / max(K - 1, 1)) if K > 1 else np.ones((1, 1))
+
+
+def _learned_words(learner: Any) -> str:
+    """Names of the learned parameters; by regime if they differ."""
+    chain, each = list(learner.chain), [list(s.learn) for s in learner.structures]
+    if all(names == each[0] for names in each):
+        return ", ".join([*each[0], *chain]) or "nothing"
+    told = [f"regime {k}: {', '.join(names) or 'nothing'}" for k, names in enumerate(each)]
+    return "; ".join([*told, ", ".join(chain)] if chain else told)
+
+
+def _regime_rows(model: Any, stats: Any, learner: Any, k: int) -> Iterator[Row]:
+    """Share of frames, mean duration, transitions and learned matrices of one regime, as parameters."""
+    stay, total = float(model.transition[k, k]), max(float(stats.total_weight), 1e-300)
+    own = {"share of frames": float(stats.counts[k]) / total, "begins": float(model.initial[k])}
+    own |= {"mean stay, in frames": float(np.inf) if stay >= 1.0 else 1.0 / (1.0 - stay)}
+    own |= {f"moves to {j}": float(p) for j, p in enumerate(model.transition[k])}
+    yield from (Row(f"regime {k}", name, value, None, None) for name, value in own.items())
+    for matrix in learner.structures[k].learn:
+        yield from (row._replace(column=f"regime {k}") for row in entry_rows(model.regimes[k], matrix))

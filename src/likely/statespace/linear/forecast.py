@@ -11,12 +11,13 @@ from scipy.special import ndtri
 
 from likely.core import declared
 from likely.core.arrays import Array, numbers
+from likely.core.description import counted
 from likely.core.errors import DataError, DomainError, NotConverged, ShapeError, sentence
 from likely.core.value import Value
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import covariance_roots, spd
 from likely.statespace.linear.kalman_filter import read_only
-from likely.statespace.linear.result_repr import SMALL, counted, matrix_words
+from likely.statespace.linear.result_repr import SMALL, matrix_words
 
 ME = "LinearGaussian"
 CONVERGED = 1e-14  # change of a root per frame, in units of the standard deviation

@@ -15,6 +15,7 @@ from likely.core import declared
 from likely.core.arrays import Array, numbers, parameter, whole_number
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
+from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.distributions.distribution import Distribution
@@ -28,6 +29,7 @@ from likely.statespace.linear.fixed_lag_smoother import fixed_lag_part
 from likely.statespace.linear.forecast import StateForecast, Steady, forecast_from, steady_state
 from likely.statespace.linear.kalman_filter import Series, Smoothed, States, read_only, series_of
 from likely.statespace.linear.kalman_smoother import smooth_part
+from likely.statespace.linear.linear_description import MATRICES, linear_description
 from likely.statespace.linear.linear_em import LinearLearner
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.result_repr import linear_words
@@ -167,10 +169,11 @@ class LinearGaussian(StructuralModels, Distribution):
     members = None
 
     def __repr__(self) -> str:
-        return linear_words(
-            self,
-            ("transition", "process_covariance", "observation", "observation_covariance", "control", "feedthrough"),
-        )
+        return linear_words(self, MATRICES)
+
+    def describe(self) -> Description:
+        """Equations, matrices and initial state."""
+        return linear_description(self)
 
     @property
     def n_parameters(self) -> int:

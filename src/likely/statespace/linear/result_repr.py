@@ -6,18 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from likely.core.description import counted
 from likely.core.ragged import Ragged
 
 SMALL = 4  # entries of a matrix that is written out in a line
-
-
-def counted(n: int, what: str) -> str:
-    """A count with its noun in singular or plural.
-
-    >>> counted(1, "state"), counted(1200, "frame")
-    ('1 state', '1,200 frames')
-    """
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def path_words(mean: Any, what: str = "state") -> str:

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index, whole_number
+from likely.core.description import counted
 from likely.decision.cost import Cost
 from likely.decision.posteriors import posteriors
-from likely.statespace.linear.result_repr import counted
 
 ME = "fault_alarms"
 

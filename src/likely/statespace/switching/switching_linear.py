@@ -11,9 +11,11 @@ from numpy.random import Generator
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter
+from likely.core.description import Description
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.distributions.distribution import Distribution
+from likely.statespace.linear.linear_description import switching_description
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching import switching_em as learning
 from likely.statespace.switching import switching_filter as passes
@@ -73,6 +75,10 @@ class SwitchingLinearGaussian(Distribution):
             raise ShapeError(sentence(ME, f"initial must have shape ({K},)", initial.shape))
         _refuse_no_distribution(initial[None], "initial")
         self._set(regimes=regimes, transition=transition, initial=initial)
+
+    def describe(self) -> Description:
+        """Equations, transition matrix, and the matrices of all regimes and of each."""
+        return switching_description(self)
 
     @classmethod
     def with_initial_state(

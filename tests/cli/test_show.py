@@ -1,4 +1,4 @@
-"""`likely show` of what compares rows, centers or axes: how, with what, and whether the file gives rows away."""
+"""`likely show`: how rows are compared, with what, and whether the file gives rows away."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shown(path, made) -> str:
     ),
     (
         lk.BayesClassifier(lk.KernelDensity(kernel="t", dof=5.0)),
-        ("kernel t, 5 degrees", "bandwidth leave-one-out", "relative bandwidth "),
+        ("kernel t, 5 degrees", "bandwidth leave-one-out", "relative bandwidth\n"),
     ),
     (lk.BayesClassifier(lk.KernelDensity(kernel="elliptical")), ("kernel elliptical gaussian", "unit class")),
     (lk.BayesClassifier(lk.KNNDensity(4, metric="linf")), ("k 4", "metric linf, standardized columns")),
@@ -54,8 +54,9 @@ def test_show_describes_centers_and_kernels_as_they_are(tmp_path):
     line = next(line for line in text.split("centers")[1].splitlines() if "wild" in line)
     assert [float(cell) for cell in line.split()[1:]] == pytest.approx(near.centers_[1], rel=5e-3)
     clf = lk.BayesClassifier(lk.KernelDensity()).fit(rows(), Y)
-    told = shown(tmp_path / "m", clf).split("relative bandwidth ")[1].splitlines()[0].split(", ")
-    assert [float(cell) for cell in told] == pytest.approx(clf.model_.components.relative_bandwidth, rel=5e-3)
+    lines = shown(tmp_path / "m", clf).split("relative bandwidth\n")[1].splitlines()[:2]
+    told = [float(line.split()[-1]) for line in lines]
+    assert told == pytest.approx(clf.model_.components.relative_bandwidth, rel=5e-3)
 
 
 def test_show_tells_of_fishers_axes(tmp_path):

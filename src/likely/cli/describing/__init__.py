@@ -1,1 +1,0 @@
-"""Descriptions of models for the commands `show` and `card`."""
