@@ -25,7 +25,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
-from likely.core.warnings import Note, said_once, tell, unheard
+from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
 from likely.decision.combine import change_log_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
@@ -207,7 +207,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             lambda block: gather(model, block, self._hard), self._data(X, labels, weight).whole()
         )
         if first and not hidden and getattr(new, "filled", False):  # no model yet to impute missing values
-            with unheard():
+            with warnings_discarded():
                 learned = self._learn(X, labels, weight)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
@@ -624,7 +624,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
-        with unheard():  # warnings on these rows are issued by the decision
+        with warnings_discarded():  # warnings on these rows are issued by the decision
             rows = self.density_.validate_rows(X, reset=False)
         found, strange = novelty_threshold.surprise_of(self, rows)
         return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, strange)
@@ -641,7 +641,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             note = named_note(self.density_, note).with_members("class", self.classes_.tolist())
             return note.called(type(self).__name__, "Gaussian")
 
-        return said_once(named)
+        return warnings_once(named)
 
     def check_state(self) -> None:
         """After loading a file: rules must be numbers, and the fitted attributes consistent."""

@@ -84,13 +84,14 @@ def tracker_account(tracker: Any) -> Iterator[str]:
     rule = tracker.association
     learned = ", noise estimated from tracks" if hasattr(tracker, "spectral_density_") else ""
     yield f"a tracker of one target in {counted(rule.model.dim, 'dimension')}{learned}"
-    if rule.clutter == 0:
+    if rule.clutter_density == 0:
         yield "without clutter: every measurement is from the target"
     else:
-        yield f"in clutter of {rule.clutter:g} per scan and unit of volume"
+        yield f"in clutter of {rule.clutter_density:g} per scan and unit of volume"
         yield f"gate {rule.gate:g}, birth odds {rule.birth_odds:g}"
-    yield f"detection probability {rule.detection:g} per scan, survival probability {rule.survival:g}"
-    yield f"a track is confirmed when P(exists) reaches {rule.confirm:g}, and lost below {rule.lose:g}"
+    survival = f"survival probability {rule.survival_probability:g}"
+    yield f"detection probability {rule.detection_probability:g} per scan, {survival}"
+    yield f"a track is confirmed when P(exists) reaches {rule.confirm_above:g}, and lost below {rule.lose_below:g}"
     yield ""
     yield from _motion(rule.model)
 
