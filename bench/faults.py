@@ -131,10 +131,6 @@ false one perhaps. The baseline is a principal component analysis with 90 % of t
 contributions are variables in the order of their bits in the alarms (counted from 1: 41 measurements, then 11 valves).
 Faults 3, 9 and 15 are hardly visible in the sensors: both monitors detect them about as often as false alarms.
 
-From 500 frames the monitor takes a careful threshold, hence fewer false alarms than it was allowed. An earlier one,
-from the same frames that evidence was tempered by, flagged 76.3 % (89.0 % without faults 3, 9 and 15), but in
-simulated plants it led to up to six times as many false alarms as stated.
-
 The kinds of unknown faults that the monitor looks for (blows, and pushes that stay, over several memories) are the
 library's defaults. They were settled while these test runs had been looked at, so a little of the lead is hindsight.
 """

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
+from sklearn.exceptions import NotFittedError
 
 import likely as lk
 from likely.core import declared
@@ -798,6 +799,13 @@ def test_an_estimator_that_learned_nothing_comes_back_so():
     again = model_files.loads(model_files.dumps(lk.GaussianDensity("diagonal", prior=None, max_iter=7)))
     assert again.get_params() == lk.GaussianDensity("diagonal", prior=None, max_iter=7).get_params()
     assert not hasattr(again, "model_")
+
+
+def test_a_density_of_a_classifier_is_not_fitted_itself():
+    inner = lk.BayesClassifier().fit([[0.0], [1.0], [3.0], [5.0]], [0, 0, 1, 1]).density_
+    for density in (inner, model_files.loads(model_files.dumps(inner))):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            density.score_samples([[1.0]])
 
 
 # ---------------------------------------------------------------------- source

@@ -9,9 +9,9 @@ from scipy.stats import poisson
 from likely.metrics.false_alarms import (
     allowed_share,
     exceeding,
+    predictive_threshold,
     quantile,
     rule_of_three,
-    safe_threshold,
     supported_rate,
     tail,
     tempered,
@@ -35,12 +35,21 @@ def test_tails_are_predicted() -> None:
     assert abs(exceeding([x], ONE, np.log(20.0)) - 0.05) < 0.02
 
 
-def test_a_short_tail_is_not_believed_a_long_one_is() -> None:
+def test_a_short_tail_is_believed_only_with_many_runs() -> None:
     x = np.random.default_rng(1).exponential(size=5000)
-    short, long = ([size * x] for size in (0.2, 3.0))
-    assert abs(safe_threshold(short, ONE, 0.01) - (quantile(short, ONE, 0.1) + np.log(10.0))) < 1e-9
-    assert abs(safe_threshold(long, ONE, 0.01) - 3.0 * np.log(100.0)) < 1.5
-    assert safe_threshold(long, ONE, 0.5) == quantile(long, ONE, 0.5)
+    few, many, long = [0.2 * x[:50]], [0.2 * x], [3.0 * x]
+    beyond = [predictive_threshold(each, ONE, 0.01) - quantile(each, ONE, 0.1) for each in (few, many)]
+    assert beyond[0] > 0.8 * np.log(10.0) and beyond[1] < 0.25 * np.log(10.0)
+    assert abs(predictive_threshold(long, ONE, 0.01) - 3.0 * np.log(100.0)) < 1.5
+    assert predictive_threshold(long, ONE, 0.5) == quantile(long, ONE, 0.5)
+
+
+@pytest.mark.parametrize("n", [300, 1000])
+def test_new_frames_exceed_the_threshold_as_often_as_stated(n) -> None:
+    """Independent frames with the tail of a likelihood ratio: P(x > c) = e^−c, averaged over samples."""
+    rng = np.random.default_rng(n)
+    thresholds = [predictive_threshold([rng.exponential(size=n)], ONE, 0.01) for _ in range(300)]
+    assert 0.0075 < np.exp(-np.array(thresholds)).mean() < 0.012
 
 
 @pytest.mark.slow
@@ -49,8 +58,8 @@ def test_likelihood_ratios_exceed_as_seldom_as_stated() -> None:
     rng, found = np.random.default_rng(2), []
     for _ in range(20):
         held, new = (np.log(_odds(rng.normal(-0.5, 1.0, n))) for n in (2000, 20_000))
-        found.append((new > safe_threshold([held], ONE, 0.01)).mean())
-    assert np.mean(found) < 0.01 and np.quantile(found, 0.9) < 0.02
+        found.append((new > predictive_threshold([held], ONE, 0.01)).mean())
+    assert 0.01 / 1.5 < np.mean(found) < 0.015 and np.quantile(found, 0.9) < 0.03
 
 
 def _odds(z: np.ndarray, hazard: float = 1e-3, repair: float = 1e-2) -> np.ndarray:
@@ -65,7 +74,7 @@ def _odds(z: np.ndarray, hazard: float = 1e-3, repair: float = 1e-2) -> np.ndarr
 def test_weights_are_copies() -> None:
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=300), rng.normal(1.0, 2.0, 200)
-    for f in (quantile, safe_threshold, exceeding):
+    for f in (quantile, predictive_threshold, exceeding):
         np.testing.assert_allclose(f([a, b], np.array([2.0, 1.0]), 0.03), f([a, a, b], np.ones(3), 0.03))
 
 

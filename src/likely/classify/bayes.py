@@ -197,7 +197,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             self.classes_ = encoded_with_gaps(named)[0]
         labels = labels_among(y, self.classes_, type(self).__name__)
         tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
-        before = None if first else novelty_threshold.surprise_of(self, X)[0]
+        judged = not first and novelty_threshold.is_known(X)
+        before = novelty_threshold.surprise_of(self, X)[0] if judged else None
         hidden = self.density_.traits.latent or bool((labels < 0).any())
         if first:  # latent labels need more than one pass
             model, known = (self._learn(X, labels, weight).model if hidden else self._blank(X, weight)), None
@@ -623,10 +624,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self.held_out_surprise_
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
         with warnings_discarded():  # warnings on these rows are issued by the decision
             rows = self.density_.validate_rows(X, reset=False)
         found, strange = novelty_threshold.surprise_of(self, rows)
+        limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
         return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, strange)
 
     # -------------------------------------------------------------------- inside

@@ -53,6 +53,27 @@ def table(values: Any) -> Array:
     return a[:, None] if a.ndim == 1 else a
 
 
+def together(x: Any, covariates: Any, lengths: Any = None) -> Any:
+    """Sequences with their covariates, if any; `lengths` split what is one array."""
+    if lengths is not None:
+        x = Ragged.of(x, lengths)
+        if not isinstance(covariates, Ragged | list | tuple | None):
+            covariates = Ragged.of(covariates, lengths)
+    return x if covariates is None else with_covariates(x, covariates)
+
+
+def frames_of(x: Ragged) -> Ragged:
+    """Sequences without their covariates."""
+    if not isinstance(x.values, Columns):
+        return x
+    return Ragged.trusted(values=x.values[FRAMES], offsets=x.offsets, names=x.names)
+
+
+def n_covariates(x: Ragged) -> int:
+    """The number of covariates per frame; 0 without any."""
+    return int(table(x.values[COVARIATES]).shape[1]) if isinstance(x.values, Columns) else 0
+
+
 def apart(x: Any, covariates: Any = None, lengths: Any = None) -> Driven:
     """Frames and covariates, given as two arguments or combined by `with_covariates`; `lengths` split one array."""
     if lengths is not None:

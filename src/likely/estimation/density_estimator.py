@@ -94,6 +94,9 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         "model_", "point_model_", "stats_", "prior_", "n_iter_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self)  # a density inside a classifier knows its columns, but has no model
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the density to rows X (n, d); `y` is ignored."""
         self._validate_params()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from likely.core.arrays import BadEntry, refuse_infinite
+from likely.core.arrays import BadEntry, in_memory, refuse_infinite
+from likely.core.columns import Columns
+from likely.core.covariates import COVARIATES, FRAMES, with_covariates
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
@@ -112,3 +115,25 @@ def tell_of_codes(frames: Any, whose: str) -> None:
             remedy = "pass CategoricalDensity() as component for codes, PoissonDensity() for counts"
             tell(f"{whose}: {told}; {remedy}, or GaussianDensity() if they are measurements")
             return
+
+
+def validated_frames(X: Any, reset: bool, estimator: Any, rows_of: Callable[[Any, bool], Any]) -> Ragged:
+    """Sequences of real frames, with covariates if they came with some; `rows_of` checks the table of all frames."""
+    me, X = type(estimator).__name__, in_memory(X)
+    refuse_what_holds_none(X, me)
+    seqs = Ragged.of(X)
+    if not len(seqs) or not len(seqs.values):
+        if reset:
+            expected, came = "at least one frame is needed", "0 sample(s)"
+            raise DataError(sentence(me, expected, came, "(shape=(0, 0))"))
+        return seqs
+    if reset:
+        tell_of_empty(seqs, me)
+    both = isinstance(seqs.values, Columns) and {FRAMES, COVARIATES} <= set(seqs.values)
+    frames = seqs.values[FRAMES] if both else seqs.values
+    rows = rows_of(table_of_frames(X, seqs, frames, None if reset else estimator.n_features_in_, me), reset)
+    refuse_infinite_frames(rows, seqs.offsets, me)
+    out = Ragged.trusted(values=rows, offsets=seqs.offsets)
+    if not both:
+        return out
+    return with_covariates(out, Ragged.trusted(values=seqs.values[COVARIATES], offsets=seqs.offsets))

@@ -16,7 +16,7 @@ from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights, whole_number
 from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
 from likely.core.columns import Columns
-from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.core.covariates import COVARIATES, FRAMES, frames_of, table, with_covariates
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence, single_sequence
@@ -646,5 +646,6 @@ def _log_prob_in_pieces(data: SequenceBlocks, i: int) -> float:
 
 @embedded.register
 def _(distribution: HMM, x: Any, weight: Array) -> Array:
-    """Embed a sequence by the embeddings of its frames under the emissions."""
+    """Embed a sequence by the embeddings of its frames under the emissions; covariates do not count."""
+    x = frames_of(x)
     return by_thirds(embedded(untied(distribution.emission), x.values, x.weights(weight)), x, weight)

@@ -16,6 +16,7 @@ ERRORS = 2.0  # standard errors added to a mean over windows
 TAIL = 0.1  # share of frames from which the tail is extrapolated
 FEW = 10  # number of runs beyond a threshold below which the fitted tail is used
 NAT = 1.0  # mean excess of log-odds under the model
+PRIOR_RUNS = 10.0  # runs that the prior of the mean excess counts as
 CONFIDENCE = 0.95  # confidence level of upper limits
 MOST = 0.5  # larger supported rates are not meaningful
 NEAR = 1e-12  # rounding of sums of weights
@@ -53,16 +54,21 @@ def tail(series: Sequence[Array], w: Array, share: float = TAIL) -> Tail:
     return Tail(border, total / float(own.sum()), float(above @ (values - border)) / total if total else 0.0)
 
 
-def safe_threshold(odds: Sequence[Array], w: Array, rate: float) -> float:
-    """Log-odds threshold that at most a share `rate` of normal frames exceeds, from held-out stretches.
+def predictive_threshold(odds: Sequence[Array], w: Array, rate: float) -> float:
+    """Log-odds threshold that a share `rate` of new normal frames exceeds on average, from held-out stretches.
 
     Under the true distribution of normal frames a likelihood ratio exceeds x with probability 1/x at most (Markov,
-    Ville), so that log-odds have a tail of one nat of mean excess. Alarms come in runs: 3,000 frames with 1 % of alarms
-    hold five to ten runs, and a sample may lack the long ones. Hence the mean excess is estimated where it is larger
-    than a nat, and never set smaller.
+    Ville), so that log-odds have a tail of one nat of mean excess or less. Alarms come in runs: 3,000 frames with 1 %
+    of alarms hold five to ten runs, and a sample may lack the long ones. Hence the excesses of the k runs over the
+    border are exponential with an unknown mean, whose conjugate prior counts as `PRIOR_RUNS` runs of one nat; the
+    predictive distribution is Lomax: P(excess > c) = (1 + c/S)^−(k + k₀), S the sum of all excesses. The threshold is
+    never below the quantile of the held-out frames themselves.
     """
     found = tail(odds, w, max(TAIL, rate))
-    return max(found._replace(excess=max(found.excess, NAT)).threshold(rate), quantile(odds, w, rate))
+    runs_above = _run_count(odds, w, found.border)
+    total, shape = runs_above * found.excess + PRIOR_RUNS * NAT, runs_above + PRIOR_RUNS
+    further = total * ((max(found.share, rate) / rate) ** (1.0 / shape) - 1.0)
+    return max(found.border + further, quantile(odds, w, rate))
 
 
 def exceeding(series: Sequence[Array], w: Array, threshold: float) -> float:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 
 from likely.cluster.kmeans.kmeans_plus_plus import standardized
 from likely.core.arrays import Array
+from likely.core.covariates import frames_of
 from likely.core.ragged import Ragged
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
@@ -37,6 +38,7 @@ def embedded(distribution: Any, x: Any, weight: Array) -> Array:
     A sequence is embedded by its frames and their squares, averaged.
     """
     if isinstance(x, Ragged):
+        x = frames_of(x)
         frames = standardized(x.values if x.values.ndim == 2 else x.values[:, None], x.weights(weight))
         return by_thirds(np.concatenate([frames, frames**2], axis=1), x, weight)
     return standardized(x, weight)

@@ -643,6 +643,9 @@ def test_one_note_names_the_first_frame_that_cannot_be(verb, first):
     assert "frame 2 of sequence 1 is impossible" in str(note.message)
     assert "(3 frames in 2 sequences): log_prob is -inf" in str(note.message)
     assert np.isneginf(found.log_prob).tolist() == [False, True, True] and (found.mean.values == 1.0).all()
+    with pytest.warns(FitWarning, match="frame 2 of sequence 0 is impossible"):
+        ahead = model.forecast(y[1], 1)
+    assert ahead.mean.tolist() == [[1.0]]
 
 
 def test_no_note_where_every_frame_can_be(recwarn):
@@ -654,7 +657,7 @@ def test_no_note_where_every_frame_can_be(recwarn):
         initial_mean=[1.0],
         initial_covariance=[[0.0]],
     )
-    model.filter([1.0, 1.0]), model.smooth([1.0, np.nan]), model.smooth([[1.0], [1.0]], lag=0)
+    model.filter([1.0, 1.0]), model.smooth([1.0, np.nan]), model.smooth([[1.0], [1.0]], lag=0), model.forecast([1.0], 2)
     assert not recwarn.list
 
 

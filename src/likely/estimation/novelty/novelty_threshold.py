@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, n_rows
+from likely.core.covariates import n_covariates
 from likely.core.em_loop import gather
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import DataError, LikelyError, sentence
@@ -44,8 +45,10 @@ class RowsNeeded(NamedTuple):
     total: float | None  # weight of all rows, where these are some of very many
 
 
-def rows_needed(X: Any, labels: Index, weight: Any, complete: bool) -> RowsNeeded:
-    """The rows that `left_out` needs, copied: the caller may change its array."""
+def rows_needed(X: Any, labels: Index, weight: Any, complete: bool) -> RowsNeeded | None:
+    """The rows that `left_out` needs, copied: the caller may change its array. None where novelty is not known."""
+    if not is_known(X):
+        return None
     n = n_rows(X)
     many = n > (MANY if complete else MANY_WITH_GAPS)
     some = _some(X, SHOWN_WITH_GAPS if missing_entries(X[:KEPT]).any() else KEPT) if many else np.arange(n)
@@ -54,8 +57,15 @@ def rows_needed(X: Any, labels: Index, weight: Any, complete: bool) -> RowsNeede
     return RowsNeeded(X[some], labels[some], None if w is None else w[some], total)
 
 
-def left_out(clf: Any, needed: RowsNeeded) -> Array:
+def is_known(X: Any) -> bool:
+    """Whether the surprise of such rows is known: of sequences with covariates it is not."""
+    return not (isinstance(X, Ragged) and n_covariates(X))
+
+
+def left_out(clf: Any, needed: RowsNeeded | None) -> Array:
     """Surprises of training rows under models fitted without them; fold statistics add, so this is cheap."""
+    if needed is None:
+        return np.empty((3, 0))
     X, labels, weight, total = needed
     n = n_rows(X)
     w = np.ones(n) if weight is None else weight

@@ -14,6 +14,8 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.columns import Columns
+from likely.core.covariates import n_covariates
+from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import derived
 from likely.distributions.stacks.tied import untied
@@ -31,6 +33,9 @@ PARTS = 4  # shares of missing entries: 0, 1/4 … 3/4
 
 def sequence_surprise(model: Any, seqs: Ragged, log_prob: Array | None = None) -> Array:
     """(median − log p(x)) / interquartile range of each sequence (n,), against the model's samples of equal length."""
+    if n_covariates(seqs):
+        expected = "novelty is judged against samples of the model, and covariates are not modeled"
+        raise DomainError(sentence("surprise", expected, "sequences with covariates", "use novelty=None"))
     scores = np.asarray(model.log_prob(seqs) if log_prob is None else log_prob, dtype=np.float64)
     if not len(scores):
         return scores

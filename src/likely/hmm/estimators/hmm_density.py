@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -22,6 +22,7 @@ from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.stacks.stack import Stack
 from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
@@ -247,7 +248,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
         return best_of(self._starts(blank, X, weight, rng, given), learn)
 
-    def _learn_coefficients(self, X: Ragged, weight: Any, given: Ragged | None, checkpoint: Any) -> FitReport:
+    def _learn_coefficients(
+        self, X: Ragged, weight: Any, given: Ragged | None, checkpoint: Any, prior: Any = None
+    ) -> FitReport:
         """Generalized EM for transitions with covariates, from an HMM without them."""
         plain, (frames, u) = copy(self), _apart(X)
         logistic = isinstance(self.init, HMM) and self.init.is_logistic
@@ -259,8 +262,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         emission = None if first.prior is None else first.prior.emission
         model = first.model
         start = self._given_coefficients(model, u) if logistic else self._no_effects(model, frames, u, weight)
+        prior = PriorOfHMM(self.component_, self.prior, emission) if prior is None else prior
         return fit(
-            start, evenly(X, weight, log_mask=given), prior=PriorOfHMM(self.component_, self.prior, emission),
+            start, evenly(X, weight, log_mask=given), prior=prior,
             stop=Stop(SMALL_STEPS * self.max_iter, self.tol), hard=self.hard, checkpoint=keeper(checkpoint, 0, 1),
         )  # fmt: skip
 
@@ -288,8 +292,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """
         seqs = cut(X, lengths)
         if has_covariates(seqs) or vars(self).get("n_covariates_in_", 0):
-            expected = "with covariates all sequences are needed at once: statistics at other coefficients do not add"
-            raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
+            self._refuse_parts()
         if not hasattr(self, "model_"):
             self.fit(X, y, sample_weight, lengths=lengths)
             self.is_online_ = True
@@ -298,6 +301,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
         X, weight = self._checked(seqs, sample_weight, reset=False, y=y)
         self._refuse_short(X)
         return self._adopt(one_step(self, X, weight))
+
+    def _refuse_parts(self) -> NoReturn:
+        expected = "with covariates all sequences are needed at once: statistics at other coefficients do not add"
+        raise DomainError(sentence(type(self).__name__, expected, "partial_fit", "call fit with all of them"))
 
     # --------------------------------------------------------------- validation
 
@@ -309,6 +316,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         if u is not None:
             X = seqs
         if reset:
+            self._shared_prior = None
             self.component_ = GaussianDensity() if self.component is None else clone(self.component)
             if isinstance(self.component_, HMMDensity):
                 expected = "component must be a density of frames"
@@ -410,11 +418,11 @@ class HMMDensity(ChainStarts, DensityEstimator):
             remedy = "use fewer states, steps that skip such as (0, 1, 2), or final=False"
             raise DataError(sentence(type(self).__name__, expected, got, remedy))
 
-    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> HMM:
-        if has_covariates(X):
-            remedy = "fit one on the sequences of each class, and compare their score_samples"
-            expected = "a density with covariates cannot be part of another model"
-            raise DomainError(sentence(type(self).__name__, expected, "inside another model", remedy))
+    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> Any:
+        if has_covariates(X):  # coefficients have no stacked form: members are HMMs of their own
+            frames, u = _apart(X)
+            one = self._no_effects(self.blank_model(frames, None, weight), frames, u, weight)
+            return one if members is None else Stack.trusted(components=(one,) * members)
         topology, C = self.topology_, members or 1
         K, D = topology.states, topology.densities
         frames = None if weight is None else np.repeat(weight, X.lengths)
@@ -457,9 +465,32 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return Traits(sequences=True, latent=True, sketchable=component is None or component.traits.sketchable)
 
     def prior_rule(self) -> Any:
-        return PriorOfHMM(self.component_, self.prior)
+        return PriorOfHMM(self.component_, self.prior, shared=self._shared_prior)
+
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+        """Initial models; with covariates each member is fitted to its own sequences."""
+        if not isinstance(blank, Stack):
+            return super().initialize(blank, X, labels, weight, rng, run)
+        learner, members = copy(self), []
+        learner.random_state = int(rng.integers(2**31))
+        one = blank.components[0]
+        self._shared_prior = resolve_prior(one, one.collect(X, weight), PriorOfHMM(self.component_, self.prior))
+        for k, part in enumerate(blank.components):
+            own = np.flatnonzero(labels == k)
+            w = None if weight is None else weight[own]
+            with warnings_discarded():
+                seen = X.lengths[own].any()
+                members.append(
+                    learner._learn_coefficients(X[own], w, None, None, self._shared_prior).model if seen else part
+                )
+        return Stack.trusted(components=tuple(members))
+
+    _shared_prior: Any = None  # of members with covariates
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+        if isinstance(model, Stack):
+            parts = zip(model.components, stats.components, strict=True)
+            return Stack.trusted(components=tuple(self.scoring_model(*part, prior) for part in parts))
         inner = untied(model.emission)
         emission_prior = None if prior is None else prior.emission
         emission = self.component_.scoring_model(inner, stats.emission, emission_prior)
@@ -470,6 +501,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         )
 
     def extend_model(self, model: Any, stats: Any, X: Ragged) -> tuple[Any, Any]:
+        if isinstance(model, Stack):
+            self._refuse_parts()
         inner = untied(model.emission)
         emission, emission_prior = self.component_.extend_model(inner, stats.emission, X.values)
         emission = emission if inner is model.emission else model.emission.replace(components=emission)
@@ -478,7 +511,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def mask_unknown(self, X: Ragged, model: Any) -> tuple[Any, dict[str, Any]]:
         """Frames with unseen categories set to missing, and which sequences had one."""
         seqs, u = _apart(X)
-        frames, strange = self.component_.mask_unknown(seqs.values, untied(model.emission))
+        one = model.components[0] if isinstance(model, Stack) else model  # all know the same categories
+        frames, strange = self.component_.mask_unknown(seqs.values, untied(one.emission))
         if not strange:
             return X, {}
         nonempty = np.flatnonzero(X.lengths > 0)
@@ -503,6 +537,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return filled_sequences(self.component_, like, rows)
 
     def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
+        if isinstance(model, Stack):
+            parts = [self.accepts_model(part, width) and part.is_logistic for part in model.components]
+            return model.members == members and all(parts)
         component: Any = getattr(self, "component_", None)
         topology: Any = getattr(self, "topology_", None)
         sound = isinstance(model, HMM) and isinstance(component, DensityEstimator) and isinstance(topology, Topology)
@@ -595,17 +632,20 @@ class HMMDensity(ChainStarts, DensityEstimator):
 class PriorOfHMM:
     """Callable that builds the prior of transitions and emissions once there are statistics; called by `fit`.
 
-    Where transitions have covariates, `emission` is the emissions' prior in the HMM of the initialization.
+    Where transitions have covariates, `emission` is the emissions' prior in the HMM of the initialization, and `shared`
+    the prior of all members of a stack.
     """
 
-    def __init__(self, component: Any, prior: Any, emission: Any = None) -> None:
-        self.component, self.prior, self.emission = component, prior, emission
+    def __init__(self, component: Any, prior: Any, emission: Any = None, shared: Any = None) -> None:
+        self.component, self.prior, self.emission, self.shared = component, prior, emission, shared
 
     def __call__(self, model: Any, stats: Any) -> Any:
         if isinstance(self.prior, HMMPrior):
             return self.prior
+        if isinstance(model, Stack):
+            return self.shared
         emission = self.emission
-        if not model.is_logistic:
+        if emission is None:
             outer = None if self.prior is None else "weak"
             emission = resolve_prior(untied(model.emission), model.for_prior(stats), self._emission_prior(outer))
         if self.prior is None:

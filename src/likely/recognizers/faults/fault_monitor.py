@@ -22,9 +22,9 @@ from likely.metrics.false_alarms import (
     allowed_shares,
     edges,
     exceeding,
+    predictive_threshold,
     quantile,
     rule_of_three,
-    safe_threshold,
     supported_rate,
     tempered,
 )
@@ -54,20 +54,21 @@ class FaultMonitor(Recognizer):
     - **hazard**: probability that a fault begins in a frame; **repair**: that one ends
     - **unknown**: prior probability that a fault is of an unknown kind, where some kinds were learned
     - **false_alarm_rate**: rate of alarms in normal frames; the threshold comes from held-out parts
-      of the normal frames (see `safe_threshold`). `false_alarm_rate_` is the share that these parts lead to expect,
-      where costs decide too; `later_half_rate_` the share of the later halves of normal stretches in which alarms stand
-      when only the earlier halves were learned: if it is above three times the stated rate, the later halves set the
-      threshold, too. `supported_rate_` is the share that the frames do not exclude (95 % confidence): by the tail of
-      held-out log-odds, and by simulated frames whose distributions differ from the learned one by its sampling error.
-      Where the slowest motion leaves fewer than 20 independent frames, it is no less than three divided by their number
+      of the normal frames (`likely.metrics.false_alarms.predictive_threshold`). `false_alarm_rate_` is the share that
+      these parts lead to expect, where costs decide too; `later_half_rate_` the share of the later halves of normal
+      stretches in which alarms stand when only the earlier halves were learned: if it is above three times the stated
+      rate, the later halves set the threshold, too. `supported_rate_` is the share that the frames do not exclude (95 %
+      confidence): by the tail of held-out log-odds, and by simulated frames whose distributions differ from the learned
+      one by its sampling error. Where the slowest motion leaves fewer than 20 independent frames, it is no less than
+      three divided by their number
     - **cost_false, cost_missed**: cost per frame of a false alarm, and of an undetected fault: there is an
       alarm where P(fault) cost_missed > P(normal) cost_false. Both or none
     - **normal**: the label of normal stretches, where labels are given
 
     A rate is only as good as the normal frames that it was stated from: alarms come in runs, and slow motions make few
-    independent ones. In simulated plants of many kinds the share of new normal frames in alarm was about half of the
-    stated one on average (1 % and 5 % were stated); with 3,000 frames of training it was above 1.5 times that in one
-    plant of thirty or fewer, with 1,500 in one of ten. Where the frames support no less than three times the stated
+    independent ones. In simulated plants of eight kinds, with 1 % stated, the share of new normal frames in alarm was
+    0.6 % on average with 500 frames of training, 0.8 % with 2,000 (`bench/faults.py --supported`); in single plants it
+    is anything from 0 to 5 %. Where the frames support no less than three times the stated
     rate, because they are few, slow, or drift, `fit` warns. `normal` frames must show all that is normal: a slow
     drift that is absent in training is an alarm.
 
@@ -155,7 +156,7 @@ class FaultMonitor(Recognizer):
             shares = np.minimum(shares, allowed_shares([[z] for z in later.ratios], w))
             odds = [_odds(watch, shares * np.concatenate(stretch)) for stretch in parts]
             later_threshold = quantile([_odds(watch, shares * z) for z in later.ratios], w, self.false_alarm_rate)
-        threshold = max(safe_threshold(odds, w, self.false_alarm_rate), later_threshold)
+        threshold = max(predictive_threshold(odds, w, self.false_alarm_rate), later_threshold)
         if self.cost_false is not None and self.cost_missed is not None:
             threshold = float(np.log(self.cost_false / self.cost_missed))
         self.false_alarm_rate_ = exceeding(odds, w, threshold)
@@ -178,7 +179,7 @@ class FaultMonitor(Recognizer):
         )
         first = watch.replace(normal=distribution.distribution)
         shares, odds = _tempered_odds(first, [_held_out(first, s.frames, distribution.left_out) for s in early], w)
-        threshold, ratios = safe_threshold(odds, w, self.false_alarm_rate), []
+        threshold, ratios = predictive_threshold(odds, w, self.false_alarm_rate), []
         for s, half in zip(normal_stretches, lengths, strict=True):
             before = min(half, ENTRY)
             ratios.append(first.ratios_of(s.frames[half - before :])[before:])

@@ -11,10 +11,9 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, in_memory
+from likely.core.arrays import Array
 from likely.core.blocks import Block
-from likely.core.columns import Columns
-from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
+from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, together
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -27,13 +26,7 @@ from likely.estimation.fit_blocks import evenly, keeper
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.imputed_sequences import filled_sequences
 from likely.estimation.partial_fit import one_step
-from likely.estimation.sequence_validation import (
-    cut,
-    refuse_infinite_frames,
-    refuse_what_holds_none,
-    table_of_frames,
-    tell_of_empty,
-)
+from likely.estimation.sequence_validation import validated_frames
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of
 from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, initial_undetermined
@@ -128,7 +121,7 @@ class LinearGaussianDensity(DensityEstimator):
         It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
         """
         self._validate_params()
-        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=True, y=y)
+        X, weight = self._checked(together(X, inputs, lengths), sample_weight, reset=True, y=y)
         self._refuse_nothing(X)
         learner = self._initial_model(X, weight)
         self.structure_ = learner.structure
@@ -198,7 +191,7 @@ class LinearGaussianDensity(DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False, y=y)
+        X, weight = self._checked(together(X, inputs, lengths), sample_weight, reset=False, y=y)
         self._refuse_nothing(X)
         return self._adopt(one_step(self, X, weight))
 
@@ -211,9 +204,9 @@ class LinearGaussianDensity(DensityEstimator):
 
     def _initial_model(self, X: Ragged, weight: Any) -> LinearLearner:
         if self.model is None:
-            k = _width_of_inputs(X)
+            k = n_covariates(X)
             states = self.n_states or 1
-            model = initial_model(_frames(X), states, k, weight)
+            model = initial_model(frames_of(X), states, k, weight)
             return LinearLearner.trusted(model=model, structure=self._structure(model, free_form(states, k)))
         if self.model.dim != self.n_features_in_:
             expected = f"a model of {self.model.dim} columns needs frames of {self.model.dim} columns"
@@ -282,7 +275,7 @@ class LinearGaussianDensity(DensityEstimator):
         for k, part in enumerate(blank.components):
             mine = np.flatnonzero(labels == k)
             own = X[mine]
-            seen = len(own.values) and not np.isnan(_frames(own).values).all()
+            seen = len(own.values) and not np.isnan(frames_of(own).values).all()
             w = None if weight is None else weight[mine]
             yield self._learn(part, own, w, prior).model if seen else part
 
@@ -308,29 +301,12 @@ class LinearGaussianDensity(DensityEstimator):
 
     def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes, with their inputs if any."""
-        me, X = type(self).__name__, in_memory(X)
-        refuse_what_holds_none(X, me)
-        seqs = Ragged.of(X)
-        if not len(seqs) or not len(seqs.values):
-            if reset:
-                expected, came = "at least one frame is needed", "0 sample(s)"
-                raise DataError(sentence(type(self).__name__, expected, came, "(shape=(0, 0))"))
-            return seqs
         if reset:
-            tell_of_empty(seqs, me)
             self._shared_prior = None
-        both = isinstance(seqs.values, Columns) and {FRAMES, COVARIATES} <= set(seqs.values)
-        frames = seqs.values[FRAMES] if both else seqs.values
-        table = table_of_frames(X, seqs, frames, None if reset else self.n_features_in_, me)
-        rows = super().validate_rows(table, reset)
-        refuse_infinite_frames(rows, seqs.offsets, me)
-        out = Ragged.trusted(values=rows, offsets=seqs.offsets)
-        if not both:
-            return out
-        return with_covariates(out, Ragged.trusted(values=seqs.values[COVARIATES], offsets=seqs.offsets))
+        return validated_frames(X, reset, self, super().validate_rows)
 
     def _refuse_nothing(self, X: Ragged) -> None:
-        if not len(X) or np.isnan(_frames(X).values).all():
+        if not len(X) or np.isnan(frames_of(X).values).all():
             expected = "at least one entry of one frame must have been observed"
             raise DataError(sentence(type(self).__name__, expected, "NaN everywhere" if len(X) else "no sequence"))
 
@@ -340,7 +316,7 @@ class LinearGaussianDensity(DensityEstimator):
     def _answer(self, verb: str, X: Any, inputs: Any, lengths: Any, **how: Any) -> Any:
         """Result of the model for the sequences; for one sequence, that of one."""
         check_is_fitted(self)
-        rows = self.validate_rows(_together(X, inputs, lengths), reset=False)
+        rows = self.validate_rows(together(X, inputs, lengths), reset=False)
         one = lengths is None and is_single_sequence(X)
         return getattr(self.model_, verb)(rows[0] if one and len(rows) else rows, **how)
 
@@ -349,16 +325,16 @@ class LinearGaussianDensity(DensityEstimator):
     def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
         """Log-likelihood per sequence (n,)."""
         check_is_fitted(self)
-        return self.model_.log_prob(self.validate_rows(_together(X, inputs, lengths), reset=False))
+        return self.model_.log_prob(self.validate_rows(together(X, inputs, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
         """Mean log-likelihood per sequence; `y` is ignored."""
-        return super().score(_together(X, inputs, lengths), y)
+        return super().score(together(X, inputs, lengths), y)
 
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None) -> Any:
         """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged."""
         check_is_fitted(self)
-        rows = self.validate_rows(_together(X, inputs, lengths), reset=False)
+        rows = self.validate_rows(together(X, inputs, lengths), reset=False)
         signal = Ragged.trusted(values=self._signal(self.model_.smooth(rows).mean, rows), offsets=rows.offsets)
         return signal[0] if lengths is None and is_single_sequence(X) else signal
 
@@ -369,7 +345,7 @@ class LinearGaussianDensity(DensityEstimator):
         if m.feedthrough is not None:
             G = m.feedthrough.reshape(-1, *m.feedthrough.shape[-2:])
             out = out + np.einsum("fpk,fk->fp", G[np.minimum(t, len(G) - 1)], table(rows.values[COVARIATES]))
-        return out.astype(np.float32) if _frames(rows).dtype == np.float32 else out
+        return out.astype(np.float32) if frames_of(rows).dtype == np.float32 else out
 
     def smooth(self, X: Any, inputs: Any = None, lengths: Any = None, lag: int | None = None) -> Smoothed | States:
         """Smoothed states p(x_t | all frames), as `LinearGaussian.smooth`."""
@@ -387,7 +363,7 @@ class LinearGaussianDensity(DensityEstimator):
         """Sequences with missing values imputed: by their conditional expectation, or with `random_state` by a draw."""
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
-        rows = self.validate_rows(_together(X, inputs, None), reset=False)
+        rows = self.validate_rows(together(X, inputs, None), reset=False)
         return self.decode_rows(imputed(self.model_, rows, None, rng), X)
 
     def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, inputs: Any = None) -> Ragged:
@@ -402,7 +378,7 @@ class LinearGaussianDensity(DensityEstimator):
     ) -> StandardErrors:
         """Standard errors of all learned parameters, given the training sequences: see `standard_errors`."""
         check_is_fitted(self)
-        X, weight = self._checked(_together(X, inputs, lengths), sample_weight, reset=False)
+        X, weight = self._checked(together(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_
         return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
 
@@ -420,19 +396,6 @@ class _Plain:
     @staticmethod
     def decode_rows(rows: Any, like: Any) -> Any:
         return filled_in(like, rows)
-
-
-def _together(X: Any, inputs: Any, lengths: Any) -> Any:
-    """Sequences split by lengths, with their inputs if any."""
-    X = cut(X, lengths)
-    return X if inputs is None else with_covariates(X, cut(inputs, lengths))
-
-
-def _frames(X: Ragged) -> Ragged:
-    """Sequences without their inputs."""
-    if not isinstance(X.values, Columns):
-        return X
-    return Ragged.trusted(values=X.values[FRAMES], offsets=X.offsets)
 
 
 def _thinnest(covariance: Array) -> float:
@@ -461,9 +424,5 @@ def _in_units(covariance: Array) -> tuple[Array, Array] | None:
 
 def _never_changing(X: Ragged) -> list[int]:
     """Columns that are constant within every sequence."""
-    each = [np.fmax.reduce(x, axis=0) > np.fmin.reduce(x, axis=0) for x in _frames(X) if len(x)]
+    each = [np.fmax.reduce(x, axis=0) > np.fmin.reduce(x, axis=0) for x in frames_of(X) if len(x)]
     return np.flatnonzero(~np.any(each, axis=0)).tolist()
-
-
-def _width_of_inputs(X: Ragged) -> int:
-    return int(table(X.values[COVARIATES]).shape[1]) if isinstance(X.values, Columns) else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -10,27 +12,21 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, in_memory
+from likely.core.arrays import Array
 from likely.core.blocks import Blocks
-from likely.core.columns import Columns
-from likely.core.covariates import COVARIATES, table, with_covariates
-from likely.core.em_loop import Stop
+from likely.core.covariates import frames_of, n_covariates, together
+from likely.core.em_loop import Stop, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell
+from likely.core.warnings import tell, warnings_discarded
+from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.input_validation import row_weights
 from likely.estimation.partial_fit import one_step
-from likely.estimation.sequence_validation import (
-    cut,
-    refuse_infinite_frames,
-    refuse_what_holds_none,
-    table_of_frames,
-    tell_of_empty,
-)
+from likely.estimation.sequence_validation import validated_frames
 from likely.hmm.estimators.hmm_density import _known_states
 from likely.hmm.hmm import masks
 from likely.statespace.estimators.regime_initialization import guessed_regimes
@@ -123,11 +119,12 @@ class SwitchingDensity(DensityEstimator):
         `regimes`: known regimes, one number per frame, −1 where unknown.
         """
         self._validate_params()
-        frames, rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=True)
+        rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=True)
+        frames = frames_of(rows)
         with np.errstate(all="ignore"):  # overflow is reported by messages
-            first = self._first_model(frames, weight, _width_of_inputs(rows))
+            first = self._first_model(frames, weight, n_covariates(rows))
             known = None if regimes is None else self._known_regimes(regimes, lengths, frames, first.n_regimes)
-            report = self._learn(first, rows, frames, weight, known)
+            report = self._learn(first, rows, weight, known)
         if not report.converged and not report.reason.startswith("the approximate evidence"):  # the usual end here
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         self.is_online_, self.mean_length_ = False, max(float(frames.lengths.mean()), 1.0)
@@ -145,7 +142,7 @@ class SwitchingDensity(DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        _, rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=False)
+        rows, weight = self._seen(X, y, sample_weight, inputs, lengths, reset=False)
         with np.errstate(all="ignore"):
             report = one_step(self, rows, weight)
         return self._adopt(replace(report, model=report.model.model))
@@ -160,11 +157,10 @@ class SwitchingDensity(DensityEstimator):
     def _known_regimes(self, given: Any, lengths: Any, frames: Ragged, K: int) -> Ragged:
         return known_regimes(_known_states(given, lengths), frames, K, type(self).__name__)
 
-    def _learn(
-        self, first: SwitchingLinearGaussian, rows: Ragged, frames: Ragged, weight: Any, known: Any
-    ) -> FitReport:
+    def _learn(self, first: SwitchingLinearGaussian, rows: Ragged, weight: Any, known: Any) -> FitReport:
         learner = self._learner(first)
         if known is None and self._guesses(first):
+            frames = frames_of(rows)
             guess = guessed_regimes(frames, weight, first.n_regimes, seed_of(self.random_state))
             data = Blocks.of(rows, weight, log_mask=masks(guess, frames, first.n_regimes))
             learner = learner.replace(model=fit_switching(learner, data, self.prior, Stop(FIRST, 0.0)).model)
@@ -201,52 +197,73 @@ class SwitchingDensity(DensityEstimator):
         return {n: f for n, f in free_form(1, first.n_inputs).items() if n in asked} | (self.form or {})
 
     def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
+        if members is not None:
+            several = isinstance(model, Stack) and model.members == members
+            return several and all(isinstance(p, SwitchingLearner) and p.dim == width for p in model.components)
         length = getattr(self, "mean_length_", 1.0)
         sound = type(length) is float and 0 < length < MOST_FRAMES and type(self.is_online_) is bool
         return sound and super().accepts_model(model, width, members)
 
     # ------------------------------------------------------------------- border
 
-    def _seen(self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Ragged, Any]:
-        """Training sequences, the same with their inputs, and weights."""
-        frames = self.validate_rows(cut(X, lengths), reset=reset)
-        self._check_y(y, frames)
+    def _seen(self, X: Any, y: Any, weight: Any, inputs: Any, lengths: Any, reset: bool) -> tuple[Ragged, Any]:
+        """Training sequences with their inputs, and weights."""
+        rows = self.validate_rows(together(X, inputs, lengths), reset=reset)
+        self._check_y(y, rows)
         if weight is not None:
-            weight = row_weights(weight, frames)
+            weight = row_weights(weight, rows)
+        frames = frames_of(rows)
         counts = np.ones(len(frames.values)) if weight is None else np.asarray(frames.weights(weight))
         if np.isnan(np.asarray(frames.values, dtype=np.float64)[counts > 0]).all():
             expected = "at least one entry of one frame must have been observed"
             raise DataError(sentence(type(self).__name__, expected, "NaN everywhere"))
-        known = None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
-        return frames, frames if known is None else with_covariates(frames, known), weight
+        return rows, weight
 
     def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
-        """Input sequences converted to the form that the model takes."""
-        me, X = type(self).__name__, in_memory(X)
-        refuse_what_holds_none(X, me)
-        seqs = Ragged.of(X)
-        if not len(seqs) or not len(seqs.values):
-            if reset:
-                expected, came = "at least one frame is needed", "0 sample(s)"
-                raise DataError(sentence(type(self).__name__, expected, came, "(shape=(0, 0))"))
-            return seqs
-        if reset:
-            tell_of_empty(seqs, me)
-        width = None if reset else self.n_features_in_
-        rows = super().validate_rows(table_of_frames(X, seqs, seqs.values, width, me), reset)
-        refuse_infinite_frames(rows, seqs.offsets, me)
-        return Ragged.trusted(values=rows, offsets=seqs.offsets)
+        """Input sequences converted to the form that the model takes, with their inputs if any."""
+        return validated_frames(X, reset, self, super().validate_rows)
 
-    def _ready(self, X: Any, inputs: Any, lengths: Any) -> tuple[Ragged, Any]:
-        """Sequences and their inputs for prediction."""
+    def _ready(self, X: Any, inputs: Any, lengths: Any) -> Ragged:
+        """Sequences with their inputs for prediction."""
         check_is_fitted(self)
-        rows = self.validate_rows(cut(X, lengths), reset=False)
-        return rows, None if inputs is None else Ragged.of(inputs, _lengths_for(inputs, lengths))
+        return self.validate_rows(together(X, inputs, lengths), reset=False)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Any:
-        remedy = "fit one on the sequences of each class, and compare their score_samples"
-        expected = "this density cannot be a component of another model"
-        raise DomainError(sentence(type(self).__name__, expected, "inside another model", remedy))
+    # --------------------------------------------------------- inside another model
+
+    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> Any:
+        one = self._learner(self._first_model(frames_of(X), None, n_covariates(X)))
+        return one if members is None else Stack.trusted(components=(one,) * members)
+
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+        """Each member fitted to its own sequences: with known labels this is the result."""
+        if labels is None:
+            return blank
+        learner, one = copy(self), blank.components[0]
+        learner.random_state = int(rng.integers(2**31))
+        with warnings_discarded():
+            self._shared_prior = learner.prior = resolve_prior(one, one.collect(X, weight), self.prior)
+            return Stack.trusted(components=tuple(learner._members(blank, X, labels, weight)))
+
+    def _members(self, blank: Stack, X: Ragged, labels: Any, weight: Any) -> Iterator[SwitchingLearner]:
+        for k, part in enumerate(blank.components):
+            mine = np.flatnonzero(labels == k)
+            own, w = X[mine], None if weight is None else weight[mine]
+            seen = len(own.values) and not np.isnan(np.asarray(frames_of(own).values, dtype=np.float64)).all()
+            yield self._learner(self._learn(part.model, own, w, None).model) if seen else part
+
+    _shared_prior: Any = None
+
+    def prior_rule(self) -> Any:
+        """A `SwitchingPrior`, None, or a rule that gives one prior shared by all members."""
+        return self._prior_of if self.prior == "weak" else self.prior
+
+    def _prior_of(self, model: Any, stats: Any) -> SwitchingPrior:
+        return self._shared_prior if isinstance(model, Stack) else model.weak_prior(stats)
+
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+        if isinstance(model, Stack):
+            return Stack.trusted(components=tuple(part.model for part in model.components))
+        return model
 
     def summary(self, level: float = 0.95) -> Any:
         """Summary of regimes, transition matrix and learned parameters; no standard errors (approximate evidence)."""
@@ -264,19 +281,18 @@ class SwitchingDensity(DensityEstimator):
 
     def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
         """Approximate log-likelihood per sequence (n,)."""
-        rows, known = self._ready(X, inputs, lengths)
-        return self.model_.log_prob(rows, known)
+        return self.model_.log_prob(self._ready(X, inputs, lengths))
 
     def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
         """Mean log-likelihood per sequence; `y` is ignored."""
-        rows, known = self._ready(X, inputs, lengths)
+        rows = self._ready(X, inputs, lengths)
         self._check_y(y, rows)
-        return float(np.mean(self.model_.log_prob(rows, known)))
+        return float(np.mean(self.model_.log_prob(rows)))
 
     def predict_proba(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
         """Posterior probabilities of the regimes per frame: (T, K), or a Ragged; `live`: filtered, not smoothed."""
-        rows, known = self._ready(X, inputs, lengths)
-        states = self.model_.filter(rows, known) if live else self.model_.smooth(rows, known)
+        rows = self._ready(X, inputs, lengths)
+        states = self.model_.filter(rows) if live else self.model_.smooth(rows)
         return states.regimes[0] if is_single_sequence(X) and lengths is None and len(rows) else states.regimes
 
     def predict(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
@@ -320,11 +336,3 @@ def sticky(K: int) -> Array:
     [[0.95, 0.05], [0.05, 0.95]]
     """
     return np.where(np.eye(K, dtype=bool), STAY, round(1.0 - STAY, 12) / max(K - 1, 1)) if K > 1 else np.ones((1, 1))
-
-
-def _lengths_for(inputs: Any, lengths: Any) -> Any:
-    return None if isinstance(inputs, Ragged | list | tuple) else lengths
-
-
-def _width_of_inputs(rows: Ragged) -> int:
-    return int(table(rows.values[COVARIATES]).shape[1]) if isinstance(rows.values, Columns) else 0

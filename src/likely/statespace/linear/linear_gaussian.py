@@ -297,13 +297,17 @@ class LinearGaussian(StructuralModels, Distribution):
         return forecast_from(self, belief, steps, future)
 
     def belief_after(self, y: Any, inputs: Any = None) -> StateBelief:
-        """Filtered belief after one whole sequence, equal to the last one of `lk.follow`."""
+        """Filtered belief after one whole sequence, equal to the last one of `lk.follow`.
+
+        A frame of probability 0 counts as missing, as in `filter`.
+        """
         series = series_of(self, y, inputs)
         if len(series.offsets) != 2 or not len(series.y):
             raise DataError(
                 sentence(ME, "one sequence of at least one frame is needed", f"{len(series.offsets) - 1} sequences")
             )
         filtered = passes.filter_part(self, series)
+        warn_of_skipped(list(passes.skipped_frames(filtered, series, 0)), f"{ME}.belief_after")
         if filtered.diffuse_end[0] == len(series.y):
             return self._diffuse_belief(series)
         return StateBelief.trusted(

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
+from numpy.random import Generator
 
 from likely.core import declared
 from likely.core.arrays import Array, weights
@@ -261,6 +262,17 @@ class SwitchingPrior(Value):
         each = [0.0 if p is None else p.log_density(m) for p, m in zip(self.regimes, model.regimes, strict=True)]
         return sum(each) + _cross(self.initial, model.initial) + _cross(self.transition, model.transition)
 
+    def update(self, stats: SwitchingStats) -> SwitchingPrior:
+        """Prior with these statistics added; approximate, since regimes and states are not observed."""
+        pairs = zip(self.regimes, stats.regimes, strict=True)
+        regimes = tuple(LinearPrior(s) if p is None else p.update(s) for p, s in pairs)
+        return SwitchingPrior(regimes, self.initial + stats.initial, self.transition + stats.transition)
+
+    def point(self, which: str = "mode") -> NoReturn:
+        """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it."""
+        expected = "the mode needs a model that specifies the fixed parameters"
+        raise DomainError(sentence("SwitchingPrior", expected, which, "call model.refit(stats, prior)"))
+
 
 def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
     """Weak prior: one average frame per regime, one initial regime, and one transition from each regime."""
@@ -282,12 +294,17 @@ class SwitchingLearner(Value):
     [[0.9, 0.1], [0.1, 0.9]]
     """
 
-    model: Any
-    structures: tuple[Structure, ...]
-    chain: tuple[str, ...] = CHAIN
+    model: Annotated[Any, declared.of_class("SwitchingLinearGaussian")]
+    structures: Annotated[tuple[Structure, ...], declared.items(declared.of_class("Structure"))]
+    chain: Annotated[tuple[str, ...], declared.texts] = CHAIN
 
     of_sequences = True
     takes_parts = True
+    members = None
+
+    def __post_init__(self) -> None:
+        again = self.of(self.model, [s.learn for s in self.structures], [s.form for s in self.structures], self.chain)
+        self._set(structures=again.structures)
 
     @classmethod
     def of(cls, model: Any, learn: Any = None, form: Any = None, chain: Any = CHAIN) -> SwitchingLearner:
@@ -315,6 +332,10 @@ class SwitchingLearner(Value):
     def log_prob(self, y: Any) -> Array:
         """Approximate log-likelihood log p(y) per sequence."""
         return np.asarray(self.model.log_prob(y))
+
+    def sample(self, n: int, rng: Generator, **how: Any) -> Any:
+        """Draw n sequences."""
+        return self.model.sample(n, rng, **how)
 
     def collect(self, y: Any, weight: Any = None, log_mask: Any = None) -> SwitchingStats:
         """The approximate E-step."""
