@@ -193,7 +193,7 @@ def clutter(quick: bool) -> str:
     for count in (1, 5, 20):
         density = count / float(np.prod(high - low))
         scans = [_scan(rng, place, count, low, high) for place in y]
-        tracker = Tracker(clutter=density, detection=0.9, speed=10.0)
+        tracker = Tracker(clutter_density=density, detection_probability=0.9, speed=10.0)
         tracker.spectral_density_ = fly.spectral_density_
         tracker.observation_variance_ = np.maximum(fly.observation_variance_, 0.25)
         track = tracker.run(scans, t)

@@ -15,23 +15,23 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.cli.example_data import wine
-from likely.plots.boundary_plot import border
+from likely.plots.boundary_plot import boundary_curve
 from likely.plots.chow_liu_plot import dependence_tree
 from likely.plots.decision_regions import decision_map
 from likely.plots.dendrogram_plot import dendrogram
 from likely.plots.density_curve import distribution_curve
 from likely.plots.density_display import DensityDisplay
 from likely.plots.fisher_plot import fisher_plane
-from likely.plots.fit_trace import components, trace
-from likely.plots.particle_cloud import cloud, regimes
+from likely.plots.fit_trace import component_criteria, trace
+from likely.plots.particle_cloud import regimes, weighted_particles
 from likely.plots.scree_display import ScoresDisplay, ScreeDisplay
-from likely.plots.state_bands import bands
-from likely.plots.state_graph import chain
-from likely.plots.state_sequences import occupancy, trellis
+from likely.plots.state_bands import state_estimates
+from likely.plots.state_graph import transition_graph
+from likely.plots.state_sequences import state_probabilities, trellis
 from likely.plots.theme import INK, PALETTE, themed
 from likely.plots.tour_figure import tour_picture
 from likely.plots.track_plot import track
-from likely.plots.word_plot import words
+from likely.plots.word_plot import word_segments
 
 STATIC = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(__file__).parent / "_static"
 
@@ -105,7 +105,9 @@ def borders() -> None:
     with themed() as plt:
         figure, places = plt.subplots(2, 3, figsize=(9.6, 6.4), layout="constrained")
         for (p, q), ax in zip(pairs, places.ravel(), strict=True):
-            border(lk.decision_boundary(p, q), ax, window=((-6, 6), (-6, 6))).set(aspect="equal", xticks=[], yticks=[])
+            boundary_curve(lk.decision_boundary(p, q), ax, window=((-6, 6), (-6, 6))).set(
+                aspect="equal", xticks=[], yticks=[]
+            )
         places[0, 0].legend(loc="upper left", frameon=True, framealpha=0.85)
         figure.savefig(STATIC / "borders.png", dpi=130)
 
@@ -214,8 +216,8 @@ def far_and_near() -> None:
     """Distances lose their contrast as columns are added, and some rows become everybody's neighbor."""
     rng = np.random.default_rng(0)
     dims = np.array([2, 3, 5, 8, 12, 20, 35, 60, 100, 200])
-    reports = [lk.metrics.high_dimensions(rng.normal(size=(1500, d))) for d in dims]
-    planes = [lk.metrics.high_dimensions(rng.normal(size=(1500, 3)) @ rng.normal(size=(3, d))) for d in dims[1:]]
+    reports = [lk.metrics.distance_diagnostics(rng.normal(size=(1500, d))) for d in dims]
+    planes = [lk.metrics.distance_diagnostics(rng.normal(size=(1500, 3)) @ rng.normal(size=(3, d))) for d in dims[1:]]
     with themed() as plt:
         figure, axes = plt.subplots(1, 3, figsize=(12.6, 3.6), layout="constrained")
         kinds = ((dims, reports, "independent columns"), (dims[1:], planes, "three hidden directions"))
@@ -360,7 +362,7 @@ def how_many() -> None:
     choice = lk.choose_components(lk.MixtureDensity(random_state=0, max_iter=500), X, range(1, 9))
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
-        components(choice, ax).set_title("Choosing the number of components")
+        component_criteria(choice, ax).set_title("Choosing the number of components")
         figure.savefig(STATIC / "components.png", dpi=130)
 
 
@@ -437,7 +439,7 @@ def chains() -> None:
         figure, both = plt.subplot_mosaic("ac;bc", figsize=(10.0, 4.6), layout="constrained", width_ratios=(1.45, 1))
         titles = ("The middle part may be left out", "Stay, go on, or skip one", "All from all")
         for name, model, title in zip("abc", (null, skips, free), titles, strict=True):
-            chain(model, both[name]).set_title(title, loc="left")
+            transition_graph(model, both[name]).set_title(title, loc="left")
         figure.savefig(STATIC / "chains.png", dpi=130)
 
 
@@ -448,7 +450,7 @@ def states() -> None:
     h = lk.HMMDensity(n_states=3, random_state=0).fit([x])
     names = [f"about {abs(m):.0f}" for m in h.model_.emission.mean.ravel()]
     trellis(h, x, names=names, columns=["signal"]).figure.savefig(STATIC / "trellis.png", dpi=130)
-    occupancy(h, x, names=names, columns=["signal"], lag=0).figure.savefig(STATIC / "occupancy.png", dpi=130)
+    state_probabilities(h, x, names=names, columns=["signal"], lag=0).figure.savefig(STATIC / "occupancy.png", dpi=130)
 
 
 def utterance() -> None:
@@ -464,7 +466,7 @@ def utterance() -> None:
     known = lk.BayesClassifier(density).fit([made(word, 0.9) for word in labels], labels)
     x = np.concatenate([made(word, 0.9) for word in ("wave", "up", "down", "up", "wave")])
     heard = lk.speech.WordNetwork.of(known).decode(x)
-    words(heard, x).figure.savefig(STATIC / "words.png", dpi=130)
+    word_segments(heard, x).figure.savefig(STATIC / "words.png", dpi=130)
 
 
 def level_with_gap() -> None:
@@ -473,7 +475,7 @@ def level_with_gap() -> None:
     y = level.sample(1, np.random.default_rng(5), 110)[0].copy()
     y[45:65] = np.nan
     guess = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=4.0)
-    bands(guess, y, ahead=15, names="level").figure.savefig(STATIC / "bands.png", dpi=130)
+    state_estimates(guess, y, ahead=15, names="level").figure.savefig(STATIC / "bands.png", dpi=130)
 
 
 def robot() -> None:
@@ -503,7 +505,7 @@ def volatility() -> None:
     )
     seen = distributions.sample(1, np.random.default_rng(2), 150)
     run = lk.ParticleFilter(distributions, 5000, random_state=1).run(seen.observations[0])
-    cloud(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
+    weighted_particles(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
 
 
 def regimes_of_a_pump() -> None:
@@ -534,9 +536,9 @@ def clutter() -> None:
     states, seen = moving.simulate(1, rng, 60)
     false = [rng.uniform([-10, -30], [90, 60], (rng.poisson(5), 2)) for _ in range(60)]
     scans = [np.vstack([y, f]) if rng.random() < 0.9 else f for y, f in zip(seen[0], false, strict=True)]
-    rule = {"clutter": 5 / (100 * 90), "detection": 0.9, "speed": 2.0}
+    rule = {"clutter_density": 5 / (100 * 90), "detection_probability": 0.9, "speed": 2.0}
     found = lk.Tracker(dim=2, spectral_density=0.02, observation_variance=0.1, **rule).run(scans)
-    ax = track(found, seen=scans, truth=states[0], ellipses=30)
+    ax = track(found, observed=scans, truth=states[0], ellipses=30)
     ax.set_title("Five false measurements per scan: the confirmed track", loc="left")
     ax.figure.savefig(STATIC / "clutter.png", dpi=130)
 

@@ -26,8 +26,9 @@ class Renames:
                 self.names[old] = new
 
     def name(self, old: str) -> str:
-        """A class or function, as in "Parzen"; a namespace may be new: "rand" to "metrics.rand_index"."""
-        return self.names.get(old, old)
+        """A class or function, as in "Parzen" or "plots.border"; into a namespace: "rand" to "metrics.rand_index"."""
+        space, _, last = old.rpartition(".")
+        return f"{space}.{self.members[space, last]}" if (space, last) in self.members else self.names.get(old, old)
 
     def member(self, owner: str, old: str, method: str = "") -> str:
         """A field, parameter, method or attribute of a class, or a parameter of a method, by the old names."""

@@ -172,7 +172,7 @@ def answers(estimator: Any, x: Any) -> Result:
     out = {name: answer(lambda n=name: getattr(estimator, n)(x)) for name in ASKED if hasattr(estimator, name)}
     if hasattr(estimator, "decide"):
         out["decide"] = answer(lambda: np.asarray(estimator.decide(x)).astype(str))
-        out["expected cost"] = answer(lambda: estimator.decide(x, full=True).expected)
+        out["expected cost"] = answer(lambda: estimator.decide(x, full=True).expected_costs)
     if hasattr(estimator, "sample"):
         out["sample"] = answer(lambda: estimator.sample(3, random_state=0))
     return out
@@ -222,7 +222,7 @@ def fault_monitor() -> Result:
 
 def tracker() -> Result:
     dots = [np.array([[t * 1.0, 2.0 * t], [20.0 - t, 5.0]]) for t in range(12)]
-    return {"track": lk.Tracker(clutter=0.01, detection=0.9, speed=2.0).run(dots)}
+    return {"track": lk.Tracker(clutter_density=0.01, detection_probability=0.9, speed=2.0).run(dots)}
 
 
 def novelty_of_copies() -> Result:

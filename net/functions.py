@@ -138,7 +138,7 @@ def geometry() -> Result:
     return {
         "nearest": near,
         "at": at,
-        "high_dimensions": lk.metrics.high_dimensions(REAL, n_neighbors=5),
+        "distance_diagnostics": lk.metrics.distance_diagnostics(REAL, n_neighbors=5),
         "hubness": lk.metrics.hubness(at, len(REAL)),
         "intrinsic_dimension": lk.metrics.intrinsic_dimension(np.sort(np.abs(REAL), axis=1)),
         "gaussian_shell": lk.metrics.gaussian_shell(16),

@@ -301,7 +301,7 @@ def other_priors() -> Result:
     mixture = lk.Mixture([0.5, 0.5], lk.mixture.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)))
     x = rows(("real",), 20)
     return {
-        "earlier data": lk.priors.EarlierData(distribution, distribution.collect([4.0]))
+        "earlier data": lk.priors.PseudoData(distribution, distribution.collect([4.0]))
         .update(distribution.collect([1.0, 1.0]))
         .point(),
         "fixed components": mixture.refit(mixture.collect(x)),
@@ -368,7 +368,7 @@ def decisions() -> Result:
     return {
         "plain": lk.decide(p),
         "cost": lk.decide(p, cost=cost),
-        "expected": lk.decide(p, cost=cost, full=True).expected,
+        "expected": lk.decide(p, cost=cost, full=True).expected_costs,
         "reject": lk.decide(p, cost=cost, reject_cost=0.5).astype(str),
     }
 

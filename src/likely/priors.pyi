@@ -9,8 +9,8 @@ from likely.distributions.priors.normal_gamma import NormalGamma as NormalGamma
 from likely.distributions.priors.normal_inverse_gamma import NormalInverseGamma as NormalInverseGamma
 from likely.distributions.priors.normal_inverse_wishart import NormalInverseWishart as NormalInverseWishart
 from likely.distributions.priors.product_prior import ProductPrior as ProductPrior
-from likely.distributions.priors.pseudo_data import EarlierData as EarlierData
-from likely.distributions.priors.pseudo_observations import EarlierRows as EarlierRows
+from likely.distributions.priors.pseudo_data import PseudoData as PseudoData
+from likely.distributions.priors.pseudo_observations import PseudoObservations as PseudoObservations
 from likely.distributions.priors.student_t_prior import StudentTPrior as StudentTPrior
 from likely.hmm.logistic_transition import LogisticPrior as LogisticPrior
 from likely.hmm.priors import HMMPrior as HMMPrior

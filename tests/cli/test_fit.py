@@ -106,7 +106,10 @@ def test_the_map_is_left_out_where_words_separate_the_classes(tmp_path):
     word = np.where(rng.random(200) < 0.9, np.where(y, "red", "blue"), "green")
     frame = pl.DataFrame({**numbers, "word": word, "y": np.where(y, "p", "q")})
     path = write(frame, tmp_path / "t.csv")
-    for drop, words in ((), "The map is left out: the 10 numeric columns"), (("--drop", "word"), "The two directions"):
+    for drop, words in (
+        ((), "The map is left out: the 10 numeric columns"),
+        (("--ignore", "word"), "The two directions"),
+    ):
         asked = ("fit", path, "--target", "y", "--models", "naive-bayes", "--report", tmp_path / "r.html", *drop)
         done = run(*asked, "-o", tmp_path / "m.likely")
         assert done.exit_code == 0, done.stderr
@@ -301,7 +304,7 @@ CASES = {
     "bad folds": ((), "--target class --cv 1", 2, "number of folds"),
     "bad kind": ((), "--target class --as hue=color", 2, "NAME=KIND"),
     "unknown column": ((), "--target class --as hui=real", 3, 'did you mean "hue"'),
-    "drop unknown": ((), "--target class --drop hui", 3, 'did you mean "hue"'),
+    "drop unknown": ((), "--target class --ignore hui", 3, 'did you mean "hue"'),
     "no target": ((), "", 2, "Missing option '--target'"),
     "negative price": ((), "--target class --reject-cost -1", 2, "--reject-cost"),
     "bad prior": ((), "--target class --class-prior 0.5,0.6", 3, "--class-prior"),

@@ -853,7 +853,7 @@ def test_a_model_to_which_most_new_frames_are_as_rare_as_can_be_told_says_that_n
 def test_fit_show_and_follow_say_the_same_support(tmp_path):
     frame = tmp_path / "x.csv"
     frame.write_text(lines(_slow(0, 300)))
-    learned = run("fit", frame, "--sequences", "--n-states", 2, "--drop", "t", "-o", tmp_path / "m.likely")
+    learned = run("fit", frame, "--sequences", "--n-states", 2, "--ignore", "t", "-o", tmp_path / "m.likely")
     said = re.search("(these support one in [0-9.]+ lines)", learned.stdout + learned.stderr)
     assert said and said[1] in run("show", tmp_path / "m.likely").stdout
     followed_ = run("follow", tmp_path / "m.likely", frame, "--false-alarm-every", 5000)

@@ -49,7 +49,12 @@ def models() -> dict[str, object]:
         ),
         "monitor": lk.FaultMonitor().fit(frame, ["normal"] * 300 + ["leak"] * 60),
         "tracker": lk.Tracker(
-            dim=2, spectral_density=0.01, observation_variance=0.04, clutter=0.01, detection=0.9, speed=2.0
+            dim=2,
+            spectral_density=0.01,
+            observation_variance=0.04,
+            clutter_density=0.01,
+            detection_probability=0.9,
+            speed=2.0,
         ),
         "moving": lk.Tracker(lk.LinearSDE.constant_velocity(2, 1.0, 1.0)),
     }

@@ -38,7 +38,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def table(path):
-    return Table.of(path, target="class", weight="w", group="who", time="when", drop=["id"])
+    return Table.of(path, target="class", weight="w", group="who", time="when", ignore=["id"])
 
 
 def test_roles_are_apart_and_unlabeled_rows_are_set_aside(table):
@@ -257,7 +257,7 @@ def test_times_that_are_no_dates():
 
 def test_the_user_has_the_last_word(path):
     kinds = {"n": "category", "size": "real", "color": "ignore", "id": "category"}
-    table = Table.of(path, target="class", kinds=kinds, drop=["when", "who", "w"])
+    table = Table.of(path, target="class", kinds=kinds, ignore=["when", "who", "w"])
     assert [c.kind for c in table.used] == ["category", "real", "category", "binary"]
     assert table.rows()["n"].tolist() == ["0", "3", "0", "7"] and "color" in table.set_aside
 
@@ -282,7 +282,7 @@ def test_unknown_wishes_and_names(path):
     with pytest.raises(DomainError, match='column "size" can be one of real, count, binary, category, ignore'):
         Table.of(path, kinds={"size": "float"})
     with pytest.raises(DataError, match='there must be a column "nothing"'):
-        Table.of(path, drop=["nothing"])
+        Table.of(path, ignore=["nothing"])
 
 
 def test_numbers_that_stand_for_missing():

@@ -183,7 +183,7 @@ def test_infinite_costs():
     P = np.array([[0.999, 0.001], [1.0, 0.0], [0.0, 1.0]])
     assert lk.decide(P, cost=table).tolist() == [1, 0, 1]  # 0 times infinity is 0
     full = lk.decide(P, cost=table, full=True)
-    assert full.expected.tolist() == [[np.inf, 0.999], [0.0, 1.0], [np.inf, 0.0]]
+    assert full.expected_costs.tolist() == [[np.inf, 0.999], [0.0, 1.0], [np.inf, 0.0]]
     never = [[0, np.inf], [np.inf, 0]]
     with pytest.raises(lk.DomainError, match="none for row 1"):
         lk.decide(np.array([[1.0, 0.0], [0.5, 0.5]]), cost=never)

@@ -73,7 +73,7 @@ def test_foreign_classifiers():
 def test_full_says_why():
     full = lk.decide(P, cost=[[0, 9], [1, 0]], reject_cost=0.5, full=True)
     assert full.choice.tolist() == [-1, -1, 1]
-    assert full.expected.shape == (3, 3) and np.allclose(full.cost, [0.5, 0.5, 0.2])
+    assert full.expected_costs.shape == (3, 3) and np.allclose(full.cost, [0.5, 0.5, 0.2])
     assert full.runner_up.tolist() == [0, 1, 0] and np.allclose(full.runner_up_cost, [0.9, 0.55, 7.2])
     assert "rejection costs 0.5" in full.reasons[0] and full.reasons[2].startswith("expected cost 0.2")
     assert json.loads(json.dumps(list(full.records())))[0]["decision"] == -1

@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import cross_val_score
 
 import likely as lk
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -192,7 +192,7 @@ def test_those_that_need_whole_rows_refuse_masked_ones(rng):
         with pytest.raises(lk.DataError, match="NaN at row"):
             lk.AgglomerativeClustering(2, linkage=link).fit(masked)
     gaps = hidden(X, X > 1.2)[1]
-    with unheard():
+    with warnings_discarded():
         both = [lk.FisherDiscriminant().fit(rows, y).transform(rows) for rows in (masked, gaps)]
     np.testing.assert_array_equal(*both)
 
@@ -263,7 +263,7 @@ def test_a_lazy_frame_is_collected(rng):
 def test_missing_values_of_pandas_in_lists():
     rows = [[1.0, pd.NA], [2.0, 3.0], [0.5, 1.0], [pd.NA, 2.0]] * 5
     plain = [[np.nan if cell is pd.NA else cell for cell in row] for row in rows]
-    with unheard():
+    with warnings_discarded():
         assert lk.GaussianDensity().fit(rows).score(plain) == lk.GaussianDensity().fit(plain).score(plain)
 
 

@@ -168,7 +168,7 @@ def slow_cepstra(x: np.ndarray, c: MFCC) -> np.ndarray:
                     bands[t, b] += power[k] * (f - lo) / (mid - lo)
                 elif mid < f < hi:
                     bands[t, b] += power[k] * (hi - f) / (hi - mid)
-    logs = np.log(np.maximum(bands, bands.max() * 10 ** (-c.range / 10)))
+    logs = np.log(np.maximum(bands, bands.max() * 10 ** (-c.top_db / 10)))
     static = dct(logs, norm="ortho", axis=1)[:, : c.n_coefficients]
     static *= [1 + c.lifter / 2 * np.sin(np.pi * k / c.lifter) for k in range(c.n_coefficients)]
     parts = [static]
@@ -257,7 +257,7 @@ def test_samples_not_heard_make_frames_not_observed(rng):
         ({"taper": "blackman"}, "taper must be one of"),
         ({"normalize": "max"}, "normalize must be"),
         ({"deltas": -1}, "deltas must be"),
-        ({"range": np.nan}, "range must be decibels"),
+        ({"top_db": np.nan}, "top_db must be decibels"),
         ({"energy": 1}, "energy must be True or False"),
         ({"trim": -3.0}, "trim must be"),
     ],

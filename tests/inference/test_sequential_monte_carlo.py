@@ -63,7 +63,7 @@ def test_one_more_observation_a_step():
     found = smc_sampler(PRIOR, n_particles=8000, pieces=(piece(y) for y in Y), random_state=1)  # a generator will do
     np.testing.assert_allclose(found.log_evidences, logs, atol=0.12)
     assert found.temperatures is None and len(found.ess) == 12
-    moved = ~np.isnan(found.accepted)
+    moved = ~np.isnan(found.acceptance_rate)
     assert 0 < moved.sum() < 12 and (found.ess[moved] < 4000).all() and (found.ess[~moved] >= 4000).all()
 
 
@@ -86,7 +86,7 @@ def test_temperatures_rise_to_one_at_the_wanted_size():
     found = smc_sampler(PRIOR, n_particles=2000, likelihood=likelihood, ess_threshold=0.7)
     assert found.temperatures[-1] == 1.0 and (np.diff(found.temperatures) > 0).all()
     np.testing.assert_allclose(found.ess[:-1], 1400, rtol=0.01)
-    assert ((found.accepted > 0.1) & (found.accepted < 0.6)).all()
+    assert ((found.acceptance_rate > 0.1) & (found.acceptance_rate < 0.6)).all()
 
 
 def test_hard_edges():
@@ -112,7 +112,7 @@ def test_anybodys_moves():
     )
     np.testing.assert_allclose(found.mean, distribution.mean, atol=0.03)
     still = smc_sampler(PRIOR, n_particles=500, likelihood=likelihood, mcmc_steps=0)
-    assert np.isnan(still.accepted).all() and np.isfinite(still.log_evidence)
+    assert np.isnan(still.acceptance_rate).all() and np.isfinite(still.log_evidence)
 
 
 def test_the_same_bits_again():

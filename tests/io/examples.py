@@ -251,7 +251,7 @@ PRIORS: dict[str, Callable[[], Any]] = {
     "normal gamma": lambda: lk.priors.NormalGamma([0.0, 1.0], 1.0, [2.0, 3.0], 1.5),
     "known mean": lambda: lk.priors.CovarianceGivenMean([0.0, 1.0], lk.distributions.InverseWishart(4.0, SPREAD)),
     "bilateral pareto": lambda: lk.priors.BilateralPareto([3.0, 0.5], 4.0, 2.0),
-    "earlier data": lambda: lk.priors.EarlierData(lk.Exponential(1.0), lk.Exponential(1.0).collect([2.0])),
+    "earlier data": lambda: lk.priors.PseudoData(lk.Exponential(1.0), lk.Exponential(1.0).collect([2.0])),
     "normal-inverse-wishart": lambda: lk.priors.NormalInverseWishart([0.0, 1.0], 1.0, SPREAD, 4.0),
     "normal-inverse-wishart weak": lambda: weak(table()),
     "normal-inverse-wishart stack": lambda: weak(table()).update(stack("full").collect(table())),
@@ -650,7 +650,7 @@ REGIMES: dict[str, Callable[[], Any]] = {
 
 
 def radar() -> Any:
-    return DataAssociation(known_trend(), 0.1, exists=0.5)
+    return DataAssociation(known_trend(), 0.1, initial_existence=0.5)
 
 
 def watch() -> Any:
@@ -660,7 +660,7 @@ def watch() -> Any:
 TRACKS: dict[str, Callable[[], Any]] = {
     "association": radar,
     "track belief": lambda: lk.step(radar(), None, [[0.2], [3.0]])[0],
-    "track belief of nothing": lambda: DataAssociation(known_trend(), 0.1, exists=0.0).initial_belief(),
+    "track belief of nothing": lambda: DataAssociation(known_trend(), 0.1, initial_existence=0.0).initial_belief(),
     "sensor dynamics": lambda: SensorDynamics([1.0, 2.0], [[0.8, 0.1], [0.0, 0.5]], SPREAD, 2 * np.eye(2)),
     "fault watch": watch,
     "fault belief": lambda: lk.step(watch(), None, [0.3, np.nan])[0],

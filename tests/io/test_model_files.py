@@ -90,7 +90,7 @@ def test_priors_learn_on_after_loading(name):
     else:
         rule = (
             "mode"
-            if isinstance(prior, lk.priors.SparseWeights | lk.priors.EarlierRows | lk.priors.EarlierData)
+            if isinstance(prior, lk.priors.SparseWeights | lk.priors.PseudoObservations | lk.priors.PseudoData)
             else "mean"
         )  # these have no other
         assert same(prior.point(rule), again.point(rule))
@@ -151,7 +151,8 @@ def test_every_field_of_a_value_is_declared():
             else:
                 assert list(declarations(cls)) == [field.name for field in dataclasses.fields(cls) if field.init], name
     assert not_stored == {
-        "Alignment", "Evaluation", "HighDimensions", "NeighborSearch", "Ragged", "Sketch", "SwitchingLearner", "Track",
+        "Alignment", "DistanceDiagnostics", "Evaluation", "NeighborSearch", "Ragged", "Sketch", "SwitchingLearner",
+        "Track",
         "Transcript",
     }  # fmt: skip  # results, data and machinery
 

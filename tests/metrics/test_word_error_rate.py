@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from likely import DataError, DomainError, Ragged, ShapeError
-from likely.metrics import word_errors as module
+from likely.metrics import word_error_rate as module
 from likely.metrics.word_error_rate import word_errors
 
 words = st.lists(st.sampled_from("abc"), max_size=7)

@@ -67,7 +67,7 @@ def test_loops_work_where_no_cache_can_be_written(tmp_path):
         "import logging; logging.basicConfig(level='INFO')\n"
         "from numba.core import caching\n"
         "caching.CacheImpl._locator_classes = []\n"  # what numba finds where nothing is writable
-        "from likely import word_errors\n"  # whose loops are the quickest to compile
+        "from likely.speech import word_errors\n"  # whose loops are the quickest to compile
         "print(word_errors('a b', 'a c d').rate)\n"
     )
     env = {**os.environ, "HOME": str(tmp_path / "none"), "NUMBA_DISABLE_JIT": "0"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.numerics.eigenvectors import canonical_basis, upright
+from likely.numerics.eigenvectors import canonical_basis, with_canonical_signs
 
 
 def orthogonal(d, rng):
@@ -53,13 +53,17 @@ def test_axes_at_equal_distance_are_taken_in_order():
 
 def test_values_that_differ_are_left_alone():
     vectors = orthogonal(4, np.random.default_rng(0))
-    np.testing.assert_array_equal(canonical_basis(np.array([1e12, 3.0, 2.0, 1.0]), vectors), upright(vectors))
-    np.testing.assert_array_equal(canonical_basis(np.array([1.0, 1.0 - 1e-6]), vectors[:, :2]), upright(vectors[:, :2]))
+    np.testing.assert_array_equal(
+        canonical_basis(np.array([1e12, 3.0, 2.0, 1.0]), vectors), with_canonical_signs(vectors)
+    )
+    np.testing.assert_array_equal(
+        canonical_basis(np.array([1.0, 1.0 - 1e-6]), vectors[:, :2]), with_canonical_signs(vectors[:, :2])
+    )
 
 
 def test_equal_entries_do_not_let_rounding_choose_the_sign():
     for noise in (1e-15, -1e-15):
-        assert upright(np.array([[-1.0], [1.0 + noise]]))[0, 0] == 1.0
+        assert with_canonical_signs(np.array([[-1.0], [1.0 + noise]]))[0, 0] == 1.0
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])

@@ -6,7 +6,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from likely.numerics.polya_urn import color, fall, heap, log_product, log_two_colors, nearly_certain, rounded_off
+from likely.numerics.polya_urn import (
+    category_deviance,
+    category_factors,
+    log_product,
+    log_two_colors,
+    nearly_certain,
+    peak_factors,
+    summation_error,
+)
 
 
 def exact(x, y, a, b):
@@ -36,11 +44,11 @@ def test_two_colors_keep_their_digits(point):
 def test_numbers_at_the_edge_of_their_range():
     assert log_two_colors(1.0, 1.0, 2.0, 1e300, 1e300)[0] == pytest.approx(np.log(0.5), rel=1e-15)
     assert log_two_colors(1.0, 0.0, 1.0, 1e-300, 1.0)[0] == pytest.approx(np.log(1e-300), rel=1e-15)
-    assert np.isfinite(fall(5.0, 1e200, 10.0, 3e200)) and fall(5.0, 1e200, 15.0, 3e200) == 0.0
+    assert np.isfinite(category_deviance(5.0, 1e200, 10.0, 3e200)) and category_deviance(5.0, 1e200, 15.0, 3e200) == 0.0
 
 
 def test_a_color_that_was_not_drawn_waits_by_its_share():
-    root, rest = color(0.0, 2.5, 7.0, 4.0)
+    root, rest = category_factors(0.0, 2.5, 7.0, 4.0)
     assert root == 1.0 and rest == pytest.approx(-2.5 * np.log1p(7 / 4), rel=1e-15)
 
 
@@ -49,13 +57,13 @@ def test_products_out_of_range_are_sums_of_logarithms():
     roots[1] = 0.5
     found = log_product(roots, np.array([2.0, 1.0]), lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))
     assert np.allclose(found, [400 * np.log(1e-3) - np.log(2.0), -400 * np.log(2.0)], rtol=1e-14)
-    assert heap(np.array(3.0), np.array(2.0))[0] > 0
+    assert peak_factors(np.array(3.0), np.array(2.0))[0] > 0
 
 
 def test_what_a_sum_lost():
     parts = np.array([[1.0, 2.0**-60, -1.0], [1e16, 1.0, 1.0]])
     rounded = parts.sum(axis=1)
-    assert rounded_off(parts, rounded).tolist() == [2.0**-60 - rounded[0], 10**16 + 2 - int(rounded[1])]
+    assert summation_error(parts, rounded).tolist() == [2.0**-60 - rounded[0], 10**16 + 2 - int(rounded[1])]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import solve_continuous_lyapunov, solve_discrete_lyapunov
 
 from likely.core.errors import DomainError
-from likely.numerics.lyapunov import settled, settled_drift
+from likely.numerics import lyapunov
 from likely.numerics.sde_discretization import coupled, discretize, is_nilpotent
 
 STEPS = np.array([1e-9, 1e-3, 0.37, 1.0, 20.0])
@@ -131,19 +131,23 @@ def test_where_it_settles():
     for d in (1, 3, 7):
         B = rng.standard_normal((d, d))
         A, Q = B / (1.05 * np.abs(np.linalg.eigvals(B)).max()), np.eye(d)
-        np.testing.assert_allclose(settled(A, Q), solve_discrete_lyapunov(A, Q), rtol=1e-10)
+        np.testing.assert_allclose(lyapunov.solve_discrete_lyapunov(A, Q), solve_discrete_lyapunov(A, Q), rtol=1e-10)
         F = B - (np.linalg.eigvals(B).real.max() + 0.3) * np.eye(d)
-        np.testing.assert_allclose(settled_drift(F, Q), solve_continuous_lyapunov(F, -Q), rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            lyapunov.solve_continuous_lyapunov(F, Q), solve_continuous_lyapunov(F, -Q), rtol=1e-10, atol=1e-12
+        )
 
 
 def test_settled_near_the_edge():
     phi = 1 - 1e-9
-    np.testing.assert_allclose(settled(np.array([[phi]]), np.eye(1)), [[1 / ((1 - phi) * (1 + phi))]], rtol=1e-6)
+    np.testing.assert_allclose(
+        lyapunov.solve_discrete_lyapunov(np.array([[phi]]), np.eye(1)), [[1 / ((1 - phi) * (1 + phi))]], rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("A", [[[1.0]], [[0.5, 0.0], [0.0, -1.2]]])
 def test_what_never_settles(A):
     with pytest.raises(DomainError, match="unit circle"):
-        settled(np.array(A), np.eye(len(A)))
+        lyapunov.solve_discrete_lyapunov(np.array(A), np.eye(len(A)))
     with pytest.raises(DomainError, match="negative real parts"):
-        settled_drift(np.array(A), np.eye(len(A)))
+        lyapunov.solve_continuous_lyapunov(np.array(A), np.eye(len(A)))

@@ -107,21 +107,21 @@ def test_degenerate_matrices_live_on_a_flat(seed, d, r):
         flat.factor @ flat.factor.T / np.outer(scale, scale), b @ b.T / np.outer(scale, scale), atol=1e-9
     )
     z = rng.standard_normal((5, r)) @ b.T
-    assert not flat.off(z, np.zeros(d)).any()
+    assert not flat.outside_range(z, np.zeros(d)).any()
     if r:
         white = z @ flat.inverse
         np.testing.assert_allclose(
             (white**2).sum(axis=1), np.einsum("ni,ij,nj->n", z, np.linalg.pinv(b @ b.T, hermitian=True), z), rtol=1e-4
         )
     if r < d:
-        assert flat.off(z + scale * rng.standard_normal((5, d)), np.zeros(d)).all()
+        assert flat.outside_range(z + scale * rng.standard_normal((5, d)), np.zeros(d)).all()
 
 
 def test_a_column_that_does_not_vary_is_off_by_its_own_size():
     flat = spd.degenerate(np.diag([4.0, 0.0]))
     z = np.array([[1.0, 0.0], [1.0, 1e-14], [1.0, 1e-10], [1.0, 1e-30]])
-    assert flat.off(z, np.array([0.0, 1.0])).tolist() == [False, False, True, False]
-    assert flat.off(z, np.array([0.0, 0.0])).tolist() == [False, True, True, True]
+    assert flat.outside_range(z, np.array([0.0, 1.0])).tolist() == [False, False, True, False]
+    assert flat.outside_range(z, np.array([0.0, 0.0])).tolist() == [False, True, True, True]
 
 
 def test_indefinite_matrices_have_no_flat():

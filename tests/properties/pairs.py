@@ -537,7 +537,7 @@ def simulate_successes(prior: Beta, n: int, rng: Generator) -> tuple[Draws, Succ
     ways = special.gammaln(N + 1) - special.gammaln(x + 1) - special.gammaln(N - x + 1)
     return {"probs": probs}, Successes.trusted(
         rows=np.full(n, float(ROWS)), weight=np.full(trials.shape, float(ROWS)), ones=x.sum(axis=1),
-        zeros=(N - x).sum(axis=1), log_ways=ways.sum(axis=(1, 2)), trials=np.array(trials),
+        zeros=(N - x).sum(axis=1), log_coefficients=ways.sum(axis=(1, 2)), trials=np.array(trials),
     )  # fmt: skip
 
 

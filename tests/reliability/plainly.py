@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from likely import Bernoulli, Categorical, Gaussian, Mixture, Multinomial, Poisson, Product
 from likely.distributions import Tied
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
-from likely.distributions.priors.pseudo_observations import EarlierRows
+from likely.distributions.priors.pseudo_observations import PseudoObservations
 from likely.mixture.sparse_weights import SparseWeights
 
 
@@ -109,7 +109,7 @@ def own(prior: Any, k: int) -> Any:
     """The prior of one member of a stack, where each has its own."""
     if prior.mean.ndim == 1:
         return prior
-    names = ("mean", "kappa", "scale", "rows" if isinstance(prior, EarlierRows) else "dof")
+    names = ("mean", "kappa", "scale", "rows" if isinstance(prior, PseudoObservations) else "dof")
     return prior.replace(**{name: getattr(prior, name)[k] for name in names})
 
 
@@ -137,7 +137,7 @@ def of_weights(weights: np.ndarray, prior: Any) -> float:
 def of_gaussians(means: np.ndarray, matrix: np.ndarray, kind: str, prior: Any) -> float:
     """Means (m, d) that have one covariance (1, d, d) between them."""
     S, d = matrix[0], means.shape[1]
-    if isinstance(prior, EarlierRows):
+    if isinstance(prior, PseudoObservations):
         return sum(of_earlier_rows(mean, S, prior) for mean in means)
     unit = np.sqrt(np.diagonal(S))
     kappa = np.broadcast_to(prior.kappa, (d,))

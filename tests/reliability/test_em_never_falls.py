@@ -17,7 +17,7 @@ import pytest
 from likely import DataError, LikelyError, Stop, fit
 from likely.core import Serial
 from likely.core.em_loop import FALLS, FitStep, iterate
-from likely.core.warnings import _collecting, unheard
+from likely.core.warnings import _collecting, warnings_discarded
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from tests.properties.compare import arrays_of
 from tests.reliability.em_problems import FAMILIES, Problem, problem
@@ -157,7 +157,7 @@ def test_a_fit_without_prior_returns_the_model_before_a_fall(family):
             stopped += 1
             assert not report.converged and any(LIFTED.search(str(note)) for note in heard)
             want = p.objective(report.model, None)
-            with unheard():
+            with warnings_discarded():
                 lifted = report.model.refit(report.stats)  # the step that was not taken: no better, up to rounding
             worst = max(condition(report.model), condition(lifted))
             rounding = (1e-9 + 4 * EPS * worst) * max(abs(want), report.stats.total_weight)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Array, Index, Mask, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def _listed(seqs: Any, whose: str) -> Any:
     if isinstance(seqs, Ragged):
         return seqs
     if isinstance(seqs, list | tuple) and seqs and all(hasattr(s, "columns") for s in seqs):
-        with unheard():  # DTW ignores time columns
+        with warnings_discarded():  # DTW ignores time columns
             return Ragged.from_list(seqs)
     seqs = seqs.to_numpy() if hasattr(seqs, "to_numpy") else seqs
     if isinstance(seqs, np.ndarray) and seqs.dtype != object and seqs.ndim not in (2, 3):

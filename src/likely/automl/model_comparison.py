@@ -20,7 +20,7 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell as tell_of
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.decision.cost import Cost
 from likely.estimation.foreign_classifiers import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimation.foreign_tables import take_rows
@@ -349,6 +349,6 @@ def silence() -> Iterator[None]:
 
     Recording works for any order in which threads open and close their own records: none was opened before this one.
     """
-    with warnings.catch_warnings(record=True), unheard():
+    with warnings.catch_warnings(record=True), warnings_discarded():
         warnings.simplefilter("ignore")
         yield

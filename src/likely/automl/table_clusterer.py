@@ -24,7 +24,7 @@ from likely.automl.table_mixture import BY, MOST, ChosenMixture, discover
 from likely.core.arrays import Array, Index
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import speaking_as
+from likely.core.warnings import warnings_renamed
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import tell_of_strangers
 from likely.estimation.novelty.mixture_novelty_score import left_out_surprises
@@ -83,7 +83,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds, whose="TableClusterer")
         schema = arranged_schema(table.schema())
         frame = laid_out(table.frame, list(schema))
-        with speaking_as("TableClusterer", "MixtureDensity"):
+        with warnings_renamed("TableClusterer", "MixtureDensity"):
             self.found_ = discover(
                 frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components,
                 criterion=self.criterion, weight=sample_weight, n_init=self.n_init,

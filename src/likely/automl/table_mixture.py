@@ -186,7 +186,7 @@ def _all_criteria(part: Any, X: Any, w: Any, settings: Any, quick: Any, most: in
         by_bic,
         held_out=_padded(held.held_out, by_bic, np.nan),
         held_out_error=_padded(held.held_out_error, by_bic, np.nan),
-        message=sparse.message[: len(by_bic.numbers)],
+        message_length=sparse.message_length[: len(by_bic.numbers)],
         n_components_mml=sparse.n_components_mml,
         best={**by_bic.best, **held.best, **sparse.best},
         converged={**by_bic.converged, **sparse.converged, "held-out": _padded(has_converged, by_bic, True)},

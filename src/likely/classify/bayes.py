@@ -27,7 +27,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
-from likely.core.warnings import Note, said_once, tell, unheard
+from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
 from likely.decision.combine import change_log_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
@@ -210,7 +210,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             lambda block: gather(model, block, self._hard), self._data(X, labels, weight).whole()
         )
         if first and not hidden and getattr(new, "filled", False):  # no model yet to impute missing values
-            with unheard():
+            with warnings_discarded():
                 learned = self._learn(X, labels, weight)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
@@ -626,7 +626,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return self.held_out_surprise_
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        with unheard():  # warnings on these rows are issued by the decision
+        with warnings_discarded():  # warnings on these rows are issued by the decision
             rows = self.density_.validate_rows(X, reset=False)
         found, strange = novelty_threshold.surprise_of(self, rows)
         limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
@@ -644,7 +644,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             note = named_note(self.density_, note).with_members("class", self.classes_.tolist())
             return note.called(type(self).__name__, "Gaussian")
 
-        return said_once(named)
+        return warnings_once(named)
 
     def describe(self) -> Description:
         """Classes, class densities, and the decision rule; of an unfitted classifier, its settings."""

@@ -71,7 +71,7 @@ class Explanation:
     values: list[list[Any]]  # (n, d): the cells
     before: Array | None = None  # (n, d): log-odds before calibration, where there was one
     impossible: Mask | None = None  # (n,): rows of density 0 under all classes, novel with `novelty`
-    expected: Array | None = None  # (n, C): expected cost of each class
+    expected_costs: Array | None = None  # (n, C): expected cost of each class
     prior_before: Array | None = None  # (n,): log-odds of the class probabilities before calibration
     odds_before: Array | None = None  # (n,): log-odds of the posterior before calibration
     stepwise: bool = False  # the calibration map is constant in places
@@ -150,9 +150,9 @@ class Explanation:
         """If the decision is not the most probable class, the explanation by costs; else ""."""
         names, top = self.classes.tolist(), int(self.posterior[i].argmax())
         decided = names.index(self.decided[i])
-        if self.expected is None or decided == top:
+        if self.expected_costs is None or decided == top:
             return ""
-        costs = self.expected[i, [decided, top]]
+        costs = self.expected_costs[i, [decided, top]]
         return why_not_the_likeliest(names[top], self.posterior[i, top], names[decided], *costs)
 
     def ranking(self, i: int) -> Index:

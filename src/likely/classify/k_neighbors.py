@@ -14,7 +14,7 @@ from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import speaking_as, tell
+from likely.core.warnings import tell, warnings_renamed
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import BaseEstimator, whole_state
@@ -142,7 +142,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
 
     def _store_rows(self, x: Array, labels: Index, weight: Array) -> Self:
         self.rows_, self.labels_, self.weight_ = x, labels.astype(np.int64), weight
-        with speaking_as(type(self).__name__, "Gaussian"):
+        with warnings_renamed(type(self).__name__, "Gaussian"):
             metric = Metric.learned(self.metric, x, weight, labels, p=self.p, scale=self.scale)
         for name in ("scale_", "distribution_"):
             self.__dict__.pop(name, None)

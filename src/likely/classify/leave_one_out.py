@@ -11,7 +11,7 @@ from likely.classify.bayes import BayesClassifier
 from likely.core.arrays import Array, Index
 from likely.core.engine import one_blas_thread
 from likely.core.row_hashes import row_hashes
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.distributions.downdating import Canceled, without
 from likely.estimation.class_labels import labels_among
 from likely.estimation.foreign_classifiers import fitted, log_posteriors
@@ -26,7 +26,7 @@ def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = Non
     subtraction would lose too many digits, each row costs a fit, and with a calibration six.
     """
     X = as_table(X)
-    with unheard(), one_blas_thread():  # warnings are issued by `fit`; and many small solves
+    with warnings_discarded(), one_blas_thread():  # warnings are issued by `fit`; and many small solves
         whole = clone(clf).set_params(calibration=None).fit(X, y, sample_weight=sample_weight)
         rows, targets, weight = whole._checked(X, y, sample_weight, reset=False)
         labels = labels_among(targets, whole.classes_, type(clf).__name__)

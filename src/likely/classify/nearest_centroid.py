@@ -19,7 +19,7 @@ from likely.core.em_loop import Stop, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
 from likely.core.sketch import Sketch
-from likely.core.warnings import speaking_as, tell, unheard
+from likely.core.warnings import tell, warnings_discarded, warnings_renamed
 from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
@@ -129,7 +129,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
 
     def _in_own_name(self) -> Any:
         """Context manager: messages of the inner Gaussians are reported in the name of the classifier."""
-        return speaking_as(type(self).__name__, "Gaussian")
+        return warnings_renamed(type(self).__name__, "Gaussian")
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Array, Any, Array]:
         self._validate_params()
@@ -266,7 +266,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         rows' weights (2, m)."""
         if "_usual" not in self.__dict__:
             fold, usual = folds(self.sample_), np.empty(len(self.sample_))
-            with unheard(), one_blas_thread():  # warnings of a fold need not hold for all rows
+            with warnings_discarded(), one_blas_thread():  # warnings of a fold need not hold for all rows
                 for f in np.unique(fold):
                     here = fold == f
                     usual[here] = self._without(here)._prototypes(1.0).distances(self.sample_[here, :-1]).min(axis=1)

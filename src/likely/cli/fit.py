@@ -47,7 +47,7 @@ Models that do not apply to the table are skipped with a message.
 @options.reading
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="Type of a column: real, count, binary, category, ignore; repeatable.")  # fmt: skip
-@click.option("--drop", multiple=True, metavar="NAME", help="Column to leave out; repeatable.")
+@click.option("--ignore", multiple=True, metavar="NAME", help="Column to leave out; repeatable.")
 @options.sequences
 @click.option(
     "--cv", type=options.CrossValidation(), help="Number of folds, loo, time, or the fraction of one hold-out set.  [5]"

@@ -118,7 +118,7 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
     from likely.automl.table_mixture import MOST, discover
     from likely.data.table import Table
 
-    table = Table.of(list(train), kinds=how["kinds"], missing=missing, drop=how["ignore"], format=format)
+    table = Table.of(list(train), kinds=how["kinds"], missing=missing, ignore=how["ignore"], format=format)
     console(table.describe())
     schema = arranged_schema(table.schema())
     frame, kinds = laid_out(table.frame, list(schema)), {name: entry["kind"] for name, entry in schema.items()}

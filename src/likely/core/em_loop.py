@@ -14,7 +14,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport, Run
 from likely.core.progress import CheckpointStore, Progress
-from likely.core.warnings import said_once
+from likely.core.warnings import warnings_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
 INTERRUPTED = "interrupted"
@@ -185,7 +185,7 @@ def fit(
     >>> report.converged, report.model.components.mean.round(1).ravel().tolist()
     (True, [0.5, 9.5])
     """
-    with said_once():
+    with warnings_once():
         return _FitRun(model, prior, stop or Stop(), held_out, checkpoint).run(data, engine, hard)
 
 

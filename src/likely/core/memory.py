@@ -9,15 +9,15 @@ from pathlib import Path
 from likely.core.errors import DataError, sentence
 
 
-def room() -> float:
+def available_memory() -> float:
     """Bytes that this process may still allocate; infinite if unknown."""
-    limits = [_available(), *_left_to_group()]
+    limits = [_available(), *_control_group_memory()]
     return min(limits, default=float("inf"))
 
 
 def refuse_beyond(needed: float, whose: str, what: str, remedy: str) -> None:
     """Raise an error if an array would not fit into memory."""
-    left = room()
+    left = available_memory()
     if needed > 0.95 * left:
         gigabytes = f"{left / 2**30:.1f} GB free"
         raise DataError(sentence(whose, f"{what} takes {needed / 2**30:,.1f} GB of memory", gigabytes, remedy))
@@ -32,7 +32,7 @@ def _available() -> float:
     return float("inf")
 
 
-def _left_to_group() -> list[float]:
+def _control_group_memory() -> list[float]:
     """Memory left by the control group (container) limit, if there is one."""
     with suppress(OSError, ValueError):
         folder = Path("/sys/fs/cgroup")

@@ -79,7 +79,7 @@ class Note:
 
 
 def tell(message: str | Note, category: type[Warning] = FitWarning) -> None:
-    """Issue a warning at the line of user code that called the library; inside `said_once` it is deferred."""
+    """Issue a warning at the line of user code that called the library; inside `warnings_once` it is deferred."""
     note, collected = message if isinstance(message, Note) else Note.of(message, category), _collector.get()
     if collected is None:
         warnings.warn(str(note), note.category, stacklevel=_frames_to_the_caller() + 1)
@@ -98,7 +98,7 @@ def _frames_to_the_caller() -> int:
 
 
 @contextmanager
-def said_once(named: Callable[[Note], Note | None] = lambda note: note) -> Iterator[None]:
+def warnings_once(named: Callable[[Note], Note | None] = lambda note: note) -> Iterator[None]:
     """Context manager that collects warnings and issues each distinct one once at the end, named; None drops it."""
     with _collecting() as collected:
         yield
@@ -109,10 +109,10 @@ def said_once(named: Callable[[Note], Note | None] = lambda note: note) -> Itera
 
 
 @contextmanager
-def speaking_as(whose: str, *inner: str) -> Iterator[None]:
+def warnings_renamed(whose: str, *inner: str) -> Iterator[None]:
     """Context manager: messages that begin with one of the names `inner` begin with `whose`, the called object."""
     try:
-        with said_once(lambda note: note.called(whose, *inner)):
+        with warnings_once(lambda note: note.called(whose, *inner)):
             yield
     except LikelyError as error:
         error.args = tuple(_renamed(text, whose, inner) if isinstance(text, str) else text for text in error.args)
@@ -126,7 +126,7 @@ def _renamed(text: str, whose: str, inner: tuple[str, ...]) -> str:
 
 
 @contextmanager
-def unheard() -> Iterator[None]:
+def warnings_discarded() -> Iterator[None]:
     """Context manager that discards warnings, for code whose warnings are issued elsewhere."""
     with _collecting():
         yield

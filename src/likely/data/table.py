@@ -62,7 +62,7 @@ class Table:
         time: str | None = None,
         kinds: Mapping[str, str] | None = None,
         missing: str | Iterable[str] = (),
-        drop: Sequence[str] = (),
+        ignore: Sequence[str] = (),
         sql: str | None = None,
         format: str | None = None,
         whose: str = "",
@@ -71,7 +71,7 @@ class Table:
 
         - **target**, **weight**, **group**, **time**: names of the columns with these roles.
         - **kinds**: types of columns given by the user: "real", "count", "binary", "category", "ignore".
-        - **missing**: further markers of missing values; **drop**: columns to leave out.
+        - **missing**: further markers of missing values; **ignore**: columns to leave out.
         - **whose**: the name in messages; by default the files.
         """
         whose = whose or called(source)
@@ -79,7 +79,7 @@ class Table:
         roles = Roles(target, weight, group, time)
         roles.check(frame.columns)
         wishes = checked_wishes(kinds, frame.columns) | checked_wishes(
-            dict.fromkeys(drop, "ignore"), frame.columns, by_caller("--drop", "drop")
+            dict.fromkeys(ignore, "ignore"), frame.columns, by_caller("--ignore", "ignore")
         )
         if target is not None:
             refuse_unlearnable(frame[target], f'target "{target}"', many=wishes.get(target) == "category")

@@ -141,7 +141,7 @@ class Decisions:
     index: Index  # (n,): rows of the table, −1 REJECT, −2 NOVEL
     actions: NDArray[Any]  # (A,): names of the rows of the table
     posterior: Array  # (n, C)
-    expected: Array  # (n, A), or (n, A + 1) if rejection has a cost
+    expected_costs: Array  # (n, A), or (n, A + 1) if rejection has a cost
     reject_cost: float | None
     reject_below: float | None
     _why_novel: Any
@@ -154,13 +154,13 @@ class Decisions:
     def cost(self) -> Array:
         """Expected cost of the decision (n,); NaN for a rejection without a cost."""
         refused = np.nan if self.reject_cost is None else self.reject_cost
-        taken = self.expected[np.arange(len(self)), np.maximum(self.index, 0)]
+        taken = self.expected_costs[np.arange(len(self)), np.maximum(self.index, 0)]
         return np.where(self.index >= 0, taken, refused)
 
     @cached_property
     def ranking(self) -> Index:
         """Rows of the table by increasing expected cost (n, A)."""
-        return np.argsort(self.expected[:, : len(self.actions)], axis=1, kind="stable")
+        return np.argsort(self.expected_costs[:, : len(self.actions)], axis=1, kind="stable")
 
     @cached_property
     def runner_up(self) -> NDArray[Any]:
@@ -174,7 +174,7 @@ class Decisions:
         """Expected cost of the runner-up (n,)."""
         order = self.ranking
         second = order[:, min(1, order.shape[1] - 1)]
-        return self.expected[np.arange(len(self)), np.where(self.index >= 0, second, order[:, 0])]
+        return self.expected_costs[np.arange(len(self)), np.where(self.index >= 0, second, order[:, 0])]
 
     @property
     def reasons(self) -> list[str]:
@@ -186,8 +186,8 @@ class Decisions:
         if at == NOVEL.code:
             return f"novel: {self._why_novel(i)}"
         cheapest, next_best = self.actions[best[0]], self.actions[best[min(1, len(best) - 1)]]
-        least, then = self.expected[i, best[0]], self.expected[i, best[min(1, len(best) - 1)]]
-        if at == REJECT.code and self.reject_cost is not None and self.expected[i].argmin() == len(self.actions):
+        least, then = self.expected_costs[i, best[0]], self.expected_costs[i, best[min(1, len(best) - 1)]]
+        if at == REJECT.code and self.reject_cost is not None and self.expected_costs[i].argmin() == len(self.actions):
             kind = "class" if best[0] < self.posterior.shape[1] else "action"
             return (
                 f"rejected: the cheapest {kind}, {cheapest}, would cost {least:.4g} on average, "
@@ -206,7 +206,7 @@ class Decisions:
         at, top = int(self.index[i]), int(self.posterior[i].argmax())
         if at < 0 or at == top:
             return ""
-        costs = self.expected[i, [at, top]]
+        costs = self.expected_costs[i, [at, top]]
         if not np.isfinite(costs).all():  # the most probable class may not be chosen at all
             return ""
         return why_not_the_likeliest(self.classes[top], self.posterior[i, top], self.actions[at], *costs)

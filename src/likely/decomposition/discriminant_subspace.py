@@ -15,7 +15,7 @@ from likely.core.value import Value
 from likely.core.warnings import tell
 from likely.decomposition.principal_subspace import refuse_gaps
 from likely.distributions.gaussian.moments import Moments
-from likely.numerics.eigenvectors import canonical_basis, upright
+from likely.numerics.eigenvectors import canonical_basis, with_canonical_signs
 from likely.numerics.spd import symmetric
 
 CONSTANT = 1e-14  # share of a column's size: a smaller standard deviation is rounding error of a constant
@@ -211,7 +211,9 @@ def _chosen(frame: _Frame, components: int | None, K: int, beyond: bool) -> tupl
     turns = np.concatenate([first, _by_variance(turns[rank:], frame)])[: max(q, 1)]
     inner = np.einsum("qi,ij,qj->q", turns, frame.within, turns)
     inner = np.maximum.accumulate(np.where(inner > FLAT, np.minimum(inner, 1.0), 0.0))  # descending ratios
-    return np.ascontiguousarray(upright(frame.U @ turns.T).T / np.sqrt(np.maximum(inner, FLAT))[:, None]), inner
+    return np.ascontiguousarray(
+        with_canonical_signs(frame.U @ turns.T).T / np.sqrt(np.maximum(inner, FLAT))[:, None]
+    ), inner
 
 
 def _available_so_far(frame: _Frame, components: int | None, beyond: bool) -> int:

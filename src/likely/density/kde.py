@@ -16,7 +16,7 @@ from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, re
 from likely.core.description import vector_words
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import fill_cache
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.density.bandwidth import (
     FIXED,
     RULES,
@@ -177,7 +177,7 @@ class KDE(StoredPoints):
         if self.members is None and (own := self._own_variance).any():
             ratio = (np.sqrt(own) / widths)[own > 0]
             return np.array([1.0 / (ratio.max() * np.sqrt(np.mean((ratio / ratio.max()) ** 2)))])
-        with unheard():  # warnings about columns were given when they were learned
+        with warnings_discarded():  # warnings about columns were given when they were learned
             variances = column_variances(self.points, self._w, self._labels, self.members or 1, self.unit)
         at = np.argmax(variances, axis=1)[:, None]
         widest = np.take_along_axis(np.atleast_2d(widths), at, 1)

@@ -17,7 +17,7 @@ from likely.core.engine import Engine
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.value import Value
-from likely.core.warnings import said_once, tell
+from likely.core.warnings import tell, warnings_once
 from likely.distributions.support import expectation
 from likely.distributions.unobserved_columns import tell_unseen
 from likely.numerics.special import LOG_2
@@ -107,9 +107,9 @@ class Distribution(Value):
 
     def weak_prior(self, stats: Any) -> Any:
         """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
-        return EarlierData.weak(self, stats)
+        return PseudoData.weak(self, stats)
 
     @classmethod
     def blank(cls, x: Any, *args: Any, **options: Any) -> Self:
@@ -129,7 +129,7 @@ class Distribution(Value):
         prior.
         """
         blocks = Blocks.of(x, weight)
-        with said_once():
+        with warnings_once():
             tell_unseen(blocks, cls.__name__, prior, cls._rest_tells)
             report = cls._begun(first_look(blocks), options)._learned_from(blocks, prior, engine, stop)
             if not report.converged:

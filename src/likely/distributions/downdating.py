@@ -128,12 +128,12 @@ def _(stats: WeightedValues, part: Any) -> Any:
 @without.register
 def _(stats: UrnCounts, part: Any) -> Any:
     rest = without.dispatch(WeightedValues)(stats, part)
-    return rest.replace(log_ways=np.asarray(stats.log_ways - part.log_ways))
+    return rest.replace(log_coefficients=np.asarray(stats.log_coefficients - part.log_coefficients))
 
 
 @without.register
 def _(stats: Successes, part: Any) -> Any:
-    names = ("rows", "weight", "ones", "zeros", "log_ways")
+    names = ("rows", "weight", "ones", "zeros", "log_coefficients")
     return stats.replace(**{name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in names})
 
 

@@ -17,7 +17,7 @@ from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.core.warnings import said_once
+from likely.core.warnings import warnings_once
 from likely.distributions.distribution import Distribution, added, in_units
 
 
@@ -271,7 +271,7 @@ def of_part(name: str, f: Callable[..., Any], *args: Any, **options: Any) -> Any
 def told_of_part(name: str, f: Callable[..., Any], *args: Any) -> Any:
     """f(*args); its warnings and errors name the part."""
     try:
-        with said_once(lambda note: replace(note, parts=(name, *note.parts))):
+        with warnings_once(lambda note: replace(note, parts=(name, *note.parts))):
             return f(*args)
     except (DataError, DomainError) as error:
         if type(error) not in (DataError, DomainError):

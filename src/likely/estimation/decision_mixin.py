@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array, Mask
 from likely.core.description import Description
 from likely.core.errors import DomainError, sentence
-from likely.core.warnings import Note, said_once, speaking_as
+from likely.core.warnings import Note, warnings_once, warnings_renamed
 from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
 from likely.decision.decide import decisions_from
@@ -96,7 +96,7 @@ class Deciding(ClassifierMixin):
         reject_below = getattr(self, "reject_below", None) if reject_below is None else reject_below
         novelty = getattr(self, "novelty", None) if novelty is None else novelty
         novel, why = (None, None) if novelty is None else self._novel(X, novelty)
-        with said_once(*(() if novelty is None else (_decided_elsewhere,))):
+        with warnings_once(*(() if novelty is None else (_decided_elsewhere,))):
             if class_prior is None:
                 P = self.predict_proba(X).astype(np.float64, copy=False)
             else:
@@ -148,7 +148,7 @@ class Deciding(ClassifierMixin):
 
     def _spoken(self, inner: Any) -> AbstractContextManager[None]:
         """Context manager: warnings and errors of an inner classifier are reported in the name of this one."""
-        return speaking_as(type(self).__name__, type(inner).__name__)
+        return warnings_renamed(type(self).__name__, type(inner).__name__)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
         remedy = "use BayesClassifier, or omit novelty"

@@ -21,7 +21,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.core.warnings import Note, said_once, tell, unheard
+from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
 from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
@@ -124,7 +124,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
         if first and getattr(new, "filled", False):  # no model yet to impute missing values: fit it to these rows
             stop = Stop(self.max_iter, self.tol)
-            with unheard():
+            with warnings_discarded():
                 learned = fit(model, Blocks.of(X, weight), prior=self.prior_rule(), stop=stop)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
@@ -193,7 +193,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         other = copy(self)
         if other.prior is None:
             other.prior = "weak"
-        with unheard():
+        with warnings_discarded():
             stats = blank.collect(X, weight, labels=labels)
             scaled = softened(stats, 1, one_covariance(blank))
             return blank.refit(stats, resolve_prior(blank, scaled, other.prior_rule()))
@@ -322,7 +322,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     def _named_columns(self) -> AbstractContextManager[None]:
         """Context manager: notes name columns instead of numbers, and this estimator instead of the distribution."""
         own = {"Gaussian", *(distribution.__name__ for distribution in self.model_types)}
-        return said_once(lambda note: named_note(self, note).called(type(self).__name__, *own))
+        return warnings_once(lambda note: named_note(self, note).called(type(self).__name__, *own))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

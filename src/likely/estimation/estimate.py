@@ -7,7 +7,7 @@ from typing import Any
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DomainError, sentence
-from likely.core.warnings import said_once, tell
+from likely.core.warnings import tell, warnings_once
 from likely.distributions.distribution import Distribution, first_look
 
 RULES = (
@@ -87,7 +87,7 @@ def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any
 def _iterated(start: Any, x: Any, weight: Any, prior: Any) -> Any:
     blocks, usual = Blocks.of(x, weight), Stop(2000, 1e-12)
     own = isinstance(start, Distribution)
-    with said_once():
+    with warnings_once():
         report = start._learned_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
         if not report.converged:
             tell(f"estimate: {type(start).__name__} not converged: {report.reason}")

@@ -77,7 +77,7 @@ class MFCC(Value):
     - **n_filters, low, high**: triangular mel filters between these frequencies in Hz (high None: half the rate)
     - **n_coefficients**: number of coefficients, including c0; **lifter**: 0 for none; **energy**: a column with the
       frame's log energy
-    - **range**: dynamic range in decibels below the sound's loudest band; lower values are set to the floor
+    - **top_db**: dynamic range in decibels below the sound's loudest band; lower values are set to the floor
     - **deltas**: orders of deltas, each by regression over ±**delta_width** frames
     - **normalize**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
     - **trim**: decibels below the loudest moment that count as silence at both ends; None keeps all
@@ -99,7 +99,7 @@ class MFCC(Value):
     high: Annotated[float | None, declared.maybe(declared.number(0))] = None
     preemphasis: float = 0.97
     taper: Annotated[str, declared.text("hamming", "hann", "rectangular")] = "hamming"
-    range: float = 60.0
+    top_db: float = 60.0
     lifter: float = 22.0
     energy: bool = False
     delta_width: int = 2
@@ -144,8 +144,8 @@ class MFCC(Value):
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the D features."""
-        static = [f"c{k}" for k in range_(self.n_coefficients)] + ["energy"] * self.energy
-        return tuple("Δ" * order + name for order in range_(self.deltas + 1) for name in static)
+        static = [f"c{k}" for k in range(self.n_coefficients)] + ["energy"] * self.energy
+        return tuple("Δ" * order + name for order in range(self.deltas + 1) for name in static)
 
     @property
     def dim(self) -> int:
@@ -197,11 +197,11 @@ class MFCC(Value):
         bank = mel_filters(self.n_filters, n, self.sample_rate, self.low, self.top).T
         T, step = max(0, len(x) - self.size) // self.stride + 1, max(1, BLOCK // n)
         bands = np.empty((T, self.n_filters))
-        for a in range_(0, T, step):
+        for a in range(0, T, step):
             b = min(a + step, T)
             frames = self._frames(x, a, b, peak) * window(self.taper, self.size)
             np.matmul(power_spectrum(frames, n), bank, out=bands[a:b])
-        return log_above(bands, self.range) + level
+        return log_above(bands, self.top_db) + level
 
     def _frames(self, x: Array, a: int, b: int, peak: float) -> Array:
         """Frames a … b − 1 of the normalized signal with pre-emphasis."""
@@ -212,16 +212,13 @@ class MFCC(Value):
 
     def _log_energy(self, x: Array) -> Array:
         peak, level = _peak(x)
-        return log_above(frame_energies(x / peak, self.size, self.stride), self.range) + level
+        return log_above(frame_energies(x / peak, self.size, self.stride), self.top_db) + level
 
 
 def _peak(x: Array) -> tuple[float, float]:
     """The divisor for a peak of 1, so that squares neither overflow nor underflow; its log power."""
     peak = float(np.fmax.reduce([np.fmax.reduce(x), -np.fmin.reduce(x)])) if len(x) else 0.0
     return (peak, float(2 * np.log(peak))) if peak > 0 else (1.0, 0.0)
-
-
-range_ = range  # `range` is a field of the class, and in its body means that
 
 
 def _positive(x: Any) -> bool:
@@ -252,7 +249,7 @@ _RULES: dict[str, tuple[Any, str]] = {
     "high": (lambda x: x is None or _positive(x), "Hz above 0, or None"),
     "preemphasis": (lambda x: _not_negative(x) and x <= 1, "a share from 0 to 1"),
     "taper": (lambda x: x in WINDOWS, f"one of {', '.join(WINDOWS)}"),
-    "range": (_positive, "decibels above 0"),
+    "top_db": (_positive, "decibels above 0"),
     "lifter": (_not_negative, "a number from 0"),
     "energy": (lambda x: isinstance(x, bool), "True or False"),
     "delta_width": (_count(1, 100), "a number of frames from 1"),

@@ -62,7 +62,9 @@ def _block_stats(data: SequenceBlocks, a: int, b: int, w: Array) -> HMMStats:
         stats = _path_statistics(data, part, found.states, previous_states(found.states, part.seqs.offsets), w)
     else:
         stats = _expected_statistics(data, part, found, w)
-    return stats.replace(entropy=np.array(-np.inf)) if (w[impossible] == 0).any() else _settled(stats)
+    return (
+        stats.replace(entropy=np.array(-np.inf)) if (w[impossible] == 0).any() else _without_entropy_if_observed(stats)
+    )
 
 
 def _posterior_in_pieces(data: SequenceBlocks, i: int, unobserved: bool) -> HMMStats | None:
@@ -78,7 +80,7 @@ def _posterior_in_pieces(data: SequenceBlocks, i: int, unobserved: bool) -> HMMS
         return stats
 
     stats = scaled_or_log(run)
-    return None if stats is None else _settled(stats)
+    return None if stats is None else _without_entropy_if_observed(stats)
 
 
 def _path_in_pieces(data: SequenceBlocks, i: int, unobserved: bool) -> HMMStats | None:
@@ -147,7 +149,7 @@ def path_counts(
     return counted(path[first], first, K), pairs, counted(path[last], last, K)
 
 
-def _settled(stats: HMMStats) -> HMMStats:
+def _without_entropy_if_observed(stats: HMMStats) -> HMMStats:
     """Statistics of whole sequences: known states have no entropy."""
     return stats.replace(entropy=np.array(0.0)) if stats.seen else stats
 

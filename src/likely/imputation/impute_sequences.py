@@ -11,7 +11,7 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.ragged_input import is_list_of_sequences
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.distributions.stacks.tied import untied
 from likely.hmm.hmm import HMM
 
@@ -53,7 +53,7 @@ def _of_one_hmm(model: HMM, seqs: Ragged, rng: Generator | None) -> Array:
 
 def _state_posterior(model: Any, seqs: Ragged) -> Array:
     """p(state | sequence) of all frames (T, K); raises for a sequence of probability 0."""
-    with unheard():  # an impossible sequence is an error here
+    with warnings_discarded():  # an impossible sequence is an error here
         found = model.smooth(seqs)
     bad = np.flatnonzero(np.isneginf(found.log_prob))
     if len(bad):

@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.value import Value, fill_cache
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.log_density_gradients import FreeScores, formulas_of
 from likely.distributions.unconstrained_parameters import FreeParameters
 
@@ -288,7 +288,7 @@ class RobbinsMonro(Value):
         if not (hasattr(self.distribution, "collect") and hasattr(self.distribution, "refit")):
             return theta
         try:
-            with unheard():
+            with warnings_discarded():
                 found = FreeParameters(self.distribution.refit(self.distribution.collect(x)), self.learn).start
         except (LikelyError, np.linalg.LinAlgError):  # too few rows, or all alike
             return theta

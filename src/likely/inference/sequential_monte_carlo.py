@@ -46,7 +46,7 @@ class SMCResult:
     belief: ParticleBelief  # of the last target: mean, covariance, quantile, expect, sample
     log_evidences: Array  # (K,): estimates of log ∫γ_k − log ∫γ_{k−1}
     ess: Array  # (K,): effective sample size before resampling
-    accepted: Array  # (K,): acceptance rate of the MCMC steps; NaN without any
+    acceptance_rate: Array  # (K,): acceptance rate of the MCMC steps; NaN without any
     temperatures: Array | None  # (K,): exponents of the likelihood, if it was tempered
     paths: Array | None = None  # (N, K, d): x₁ … x_K per particle, on growing spaces; weights: belief.weights
 
@@ -372,8 +372,8 @@ def _checked_temperatures(temperatures: Any) -> list[float]:
 def _report(
     cloud: _Cloud, steps: list[tuple[float, float, float]], betas: Array | None, grown: bool = False
 ) -> SMCResult:
-    news, ess, accepted = np.array(steps).reshape(-1, 3).T.copy()
+    news, ess, acceptance_rate = np.array(steps).reshape(-1, 3).T.copy()
     if not grown:
-        return SMCResult(cloud.belief(), news, ess, accepted, betas)
+        return SMCResult(cloud.belief(), news, ess, acceptance_rate, betas)
     n, d = len(cloud.states), cloud.states.shape[1] // max(len(steps), 1)
-    return SMCResult(cloud.belief(d), news, ess, accepted, betas, cloud.states.reshape(n, -1, d))
+    return SMCResult(cloud.belief(d), news, ess, acceptance_rate, betas, cloud.states.reshape(n, -1, d))

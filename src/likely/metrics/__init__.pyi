@@ -11,8 +11,8 @@ from likely.metrics.clusterings import rand_index as rand_index
 from likely.metrics.clusterings import v_measure as v_measure
 from likely.metrics.clusterings import variation_of_information as variation_of_information
 from likely.metrics.confidence_intervals import proportion_interval as proportion_interval
-from likely.metrics.distances_in_high_dimensions import HighDimensions as HighDimensions
-from likely.metrics.distances_in_high_dimensions import high_dimensions as high_dimensions
+from likely.metrics.distances_in_high_dimensions import DistanceDiagnostics as DistanceDiagnostics
+from likely.metrics.distances_in_high_dimensions import distance_diagnostics as distance_diagnostics
 from likely.metrics.goodness_of_fit import check_squared_distances as check_squared_distances
 from likely.metrics.goodness_of_fit import shell_share as shell_share
 from likely.metrics.high_dimensional_geometry import gaussian_shell as gaussian_shell

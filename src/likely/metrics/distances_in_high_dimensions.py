@@ -19,11 +19,11 @@ TOLD = 8.0  # dimension beyond which a few thousand rows give only a lower bound
 
 
 @dataclass(frozen=True, eq=False)
-class HighDimensions(Value):
+class DistanceDiagnostics(Value):
     """Properties of the distances between rows; `str` or `verdict` interpret them.
 
     >>> import likely as lk, numpy as np
-    >>> found = lk.metrics.high_dimensions(np.random.default_rng(0).normal(size=(300, 2)))
+    >>> found = lk.metrics.distance_diagnostics(np.random.default_rng(0).normal(size=(300, 2)))
     >>> found.columns, found.at_least, bool(abs(found.dimension.value - 2) < 0.5)
     (2, False, True)
     """
@@ -59,7 +59,7 @@ class HighDimensions(Value):
         return f"{found}{advice}. {size}.{notes}"
 
 
-def high_dimensions(
+def distance_diagnostics(
     X: Any,
     *,
     n_neighbors: int = 10,
@@ -67,7 +67,7 @@ def high_dimensions(
     p: float = 2.0,
     weight: Any = None,
     max_samples: int = MOST,
-) -> HighDimensions:
+) -> DistanceDiagnostics:
     """Distance diagnostics of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
 
     Duplicates and rows with missing values are dropped; of more than `max_samples` rows, an evenly spaced subset is
@@ -78,32 +78,32 @@ def high_dimensions(
 
     >>> rng = np.random.default_rng(0)
     >>> flat = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 30))  # a plane in thirty dimensions
-    >>> report = high_dimensions(flat)
+    >>> report = distance_diagnostics(flat)
     >>> round(report.dimension.value), report.columns
     (2, 30)
     """
     x, left_out, copies = _distinct(X, weight, max_samples)
     if len(x) < 3:
         raise DataError(
-            sentence("high_dimensions", "at least 3 distinct rows without missing values are needed", len(x))
+            sentence("distance_diagnostics", "at least 3 distinct rows without missing values are needed", len(x))
         )
-    search = NeighborSearch.of(x, metric, p=p, whose="high_dimensions")
-    away, found = search.nearest_others(int(min(max(n_neighbors, 2), len(x) - 1)), whose="high_dimensions")
+    search = NeighborSearch.of(x, metric, p=p, whose="distance_diagnostics")
+    away, found = search.nearest_others(int(min(max(n_neighbors, 2), len(x) - 1)), whose="distance_diagnostics")
     contrast, spread = _to_all(search)
     dimension = _dimension(search, away)
     at_least = dimension.value > TOLD
     if not at_least:
         dimension = _with_bias(dimension, len(x), away.shape[1])
-    return HighDimensions.trusted(
+    return DistanceDiagnostics.trusted(
         rows=len(x), columns=x.shape[1], left_out=left_out, copies=copies, contrast=contrast, spread=spread,
         hubs=hubness(found, len(x)), dimension=dimension, at_least=at_least,
     )  # fmt: skip
 
 
 def _distinct(X: Any, weight: Any, most: int) -> tuple[Array, int, float]:
-    x = rows(X, None, "high_dimensions")
-    refuse_infinite(x, "high_dimensions")
-    w = weights(weight, len(x), "high_dimensions")
+    x = rows(X, None, "distance_diagnostics")
+    refuse_infinite(x, "distance_diagnostics")
+    w = weights(weight, len(x), "distance_diagnostics")
     there = np.ones(len(x), dtype=bool) if w is None else w > 0
     gaps = np.isnan(x).any(axis=1)
     whole = x[there & ~gaps]

@@ -13,7 +13,7 @@ from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
 from likely.core.em_loop import iterate, resolve_prior
 from likely.core.sketch import Sketch
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.mixture.embedding import embedded
 from likely.mixture.mixture import Mixture, MixtureStats
 
@@ -95,7 +95,7 @@ def from_responsibilities(blank: Mixture, x: Any, weight: Any, resp: Array, prio
     """A mixture fitted to responsibilities (n, K), one M-step; warnings about this initial model are suppressed."""
     w = np.ones(n_rows(x)) if weight is None else np.asarray(weight, dtype=np.float64)
     each = resp * w[:, None]
-    with unheard():
+    with warnings_discarded():
         components = blank.components.collect(x, each)
         stats = MixtureStats.trusted(counts=each.sum(axis=0), components=components, entropy=np.zeros(()), seen=False)
         return blank.refit(stats, resolve_prior(blank, stats, prior))
@@ -110,7 +110,7 @@ def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
         model = from_responsibilities(
             Mixture.trusted(weights=np.full(k, 1.0 / k), components=selected), rows, weight, resp, prior
         )
-        with unheard():
+        with warnings_discarded():
             for step in islice(iterate(model, Blocks.of(rows, weight), prior=prior), EM_STEPS + 1):
                 model = step.model
         if k < blank.size:

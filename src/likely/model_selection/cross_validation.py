@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
-from likely.core.warnings import said_once, tell
+from likely.core.warnings import tell, warnings_once
 from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors, rows_of
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
@@ -129,7 +129,7 @@ def out_of_fold(
         model = fitted(estimator, X, targets, weight, split.train, groups, posteriors_only=True)
         return _tested(model, take_rows(X, split.test), classes)
 
-    with said_once():
+    with warnings_once():
         for split in splits:
             _tell_of_absent(split, labels, classes)
         tested = in_threads(tested_on, splits, n_jobs)

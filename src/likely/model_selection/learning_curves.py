@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import said_once
+from likely.core.warnings import warnings_once
 from likely.estimation.foreign_classifiers import checked_targets, fitted
 from likely.estimation.foreign_tables import as_table, column_keys, take_columns, take_rows
 from likely.estimation.parallel import in_threads
@@ -160,7 +160,7 @@ class _Table:
 def _curve(what: str, at: Index, folds: int, errors: Callable[[int, int], _Errors], n_jobs: int | None) -> ErrorCurve:
     """Fit and test at every point and in every fold, then pool the folds."""
     jobs = [(int(n), k) for n in at for k in range(folds)]
-    with said_once():
+    with warnings_once():
         done = in_threads(lambda job: errors(*job), jobs, n_jobs)
     parts = [np.array([getattr(e, name) for e in done]).reshape(len(at), folds) for name in _Errors.__annotations__]
     train_wrong, train, test_wrong, test = parts

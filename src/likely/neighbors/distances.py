@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
 from likely.numerics.spd import cholesky, inverse_factor
@@ -186,7 +186,7 @@ def _scale_of(x: Array, weight: Array | None, labels: Index | None, kind: str) -
     members = None if labels is None else int(labels.max()) + 1
     blank = Gaussian.blank(x, kind=kind, members=members, tied=members is not None)
     if kind == "full" and any_missing(x):
-        with unheard():
+        with warnings_discarded():
             return np.array(gaussian_of(em_moments(x, weight, "Gaussian", labels, members)).covariance)
     stats = blank.collect(x, weight) if labels is None else blank.collect(x, weight, labels=labels)
     distribution = blank.refit(stats, blank.weak_prior(stats))

@@ -36,10 +36,10 @@ def canonical_basis(values: Array, vectors: Array, noise: float = 1e-13, frame: 
         vectors = np.concatenate(
             [v if len(s) > MOST and s[0] <= least else _basis(v, frame) for s, v in groups], axis=1
         )
-    return upright(vectors)
+    return with_canonical_signs(vectors)
 
 
-def upright(vectors: Array) -> Array:
+def with_canonical_signs(vectors: Array) -> Array:
     """Columns with the sign that makes their entry of largest absolute value positive."""
     size = np.abs(vectors)
     first = (size >= size.max(axis=0, initial=0.0) * ALIKE).argmax(axis=0)

@@ -13,7 +13,7 @@ from likely.numerics.special import log_gamma_density
 NODES, WEIGHTS = np.polynomial.laguerre.laggauss(64)
 
 
-def lower_share(a: Any, y: Any) -> Array:
+def gamma_cdf(a: Any, y: Any) -> Array:
     """CDF P(Y ≤ y) of the gamma distribution of shape a and rate 1: SciPy's `gammainc`, corrected where imprecise.
 
     From a = 10⁴ on, more than four standard deviations below the mean (SciPy 1.17 keeps 8 digits there):
@@ -30,13 +30,13 @@ def lower_share(a: Any, y: Any) -> Array:
     return np.asarray(np.where(imprecise, height * z[..., 0] * sums, gammainc(a, y)))
 
 
-def lower_point(a: Any, p: Any) -> Array:
-    """Quantile y with `lower_share(a, y)` = p: SciPy's `gammaincinv`, with a Newton step where it is imprecise."""
+def gamma_quantile(a: Any, p: Any) -> Array:
+    """Quantile y with `gamma_cdf(a, y)` = p: SciPy's `gammaincinv`, with a Newton step where it is imprecise."""
     y = np.asarray(gammaincinv(a, p))
     imprecise = (a > 1e4) & (p < 1e-3) & (p > 0)
     if not np.any(imprecise):
         return y
     at = np.where(imprecise, y, 1.0)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        step = (lower_share(a, at) - p) * np.exp(-log_gamma_density(at, a, 1.0))
+        step = (gamma_cdf(a, at) - p) * np.exp(-log_gamma_density(at, a, 1.0))
     return np.where(imprecise & np.isfinite(step), y - step, y)

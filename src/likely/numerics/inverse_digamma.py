@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, polygamma
 
 from likely.core.arrays import Array
-from likely.numerics.special import digamma_gap
+from likely.numerics.special import log_minus_digamma
 
 
 def inverse_digamma(y: Any) -> Array:
@@ -22,6 +22,6 @@ def inverse_digamma(y: Any) -> Array:
         a = np.where(y >= -2.22, np.exp(np.minimum(y, 700.0)) + 0.5, -1.0 / np.where(y < -2.22, y + 0.5772156649, -1.0))
     for _ in range(6):
         # from 10 on, log a − gap(a) keeps the digits of a that ψ(a) shows; steps are relative: a stays positive
-        residual = np.where(a > 1e3, np.log(a) - digamma_gap(a), digamma(a)) - y
+        residual = np.where(a > 1e3, np.log(a) - log_minus_digamma(a), digamma(a)) - y
         a = np.maximum(a - residual / polygamma(1, a), 0.1 * a)
     return np.asarray(a)

@@ -9,10 +9,10 @@ from likely.core.errors import DomainError, sentence
 from likely.numerics.sde_discretization import coupled, discretize, doubled
 
 
-def settled(transition: Array, noise: Array, whose: str = "settled") -> Array:
+def solve_discrete_lyapunov(transition: Array, noise: Array, whose: str = "solve_discrete_lyapunov") -> Array:
     """Solve the discrete Lyapunov equation P = A P Aᵀ + Q = Σ Aᵏ Q Aᵏᵀ (d, d) by doubling: only covariances are added.
 
-    >>> settled(np.array([[0.5]]), np.array([[3.0]])).tolist()
+    >>> solve_discrete_lyapunov(np.array([[0.5]]), np.array([[3.0]])).tolist()
     [[4.0]]
     """
     radius = float(np.abs(np.linalg.eigvals(transition)).max(initial=0.0))
@@ -28,10 +28,10 @@ def settled(transition: Array, noise: Array, whose: str = "settled") -> Array:
     return P
 
 
-def settled_drift(drift: Array, diffusion: Array, whose: str = "settled") -> Array:
+def solve_continuous_lyapunov(drift: Array, diffusion: Array, whose: str = "solve_continuous_lyapunov") -> Array:
     """Solve the continuous Lyapunov equation F P + P Fᵀ + Q_c = 0 (d, d): the stationary covariance.
 
-    >>> settled_drift(np.array([[-0.5]]), np.array([[3.0]])).round(12).tolist()
+    >>> solve_continuous_lyapunov(np.array([[-0.5]]), np.array([[3.0]])).round(12).tolist()
     [[3.0]]
     """
     P = np.zeros_like(drift)
@@ -42,5 +42,5 @@ def settled_drift(drift: Array, diffusion: Array, whose: str = "settled") -> Arr
             expected = "a stationary distribution needs a drift matrix whose eigenvalues have negative real parts"
             raise DomainError(sentence(whose, expected, f"one of {rates.max():.6g}", "pass start=(mean, covariance)"))
         A, Q = discretize(F, Qc, np.array([1.0 / np.abs(rates).max()]))
-        P[block] = settled(A[0], Q[0], whose)
+        P[block] = solve_discrete_lyapunov(A[0], Q[0], whose)
     return P

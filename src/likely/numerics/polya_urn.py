@@ -22,37 +22,37 @@ import numpy as np
 from scipy.special import bernoulli
 
 from likely.core.arrays import Array
-from likely.numerics.special import _polynomial, deviance, gamma_excess, peak_parts
+from likely.numerics.special import _polynomial, deviance, gamma_excess, log_poisson_peak_terms
 
 SMALLEST = 1e-290  # products below it, or above its inverse, are computed as sums of logarithms
 LARGEST = 1e150  # largest number that is squared
 
 
-def heap(x: Any, a: Any) -> tuple[Array, Array]:
+def peak_factors(x: Any, a: Any) -> tuple[Array, Array]:
     """`root` and `rest` of count x with parameter α at its expected share."""
     n = a + x
-    (u_n, s_n), (u_a, s_a), (u_x, s_x) = (peak_parts(part) for part in (n, a, x))
+    (u_n, s_n), (u_a, s_a), (u_x, s_x) = (log_poisson_peak_terms(part) for part in (n, a, x))
     return np.asarray(a / n * np.sqrt(u_n / (u_a * u_x))), np.asarray(s_n - s_a - s_x)
 
 
-def color(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Array, Array]:
+def category_factors(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> tuple[Array, Array]:
     """`root` and `rest` of one category: count x of `total`, parameter a of `whole`.
 
     x, α, N and S may be any real numbers from 0 on, α and S above 0. `low` is the rounding error of S.
     """
     with np.errstate(all="ignore"):
-        root, rest = heap(x, a)
-        return root, np.asarray(rest - fall(x, a, total, whole, low))
+        root, rest = peak_factors(x, a)
+        return root, np.asarray(rest - category_deviance(x, a, total, whole, low))
 
 
-def fall(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> Array:
+def category_deviance(x: Any, a: Any, total: Any, whole: Any, low: Any = 0.0) -> Array:
     """Distance of a category below its peak: the deviances of α and x from their shares of α + x."""
     with np.errstate(all="ignore"):
-        away, both, n = _away(x, a, total, whole, low), whole + total, a + x
+        away, both, n = _deviation_from_share(x, a, total, whole, low), whole + total, a + x
         return np.asarray(deviance(a, n * (whole / both), away) + deviance(x, n * (total / both), -away))
 
 
-def _away(x: Any, a: Any, total: Any, whole: Any, low: Any) -> Array:
+def _deviation_from_share(x: Any, a: Any, total: Any, whole: Any, low: Any) -> Array:
     """α − (α + x) S / (N + S) = (α N − x S) / (N + S), scaled against overflow."""
     both = whole + total
     if np.max(both, initial=0.0) < LARGEST:
@@ -62,7 +62,7 @@ def _away(x: Any, a: Any, total: Any, whole: Any, low: Any) -> Array:
     return np.asarray(((a * unit) * total - x * (whole * unit) - x * (low * unit)) / share)
 
 
-def rounded_off(parts: Array, whole: Array) -> Array:
+def summation_error(parts: Array, whole: Array) -> Array:
     """Σ parts − whole along the last axis by compensated summation: the rounding error of a sum."""
     total, error = np.zeros(parts.shape[:-1]), np.zeros(parts.shape[:-1])
     for part in np.moveaxis(parts, -1, 0):
@@ -91,9 +91,9 @@ def log_two_colors(x: Any, y: Any, n: Any, a: Any, b: Any, factor: Any = 1.0) ->
     """Beta-binomial log-probability of counts x and y, n in all, with parameters a and b; times a factor."""
     x, y, n, a, b = (np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (x, y, n, a, b))
     whole = a + b
-    low = rounded_off(np.stack(np.broadcast_arrays(a, b), axis=-1), whole)
+    low = summation_error(np.stack(np.broadcast_arrays(a, b), axis=-1), whole)
     (one, first), (other, second), (root, rest) = (
-        color(x, a, n, whole, low), color(y, b, n, whole, low), heap(n, whole)
+        category_factors(x, a, n, whole, low), category_factors(y, b, n, whole, low), peak_factors(n, whole)
     )  # fmt: skip
     with np.errstate(all="ignore"):
         return np.asarray(np.log(one * other / root * factor) + (first + second - rest))

@@ -101,7 +101,7 @@ class Degenerate:
     scale: Array  # (d,): standard deviations of the columns, 0 for constant ones
     logdet: float  # log pseudo-determinant: of the product of the nonzero eigenvalues
 
-    def off(self, z: Array, size: Array) -> Array:
+    def outside_range(self, z: Array, size: Array) -> Array:
         """True for deviations (n, d) outside the range of the covariance; `size` (d,) is for constant columns."""
         varies = self.scale > 0
         scale = self.scale[varies]

@@ -3,7 +3,7 @@
 x log λ − λ − log x! is a small difference of large numbers where x is near λ: at 10⁶ it loses seven digits.
 Loader (2000) writes it as the log-density at the mode less a deviance, both computed without cancellation:
 
-    log Poisson(x | λ) = peak(x) − deviance(x, λ)
+    log Poisson(x | λ) = log_poisson_peak(x) − deviance(x, λ)
 
 and the gamma, negative binomial, Dirichlet and t distributions are made of the same two functions.
 """
@@ -105,8 +105,8 @@ def _inverse_powers(z: Array, coefficients: tuple[float, ...]) -> Array:
     return total * inverse
 
 
-def peak_parts(z: Any) -> tuple[Array, Array]:
-    """u and s with peak(z) = −s − ½ log u for real z ≥ 0.
+def log_poisson_peak_terms(z: Any) -> tuple[Array, Array]:
+    """u and s with log_poisson_peak(z) = −s − ½ log u for real z ≥ 0.
 
     u is 2πz and s the error of Stirling's formula; below 1, u is 1. Where several peaks are added, their u are
     multiplied first, so that no logarithms cancel.
@@ -120,19 +120,19 @@ def peak_parts(z: Any) -> tuple[Array, Array]:
     return np.where(z >= 1, u, 1.0), np.where(z >= 1, s, gammaln(below + 1) + below - xlogy(below, below))
 
 
-def peak(x: Any) -> Array:
+def log_poisson_peak(x: Any) -> Array:
     """log (xˣ e⁻ˣ / x!) for real x ≥ 0: the log-probability of x under a Poisson distribution of rate x."""
-    u, s = peak_parts(x)
+    u, s = log_poisson_peak_terms(x)
     return np.asarray(-s - 0.5 * np.log(u))
 
 
-PEAKS = peak(np.arange(TABLE))
+PEAKS = log_poisson_peak(np.arange(TABLE))
 LOG_FACTORIALS: Array = gammaln(np.arange(TABLE) + 1.0)
 
 
-def count_peak(x: Array) -> Array:
-    """`peak` of whole numbers: small ones are read from a table."""
-    return _from_table(x, PEAKS, peak)
+def log_poisson_peak_of_counts(x: Array) -> Array:
+    """`log_poisson_peak` of whole numbers: small ones are read from a table."""
+    return _from_table(x, PEAKS, log_poisson_peak)
 
 
 def log_factorial(x: Array) -> Array:
@@ -148,7 +148,7 @@ def _split(x: Array) -> Any:
     above = np.maximum(x, 1.0)
     k = np.frexp(above * np.sqrt(2.0))[1] - 1
     m, whole, log = np.ldexp(above, -k), np.floor(above), k * LN2_HIGH - 1
-    u, s = peak_parts(above)
+    u, s = log_poisson_peak_terms(above)
     low = above * (k * LN2_LOW + np.log(m)) + (above - whole) * log + (0.5 * np.log(u) + s)
     return np.where(x < 1, 1j * gammaln(np.minimum(x, 1.0) + 1), whole * log + 1j * low)
 
@@ -168,12 +168,12 @@ def split_log_factorial(x: Array) -> Any:
     return out
 
 
-def log_ways(counts: Array, total: Array, add: Callable[[Any], Any] | None = None) -> Array:
+def log_multinomial_coefficient(counts: Array, total: Array, add: Callable[[Any], Any] | None = None) -> Array:
     """Log multinomial coefficient log N!/Π x! of rows of counts (n, d) and their totals, without cancellation.
 
     `add` sums the entries of each row, if counts are not a table.
 
-    >>> log_ways(np.array([[1.0, 3.0]]), np.array([4.0])).round(4)  # log 4
+    >>> log_multinomial_coefficient(np.array([[1.0, 3.0]]), np.array([4.0])).round(4)  # log 4
     array([1.3863])
     """
     each = split_log_factorial(counts)
@@ -230,7 +230,7 @@ def log_gamma_density(x: Any, a: Any, rate: Any) -> Array:
 
 def _saddle_point_density(x: Array, a: Array, y: Array) -> Array:
     """Saddle-point form: peak less deviance, with y = b x, for shapes from 3 on."""
-    return np.asarray(peak(a) + log_ratio(a, x) - deviance(a, y))
+    return np.asarray(log_poisson_peak(a) + log_ratio(a, x) - deviance(a, y))
 
 
 def _direct_density(x: Array, a: Array, b: Array, y: Array) -> Array:
@@ -262,7 +262,7 @@ def log_gamma_ratio(a: Any, delta: Any) -> Array:
 GAP = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
 
 
-def digamma_gap(a: Any) -> Array:
+def log_minus_digamma(a: Any) -> Array:
     """log a − ψ(a), about 1 / 2a."""
     a = np.asarray(a, dtype=np.float64)
     large = np.maximum(a, 10.0)
@@ -274,7 +274,7 @@ def gamma_entropy(a: Any) -> Array:
     """Entropy of the gamma distribution of rate 1: a + log Γ(a) + (1 − a) ψ(a)."""
     a = np.asarray(a, dtype=np.float64)
     large = np.maximum(a, 1.0)
-    asymptotic = 0.5 * (LOG_2PI + np.log(large)) + stirling_error(large) + (large - 1) * digamma_gap(large)
+    asymptotic = 0.5 * (LOG_2PI + np.log(large)) + stirling_error(large) + (large - 1) * log_minus_digamma(large)
     return np.asarray(np.where(a >= 1, asymptotic, a + gammaln(a) + (1 - a) * digamma(a)))
 
 
@@ -286,10 +286,12 @@ def gamma_divergence(b: Any, a: Any) -> Array:
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     small = np.minimum(a, b) < 1
     c = a + small
-    return np.asarray(gamma_excess(c, b - a) + (b - a) * digamma_gap(c) + np.where(small, deviance(a, b) / a, 0.0))
+    return np.asarray(
+        gamma_excess(c, b - a) + (b - a) * log_minus_digamma(c) + np.where(small, deviance(a, b) / a, 0.0)
+    )
 
 
-def steadier(one: tuple[Any, ...], other: tuple[Any, ...]) -> Array:
+def less_cancellation(one: tuple[Any, ...], other: tuple[Any, ...]) -> Array:
     """Of two sums of terms for the same number, the one with less cancellation, elementwise."""
     sizes = [sum(np.abs(term) for term in terms) for terms in (one, other)]
     return np.where(sizes[0] <= sizes[1], sum(one), sum(other))

@@ -19,8 +19,8 @@ class AffineMap:
     origin: Array  # (d,), in units
 
     @classmethod
-    def around(cls, x: Array, low: Array | None = None, high: Array | None = None) -> AffineMap:
-        """The frame of rows (n, d), with the lowest and highest entries if known already."""
+    def fitted_to(cls, x: Array, low: Array | None = None, high: Array | None = None) -> AffineMap:
+        """The map for rows (n, d), with the lowest and highest entries if known already."""
         if low is None or high is None:
             low, high = np.fmin.reduce(x, axis=0, initial=np.inf), np.fmax.reduce(x, axis=0, initial=-np.inf)
         low, high = (
@@ -36,11 +36,11 @@ class AffineMap:
         fine = _inverse(max((high * coarse - origin).max(initial=0.0), (origin - low * coarse).max(initial=0.0)))
         return cls(coarse * fine, origin * fine)
 
-    def inside(self, x: Array) -> Array:
-        """Rows in the coordinates of the frame."""
+    def forward(self, x: Array) -> Array:
+        """Rows in the new coordinates."""
         return x * self.unit - self.origin
 
-    def outside(self, u: Array) -> Array:
+    def inverse(self, u: Array) -> Array:
         """Rows in the original coordinates."""
         return (u + self.origin) / self.unit
 

@@ -35,7 +35,7 @@ def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
     return ax
 
 
-def components(choice: Any, ax: Any = None) -> Any:
+def component_criteria(choice: Any, ax: Any = None) -> Any:
     """BIC and held-out likelihood against the number of components, with what each would choose. Returns the axes.
 
     Twice the message length, where a sparse prior came by, stands beside BIC: it has the same units.
@@ -44,10 +44,12 @@ def components(choice: Any, ax: Any = None) -> Any:
     if np.isfinite(choice.bic).any():
         ax.plot(choice.numbers, choice.bic, color=PALETTE[0], marker="o", ms=4)
         ax.set_ylabel("BIC (lower is better)", color=PALETTE[0])
-    came_by = np.isfinite(choice.message)
+    came_by = np.isfinite(choice.message_length)
     if came_by.any():
         at = np.asarray(choice.numbers)[came_by]
-        ax.plot(at, 2 * choice.message[came_by], color=SOFT, ls=":", marker="^", ms=4, label="2 × message length")
+        ax.plot(
+            at, 2 * choice.message_length[came_by], color=SOFT, ls=":", marker="^", ms=4, label="2 × message length"
+        )
         ax.legend(frameon=False, loc="center right")
     if np.isfinite(choice.held_out).any():
         other = ax.twinx() if np.isfinite(choice.bic).any() else ax

@@ -15,8 +15,8 @@ DRAWN = 60  # particles of a frame that are drawn
 FRAMES = 400  # frames that are drawn
 
 
-def cloud(
-    result: Any, ax: Any = None, *, column: int = 0, seen: Any = None, truth: Any = None, name: str = "state"
+def weighted_particles(
+    result: Any, ax: Any = None, *, column: int = 0, observed: Any = None, truth: Any = None, name: str = "state"
 ) -> Any:
     """Particles of each frame as dots, as many as their weights say, with the weighted mean. Returns the axes.
 
@@ -24,7 +24,7 @@ def cloud(
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(x, 1.0))
-    >>> cloud(lk.ParticleFilter(walk, 100, random_state=1).run([0.0, 1.0, 2.0])).get_xlabel()
+    >>> weighted_particles(lk.ParticleFilter(walk, 100, random_state=1).run([0.0, 1.0, 2.0])).get_xlabel()
     'frame'
     """
     if getattr(result, "particles", None) is None:
@@ -44,8 +44,10 @@ def cloud(
         ax.plot(np.asarray(result.mean)[:, column], color=PALETTE[1], linewidth=1.6, label="mean")
         if truth is not None:
             ax.plot(np.asarray(truth).reshape(T, -1)[:, column], color=INK, linewidth=1.0, linestyle=":", label="true")
-        if seen is not None:
-            ax.plot(np.asarray(seen).reshape(T, -1)[:, 0], "x", color=INK, markersize=3, alpha=0.6, label="seen")
+        if observed is not None:
+            ax.plot(
+                np.asarray(observed).reshape(T, -1)[:, 0], "x", color=INK, markersize=3, alpha=0.6, label="observed"
+            )
         ax.set(xlabel="frame", ylabel=name, xlim=(-0.5, T - 0.5))
         title = f"{n:,} particles, {T:,} frames, log evidence {result.log_evidence:.5g}".replace("-", "−")
         ax.set_title(title, loc="left")
@@ -97,7 +99,7 @@ def _pair(ax: Any, y: Any) -> tuple[Any, Any]:
 def _signal(ax: Any, t: Array, y: Array) -> None:
     for j in range(min(y.shape[1], len(PALETTE))):
         ax.plot(t, y[:, j], color=INK if y.shape[1] == 1 else PALETTE[j], linewidth=0.9, alpha=0.85)
-    ax.set_ylabel("seen")
+    ax.set_ylabel("observed")
 
 
 def _truth(ax: Any, t: Array, truth: Array, K: int) -> None:

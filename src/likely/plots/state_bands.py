@@ -16,7 +16,7 @@ STRIPS = 6  # columns that get a strip of their own
 DOTS = 3000  # frames beyond which dots are drawn small and pale
 
 
-def bands(
+def state_estimates(
     model: Any, y: Any, ax: Any = None, *, times: Any = None, states: Any = None, names: Any = None, ahead: int = 0,
     level: float = 0.9, inputs: Any = None, future: Any = None, lag: int | None = None,
 ) -> Any:  # fmt: skip
@@ -32,7 +32,7 @@ def bands(
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
-    >>> bands(walk, [0.0, 1.0, 0.5, 2.0], ahead=2).get_xlabel()
+    >>> state_estimates(walk, [0.0, 1.0, 0.5, 2.0], ahead=2).get_xlabel()
     'frame'
     """
     model = getattr(model, "model_", model)
@@ -125,9 +125,9 @@ def _strip(ax: Any, t: Array, seen: Array | None, middle: Array, spread: Array, 
     low, high = (np.where(sure, middle + sign * wide * np.where(sure, spread, 0.0), np.nan) for sign in (-1, 1))
     if seen is not None:
         many = len(t) > DOTS
-        ax.plot(t, seen, ".", color=INK, markersize=1.5 if many else 3.5, alpha=0.35 if many else 0.7, label="seen")
+        ax.plot(t, seen, ".", color=INK, markersize=1.5 if many else 3.5, alpha=0.35 if many else 0.7, label="observed")
     ax.fill_between(t, low, high, color=color, alpha=0.22, linewidth=0, label=f"{level:.0%} band")
-    ax.plot(t, middle, color=color, linewidth=1.6, label="believed")
+    ax.plot(t, middle, color=color, linewidth=1.6, label="estimate")
 
 
 def _ahead(found: Any, strips: list[Any], later: Array, level: float) -> None:

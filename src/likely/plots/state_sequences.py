@@ -73,7 +73,7 @@ def trellis(
     return ax
 
 
-def occupancy(
+def state_probabilities(
     model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None
 ) -> Any:
     """Probabilities of the states stacked over time, with the signal drawn over them. Returns the axes.
@@ -83,7 +83,7 @@ def occupancy(
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
-    >>> occupancy(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
+    >>> state_probabilities(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
     'p(state)'
     """
     decoded = decoded_sequence(model, x, names, columns, lag)

@@ -14,18 +14,18 @@ ELLIPSES = 25  # that are drawn along a track
 
 
 def track(
-    states: Any, ax: Any = None, *, seen: Any = None, truth: Any = None, columns: tuple[int, int] = (0, 1),
-    level: float = 0.9, ellipses: int = ELLIPSES, names: Any = ("x", "y"), label: str = "believed",
+    states: Any, ax: Any = None, *, observed: Any = None, truth: Any = None, columns: tuple[int, int] = (0, 1),
+    level: float = 0.9, ellipses: int = ELLIPSES, names: Any = ("x", "y"), label: str = "estimate",
 ) -> Any:  # fmt: skip
     """The path of two entries of a state, with ellipses in which it lies with probability `level`. Returns the axes.
 
     - states: what `filter`, `smooth` or a tracker's `run` gave: mean (T, d) and covariance (T, d, d).
-    - seen: measurements (T, 2), NaN where there were none, or a list of scans (n_t, 2); truth: (T, 2) if known.
+    - observed: measurements (T, 2), NaN where there were none, or a list of scans (n_t, 2); truth: (T, 2) if known.
 
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, spectral_density=0.1, observation_variance=1.0)
     >>> y = np.cumsum(np.ones((20, 2)), axis=0)
-    >>> track(walk.smooth(y), seen=y).get_xlabel()
+    >>> track(walk.smooth(y), observed=y).get_xlabel()
     'x'
     """
     mean, cov = np.asarray(states.mean), np.asarray(states.covariance)
@@ -45,8 +45,8 @@ def track(
     path, spread = mean[:, at], cov[:, at][:, :, at]
     with themed():
         ax = axes(ax, figsize=(6.4, 5.6))
-        if seen is not None:
-            dots = _dots(seen)
+        if observed is not None:
+            dots = _dots(observed)
             ax.plot(dots[:, 0], dots[:, 1], ".", color=SOFT, markersize=3.5, label="measured", zorder=1)
         if truth is not None:
             real = np.asarray(truth)
@@ -60,15 +60,15 @@ def track(
     return ax
 
 
-def _dots(seen: Any) -> Array:
-    if isinstance(seen, list | tuple):
+def _dots(observed: Any) -> Array:
+    if isinstance(observed, list | tuple):
         scans = [
             np.asarray(s, dtype=np.float64).reshape(-1, np.shape(s)[-1] if np.ndim(s) else 1)
-            for s in seen
+            for s in observed
             if np.size(s)
         ]
         return np.concatenate(scans)[:, :2] if scans else np.empty((0, 2))
-    return np.asarray(seen, dtype=np.float64)[:, :2]
+    return np.asarray(observed, dtype=np.float64)[:, :2]
 
 
 def _ellipses(ax: Any, path: Array, spread: Array, level: float, n: int) -> None:

@@ -34,7 +34,7 @@ def test_a_column_that_tells_the_label_is_named(cv):
     }  # fmt: skip
     for name, copy in copies.items():
         (told,) = leaks(field_of({**columns, name: copy}, y, cv))
-        assert told.startswith(f'Column "{name}" alone predicts the label of 100.0%') and f'--drop "{name}"' in told
+        assert told.startswith(f'Column "{name}" alone predicts the label of 100.0%') and f'--ignore "{name}"' in told
     both = list(leaks(field_of({**columns, "one": y.astype(float), "two": y * 3.0}, y, cv)))
     assert len(both) == 2  # a copy of a leak does not hide it
 

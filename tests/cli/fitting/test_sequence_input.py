@@ -121,8 +121,8 @@ def test_sequences_are_chosen_by_the_same_rule(folder, tmp_path):
 
 @pytest.mark.slow
 def test_groups_stay_together(folder, tmp_path):
-    done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--drop", "phase", "--drop", "mark", "--group",
-               "person", "--n-states", 2, "--cv", 3, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
+    done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--ignore", "phase", "--ignore", "mark",
+               "--group", "person", "--n-states", 2, "--cv", 3, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert "groups kept together" in facts["cv"] and facts["columns"] == {"x": "real", "y": "real"}

@@ -348,7 +348,7 @@ def test_errors_say_what_is_wrong(given, how, error, match):
 
 
 def test_too_little_memory_is_said_before_it_is_taken(monkeypatch, rng):
-    monkeypatch.setattr(memory, "room", lambda: 1e6)
+    monkeypatch.setattr(memory, "available_memory", lambda: 1e6)
     x = rng.normal(size=(2000, 2))
     with pytest.raises(DataError, match=r"distances takes .* GB of memory.*need no matrix"):
         linkage(x, "average")
@@ -356,7 +356,7 @@ def test_too_little_memory_is_said_before_it_is_taken(monkeypatch, rng):
 
 
 def test_room_is_a_positive_number():
-    assert memory.room() > 0
+    assert memory.available_memory() > 0
 
 
 @pytest.mark.parametrize("link", ["average", "complete", "weighted"])

@@ -263,7 +263,7 @@ def test_engines_and_chunks_give_the_same_bits():
 def test_tallied_rows_are_looked_at_once():
     x, m = sp.csr_array(words(5000, 30)), stack()
     rows = SparseRows.of(x).tallied()
-    assert np.shares_memory(rows[100:200].log_ways, rows.log_ways)
+    assert np.shares_memory(rows[100:200].log_coefficients, rows.log_coefficients)
     assert np.shares_memory(rows[100:200].matrix.data, x.data)
     assert np.array_equal(m.log_prob(rows), m.log_prob(x))
     for which in (slice(10, 20), slice(20, 10), slice(None, None, 7), np.array([3, 1]), np.arange(5000) % 3 == 0):
@@ -281,7 +281,7 @@ def test_sparse_rows_are_no_sequence():
 def test_named_parts_may_be_tallied():
     x = lk.core.Columns(size=np.zeros(60), words=sp.csr_array(words()))
     assert isinstance(tallied(x)["words"], SparseRows) and tallied(x)["size"] is x["size"]
-    assert "log_ways" in tallied(x)[10:20]["words"].__dict__
+    assert "log_coefficients" in tallied(x)[10:20]["words"].__dict__
 
 
 def test_named_parts_may_be_sparse():

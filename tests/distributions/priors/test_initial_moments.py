@@ -8,7 +8,7 @@ import pytest
 import likely as lk
 from likely.distributions.gaussian.moments import ColumnMoments
 from likely.distributions.priors.initial_moments import SHARE, _upper_limit, softened
-from likely.distributions.priors.pseudo_observations import EarlierRows
+from likely.distributions.priors.pseudo_observations import PseudoObservations
 
 
 def planes(seed, n, d=5):
@@ -103,7 +103,7 @@ def test_no_direction_gets_more_than_its_rows_leave_open(one_for_all):
         ratio = np.linalg.eigvals(np.linalg.solve(seen, given)).real
         assert ratio.max() < 1.001 * max(most, 2.0) and ratio.min() > 0
     prior = lk.Gaussian.blank(x, members=2, tied=one_for_all).weak_prior(soft)
-    assert isinstance(prior, EarlierRows) is not one_for_all
+    assert isinstance(prior, PseudoObservations) is not one_for_all
     assert prior.scale.shape == ((5, 5) if one_for_all else (2, 5, 5))
 
 

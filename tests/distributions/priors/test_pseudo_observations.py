@@ -7,12 +7,12 @@ import pytest
 
 from likely import DomainError, Gaussian, Prior, ShapeError
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
-from likely.distributions.priors.pseudo_observations import EarlierRows
+from likely.distributions.priors.pseudo_observations import PseudoObservations
 
 
 @pytest.fixture
 def prior():
-    return EarlierRows([0.5, -1.0, 0.0], 2.0, np.diag([3.0, 2.0, 1.0]) + 0.3, 5.0)
+    return PseudoObservations([0.5, -1.0, 0.0], 2.0, np.diag([3.0, 2.0, 1.0]) + 0.3, 5.0)
 
 
 def test_plays_the_role(prior):
@@ -32,7 +32,7 @@ def test_it_is_the_likelihood_of_its_rows(rng):
     x = rng.normal(size=(20, 3)) @ rng.normal(size=(3, 3))
     g = Gaussian.fit(x)
     stats = g.collect(x)
-    prior = EarlierRows(stats.mean, 20.0, stats.scatter, 20.0)
+    prior = PseudoObservations(stats.mean, 20.0, stats.scatter, 20.0)
     for other in (g, Gaussian([1.0, 0.0, 2.0], np.eye(3)), FactorGaussian([1.0, 0.0, 2.0], np.ones((3, 1)), 0.5)):
         assert prior.log_density(other) == pytest.approx(other.log_prob(x).sum(), rel=1e-10)
 
@@ -86,18 +86,18 @@ def test_what_it_refuses(prior, rng):
     with pytest.raises(DomainError, match="only the"):
         prior.point("mean")
     with pytest.raises(ShapeError, match="scale must have shape"):
-        EarlierRows([0.0, 0.0], 1.0, np.eye(3), 1.0)
+        PseudoObservations([0.0, 0.0], 1.0, np.eye(3), 1.0)
     with pytest.raises(DomainError, match="must be positive"):
-        EarlierRows([0.0], 0.0, [[1.0]], 1.0)
+        PseudoObservations([0.0], 0.0, [[1.0]], 1.0)
     with pytest.raises(DomainError, match="positive definite"):
-        EarlierRows([0.0], 1.0, [[-1.0]], 1.0)
+        PseudoObservations([0.0], 1.0, [[-1.0]], 1.0)
 
 
 def test_of_a_column_without_scatter_it_says_nothing(rng):
-    part = EarlierRows([0.5, -1.0], 2.0, [[3.0, 0.3], [0.3, 1.0]], 5.0)
+    part = PseudoObservations([0.5, -1.0], 2.0, [[3.0, 0.3], [0.3, 1.0]], 5.0)
     scale = np.zeros((3, 3))
     scale[np.ix_([0, 2], [0, 2])] = part.scale
-    whole = EarlierRows([0.5, 9.0, -1.0], 2.0, scale, 5.0)
+    whole = PseudoObservations([0.5, 9.0, -1.0], 2.0, scale, 5.0)
     assert whole.known.tolist() == [True, False, True] and part.known.all()
     f = FactorGaussian(rng.normal(size=(2, 3)), rng.normal(size=(2, 3, 1)), [0.4, 0.7])
     for distribution in (f, f.gaussian, f.member(0)):
@@ -105,7 +105,7 @@ def test_of_a_column_without_scatter_it_says_nothing(rng):
             whole.log_density(distribution), part.log_density(distribution.marginal([0, 2])), rtol=1e-12
         )
     with pytest.raises(DomainError, match="positive definite"):
-        EarlierRows([0.0, 0.0], 1.0, np.zeros((2, 2)), 1.0)
+        PseudoObservations([0.0, 0.0], 1.0, np.zeros((2, 2)), 1.0)
 
 
 def test_weak_says_nothing_of_a_column_that_no_row_shows(rng):
@@ -122,7 +122,7 @@ def test_one_covariance_for_all_members_is_the_mode(prior, rng, each):
     """The rows that came before add up, as those of now do: nothing near explains both better."""
     x, labels = rng.normal(size=(40, 3)) * np.repeat([1.0, 4.0], [10, 30])[:, None], np.repeat([0, 1], [10, 30])
     if each:
-        prior = EarlierRows(
+        prior = PseudoObservations(
             np.stack([prior.mean, -prior.mean]), [1.0, 0.5], np.stack([prior.scale, 9 * prior.scale]), [3.0, 5.0]
         )
     tied = Gaussian.blank(x, members=2, tied=True)

@@ -82,15 +82,15 @@ def test_counts_and_words_have_a_message_too() -> None:
 @pytest.mark.slow
 def test_the_answer_is_the_shortest_message_on_the_way() -> None:
     choice = by_prior(THREE, range(1, 9))
-    seen = np.isfinite(choice.message)
-    assert seen[:3].all() and choice.numbers[int(np.nanargmin(choice.message))] == choice.n_components_mml == 3
-    assert np.diff(choice.message[:3]).max() < 0  # each of the three pays
+    seen = np.isfinite(choice.message_length)
+    assert seen[:3].all() and choice.numbers[int(np.nanargmin(choice.message_length))] == choice.n_components_mml == 3
+    assert np.diff(choice.message_length[:3]).max() < 0  # each of the three pays
 
 
 def test_the_message_of_one_component_is_that_of_its_gaussian() -> None:
     choice, n = by_prior(THREE, [1]), len(THREE)
     likelihood = lk.MixtureDensity(n_components=1).fit(THREE).score_samples(THREE).sum()
-    assert choice.message[0] == pytest.approx((5 + 1) / 2 * np.log(n) - likelihood, rel=1e-9)
+    assert choice.message_length[0] == pytest.approx((5 + 1) / 2 * np.log(n) - likelihood, rel=1e-9)
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_the_way_ends_at_the_smallest_number() -> None:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_bits() -> None:
-    first, again = (by_prior(THREE, range(1, 7), seed=3).message for _ in range(2))
+    first, again = (by_prior(THREE, range(1, 7), seed=3).message_length for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 
@@ -170,7 +170,7 @@ def test_weights_are_copies() -> None:
     assert weighted.best == copied.best
     np.testing.assert_allclose(weighted.bic, copied.bic, rtol=1e-7)
     np.testing.assert_allclose(weighted.held_out, copied.held_out, rtol=1e-6)
-    np.testing.assert_allclose(weighted.message, copied.message, rtol=1e-6)
+    np.testing.assert_allclose(weighted.message_length, copied.message_length, rtol=1e-6)
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_rows_without_weight_are_not_there() -> None:
     without = choose_components(estimator, THREE, [1, 3])
     np.testing.assert_allclose(with_them.bic, without.bic, rtol=1e-9)
     np.testing.assert_allclose(with_them.held_out, without.held_out, rtol=1e-9)
-    np.testing.assert_allclose(with_them.message, without.message, rtol=1e-9, equal_nan=True)
+    np.testing.assert_allclose(with_them.message_length, without.message_length, rtol=1e-9, equal_nan=True)
 
 
 # ------------------------------------------------------------------------- in words
@@ -216,7 +216,7 @@ def test_the_pick_is_within_an_error_of_the_largest() -> None:
 
 def test_the_picture_shows_every_way() -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    ax = lk.plots.components(invented())
+    ax = lk.plots.component_criteria(invented())
     labels = {line.get_label() for line in ax.lines}
     assert "2 × message length" in labels and "2 by prior" in ax.get_xlabel()
     pyplot.close(ax.figure)
@@ -259,8 +259,8 @@ def test_old_faithful_has_two_or_three(data_dir: Any) -> None:
     X = np.loadtxt(data_dir / "timeseries" / "faithful.csv", delimiter=",", skiprows=1)
     choice = by_prior(X, range(1, 8))
     assert choice.n_components_mml in (2, 3)
-    assert choice.message[0] - choice.message[1] > 100
-    assert abs(choice.message[2] - choice.message[1]) < 2
+    assert choice.message_length[0] - choice.message_length[1] > 100
+    assert abs(choice.message_length[2] - choice.message_length[1]) < 2
 
 
 def test_weights_are_copies_where_bins_count_rows():
@@ -270,4 +270,4 @@ def test_weights_are_copies_where_bins_count_rows():
     weighted = lk.choose_components(mixture, x, sample_weight=np.full(60, 2.0), **how)
     copies = lk.choose_components(mixture, np.repeat(x, 2, axis=0), **how)
     np.testing.assert_allclose(weighted.bic, copies.bic, rtol=1e-9)
-    np.testing.assert_allclose(weighted.message, copies.message, rtol=1e-9)
+    np.testing.assert_allclose(weighted.message_length, copies.message_length, rtol=1e-9)

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.recognizers.faults.fault_monitor import FaultMonitor
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[4] / "shared" / "data")
@@ -129,7 +129,7 @@ def exceeds(kind: str, n: int, seed: int) -> bool:
     """Whether alarms stand in a larger share of new normal frames than was said to be supported."""
     rng = np.random.default_rng([seed, n])
     x = rng.normal(size=(n + 3000, 3)) if kind == "white" else new_plant(rng, n + 3000)
-    with unheard():
+    with warnings_discarded():
         monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:n])
     return bool(monitor.watch(x[n:]).alarm.mean() > monitor.supported_rate_)
 
@@ -139,7 +139,7 @@ def exceeds(kind: str, n: int, seed: int) -> bool:
 def test_the_supported_rate_counts_the_error_of_the_learned_model(seed: int) -> None:
     """400 white frames: 0.8 % and 1.2 % were said to be supported, 1.8 % and 2.4 % of new frames were in alarm."""
     x = np.random.default_rng([seed, 6400, 77]).normal(size=(6400, 3))
-    with unheard():
+    with warnings_discarded():
         monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:400])
     assert 0.015 < monitor.watch(x[400:]).alarm.mean() < monitor.supported_rate_ < 0.25
 
@@ -158,7 +158,7 @@ def test_the_supported_rate_is_not_far_above_what_occurs() -> None:
     """500 frames of an autoregression, 1 % stated: 5 to 10 % were said not to be excluded, less than 0.1 % occurred."""
     for p, memory, most in ((10, 0.9, 0.03), (40, 0.8, 0.03)):
         x = lfilter([1.0], [1.0, -memory], np.random.default_rng([1, p]).normal(size=(1600, p)), axis=0)[100:]
-        with unheard():
+        with warnings_discarded():
             monitor = FaultMonitor(false_alarm_rate=0.01).fit(x[:500])
         assert monitor.watch(x[500:]).alarm.mean() < monitor.supported_rate_ < most
 
@@ -305,7 +305,7 @@ def test_missing_values_count_as_the_model_says() -> None:
 def test_a_constant_sensor_is_an_alarm_when_it_moves() -> None:
     rng = np.random.default_rng(11)
     x = np.hstack([plant(rng, 600), np.full((600, 1), 7.0)])
-    with unheard():
+    with warnings_discarded():
         monitor = FaultMonitor().fit(x)
     stream = np.hstack([plant(rng, 60), np.full((60, 1), 7.0)])
     quiet = monitor.watch(stream).alarm.sum()
@@ -422,7 +422,7 @@ def test_a_sensor_that_moves_for_the_first_time_says_nothing_of_which_fault() ->
     rng = np.random.default_rng(22)
     frames = [np.hstack([plant(rng, n), np.full((n, 1), 7.0)]) for n in (400, 200)]
     frames[1][:, 0] += 3.0
-    with unheard():
+    with warnings_discarded():
         monitor = FaultMonitor().fit(frames, ["normal", "bias"])
     m = monitor.model_.replace(
         shares=np.where(np.arange(7) == 3, 0.0, monitor.model_.shares)

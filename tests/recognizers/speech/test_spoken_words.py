@@ -97,7 +97,7 @@ def test_posteriors_are_those_of_the_chains_tempered(model):
 @pytest.mark.slow
 def test_it_is_a_bayes_classifier_over_cepstra():
     sounds, words = spoken_many(6, 6)
-    ours = SpokenWords(3, 2, scale=1.0).fit(sounds, words)
+    ours = SpokenWords(3, 2, acoustic_scale=1.0).fit(sounds, words)
     mixture = lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)
     chain = lk.HMMDensity(mixture, n_states=3, topology="left-to-right", tol=1e-2, random_state=0)
     features = MFCC(**FEATURES)
@@ -316,11 +316,11 @@ def test_settings_are_scikit_learns(model):
 @pytest.mark.slow
 def test_scale_is_looked_at_whenever_it_is_used():
     sounds, words = spoken_many(3, 30)
-    m = SpokenWords(3, 1, scale=np.float32(0.05)).fit(sounds, words)
+    m = SpokenWords(3, 1, acoustic_scale=np.float32(0.05)).fit(sounds, words)
     np.testing.assert_allclose(m.predict_proba(sounds).sum(axis=1), 1.0)
     for wrong in (-1.0, 0.0, "much", True, np.nan):
         with pytest.raises(DomainError, match="scale must lie above 0"):
-            m.set_params(scale=wrong).predict(sounds)
+            m.set_params(acoustic_scale=wrong).predict(sounds)
 
 
 def test_a_file_brings_it_back(model, tmp_path):
@@ -347,7 +347,7 @@ def test_features_are_kept_in_a_file(tmp_path):
         ({"sounds": [np.ones(0), np.ones(9)]}, "sound 0: a sound needs samples"),
         ({"sounds": np.ones(900)}, r"pass \[sound\]"),
         ({"features": "mfcc"}, "features must be an MFCC"),
-        ({"scale": 0.0}, "scale must lie above 0"),
+        ({"acoustic_scale": 0.0}, "acoustic_scale must lie above 0"),
         ({"n_states": 200}, "at least 200 frames"),
         ({"topology": "spiral"}, "spiral"),
     ],

@@ -64,7 +64,7 @@ def scans_of(rng: np.random.Generator, n: int) -> list[np.ndarray]:
 
 def test_one_scan_is_the_mixture_of_all_associations() -> None:
     model, z = motion(), scans_of(np.random.default_rng(0), 3)[0]
-    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, exists=1.0, survival=1.0, birth_odds=0.0)
+    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, initial_existence=1.0, survival_probability=1.0, birth_odds=0.0)
     total, share, mean, cov = moments(enumerated(model, [z], 0.05, 0.8))
     way = radar.possible(model.initial_belief(), z)
     np.testing.assert_allclose(way.shares, share, rtol=1e-10)
@@ -79,7 +79,7 @@ def test_one_scan_is_the_mixture_of_all_associations() -> None:
 
 def test_three_scans_come_near_to_the_exact_mixture() -> None:
     model, scans = motion(), scans_of(np.random.default_rng(1), 2)
-    radar = DataAssociation(model, 0.02, 0.9, gate=1.0, exists=1.0, survival=1.0, birth_odds=0.0)
+    radar = DataAssociation(model, 0.02, 0.9, gate=1.0, initial_existence=1.0, survival_probability=1.0, birth_odds=0.0)
     total, _, mean, _ = moments(enumerated(model, scans, 0.02, 0.9))
     found = [news for _, news in lk.follow(radar, scans)]
     *_, (belief, _) = lk.follow(radar, scans)
@@ -90,7 +90,7 @@ def test_three_scans_come_near_to_the_exact_mixture() -> None:
 def test_evidence_of_a_target_that_may_not_be_there() -> None:
     """p(scan) = (1 − r) λⁿ + r p(scan | there), written out; the posterior of existence by Bayes."""
     model, z = motion(), scans_of(np.random.default_rng(2), 2)[0]
-    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, exists=0.3, birth_odds=0.0)
+    radar = DataAssociation(model, 0.05, 0.8, gate=1.0, initial_existence=0.3, birth_odds=0.0)
     there = np.exp(moments(enumerated(model, [z], 0.05, 0.8))[0])
     belief, news = radar.update(radar.initial_belief(), z)
     total = 0.7 * 0.05**2 + 0.3 * there
@@ -109,7 +109,7 @@ def test_a_scan_has_probability_one() -> None:
         initial_covariance=[[1.0]],
     )
     rng, density = np.random.default_rng(3), 0.2
-    radar = DataAssociation(model, density, 0.7, gate=0.9, exists=0.4, birth_odds=0.05)
+    radar = DataAssociation(model, density, 0.7, gate=0.9, initial_existence=0.4, birth_odds=0.05)
     first = radar.initial_belief()
     ratios = []
     for _ in range(1200):
@@ -133,7 +133,7 @@ def test_without_clutter_it_is_kalmans_filter() -> None:
 
 
 def test_missed_detections_without_clutter() -> None:
-    radar = DataAssociation(motion(), detection=0.6, survival=0.9)
+    radar = DataAssociation(motion(), detection_probability=0.6, survival_probability=0.9)
     belief, news = radar.update(radar.initial_belief(), np.empty((0, 2)))
     np.testing.assert_allclose(news, np.log(0.4))
     belief, news = radar.update(radar.predict(belief), [])
@@ -161,7 +161,7 @@ def test_angles_are_averaged_across_the_cut() -> None:
 
 def test_the_gate_holds_its_share() -> None:
     model = motion()
-    radar, rng = DataAssociation(model, 0.01, gate=0.9, exists=1.0), np.random.default_rng(6)
+    radar, rng = DataAssociation(model, 0.01, gate=0.9, initial_existence=1.0), np.random.default_rng(6)
     mean, root = radar.expected(model.initial_belief())
     z = mean + rng.normal(size=(20_000, 2)) @ root
     assert abs(len(radar._inside(model.initial_belief(), z)) / 20_000 - 0.9) < 0.01
@@ -170,7 +170,7 @@ def test_the_gate_holds_its_share() -> None:
 @pytest.mark.slow
 def test_a_track_begins_is_confirmed_and_is_lost() -> None:
     rng = np.random.default_rng(7)
-    radar = DataAssociation(motion(initial=None), clutter=0.002, detection=0.9, speed=2.0)
+    radar = DataAssociation(motion(initial=None), clutter_density=0.002, detection_probability=0.9, speed=2.0)
     scans = []
     for t in range(60):
         z = rng.uniform(-30, 30, size=(rng.poisson(7), 2))
@@ -188,7 +188,7 @@ def test_a_track_begins_is_confirmed_and_is_lost() -> None:
 def test_errors_are_as_large_as_the_filter_says() -> None:
     """The squared error in units of the claimed covariance is χ² of 4 degrees (median 3.36), but for lost tracks."""
     model, rng, nees = motion(), np.random.default_rng(8), []
-    radar = DataAssociation(model, 0.005, 0.9, exists=1.0, survival=1.0)
+    radar = DataAssociation(model, 0.005, 0.9, initial_existence=1.0, survival_probability=1.0)
     for _ in range(80):
         states, y = model.simulate(1, rng, 25)
         scans = [
@@ -212,7 +212,9 @@ def test_ranges_and_bearings_through_an_extended_filter() -> None:
         lk.Gaussian([-20.0, 1.0, 1.0, -0.1], np.diag([1.0, 1.0, 0.1, 0.1])),
         lambda x: lk.Gaussian(x @ A.T, np.diag([1e-4, 1e-4, 1e-4, 1e-4])), seen,
     )  # fmt: skip
-    radar = DataAssociation(ExtendedFilter(distribution, wrap=[1]), clutter=0.05, detection=0.95, exists=1.0)
+    radar = DataAssociation(
+        ExtendedFilter(distribution, wrap=[1]), clutter_density=0.05, detection_probability=0.95, initial_existence=1.0
+    )
     x, scans, truth = np.array([-20.0, 1.2, 1.0, -0.1]), [], []
     for _ in range(20):  # it crosses the cut of the angle at π
         z = np.array([np.hypot(*x[:2]), np.arctan2(x[1], x[0])]) + [0.2, 0.01] * rng.normal(size=2)
@@ -229,7 +231,7 @@ def test_times_through_a_continuous_model() -> None:
     """Equal steps of a continuous model are a model in discrete time, clutter and all."""
     rng = np.random.default_rng(10)
     scans = [np.vstack([[0.5 * t, 0.2 * t], rng.uniform(-9, 9, (2, 2))]) for t in range(8)]
-    options = {"clutter": 0.01, "detection": 0.9, "speed": 1.0}
+    options = {"clutter_density": 0.01, "detection_probability": 0.9, "speed": 1.0}
     even = DataAssociation(lk.LinearGaussian.constant_velocity(2, 0.5, 0.1, 0.2), **options)
     free = DataAssociation(lk.LinearSDE.constant_velocity(2, 0.1, 0.2), **options)
     a = [belief.mean for belief, _ in lk.follow(even, scans)]
@@ -243,16 +245,23 @@ def test_times_through_a_continuous_model() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     model = motion()
-    for bad in ({"clutter": -1}, {"detection": 0}, {"gate": 1.5}, {"survival": 0}, {"confirm": 0.05}, {"exists": 0.0}):
+    for bad in (
+        {"clutter_density": -1},
+        {"detection_probability": 0},
+        {"gate": 1.5},
+        {"survival_probability": 0},
+        {"confirm_above": 0.05},
+        {"initial_existence": 0.0},
+    ):
         with pytest.raises(DomainError):
             DataAssociation(model, **bad)
     with pytest.raises(DomainError, match="in clutter needs a proper initial"):
-        DataAssociation(motion(initial=None), clutter=0.1)
+        DataAssociation(motion(initial=None), clutter_density=0.1)
     with pytest.raises(DomainError, match="speed"):
-        DataAssociation(motion(initial=None), clutter=0.1, speed=-1.0)
+        DataAssociation(motion(initial=None), clutter_density=0.1, speed=-1.0)
     with pytest.raises(DomainError, match="LinearGaussian"):
         DataAssociation(lk.Gaussian([0.0], 1.0))
-    radar = DataAssociation(model, clutter=0.1, exists=0.5)
+    radar = DataAssociation(model, clutter_density=0.1, initial_existence=0.5)
     with pytest.raises(ShapeError, match="scan must have shape"):
         radar.update(radar.initial_belief(), np.zeros((2, 3)))
     with pytest.raises(DataError, match="finite"):
@@ -264,7 +273,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 def test_a_belief_can_be_kept(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    radar = DataAssociation(motion(initial=None), clutter=0.01, detection=0.9, speed=1.0)
+    radar = DataAssociation(motion(initial=None), clutter_density=0.01, detection_probability=0.9, speed=1.0)
     scans = [np.array([[0.1 * t, 0.0], [5.0, -t]]) for t in range(6)]
     seen = [belief for belief, _ in lk.follow(radar, scans)]
     for thing, name in ((radar.initial_belief(), "a"), (seen[2], "b"), (radar, "c")):

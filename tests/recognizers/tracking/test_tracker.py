@@ -65,7 +65,12 @@ def test_a_target_in_clutter_is_kept(dim: int) -> None:
     for seed in range(6):
         states, scans, density = flight(np.random.default_rng(seed), 50, dim)
         tracker = Tracker(
-            dim=dim, spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0
+            dim=dim,
+            spectral_density=0.02,
+            observation_variance=0.25,
+            clutter_density=density,
+            detection_probability=0.9,
+            speed=1.0,
         )
         track = tracker.run(scans)
         off = np.linalg.norm(track.mean[:, :dim] - states[:, :dim], axis=1)
@@ -82,7 +87,11 @@ def test_a_target_that_is_gone_is_lost() -> None:
     for seed in range(5):
         _, scans, density = flight(np.random.default_rng(100 + seed), 60, lost=30)
         track = Tracker(
-            spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0
+            spectral_density=0.02,
+            observation_variance=0.25,
+            clutter_density=density,
+            detection_probability=0.9,
+            speed=1.0,
         ).run(scans)
         there.append(track.confirmed[15:30].mean())
         gone.append(not track.confirmed[40:].any())
@@ -96,7 +105,11 @@ def test_clutter_alone_is_not_followed() -> None:
     for _ in range(5):
         scans = [rng.uniform(-40, 40, (rng.poisson(6), 2)) for _ in range(40)]
         track = Tracker(
-            spectral_density=0.02, observation_variance=0.25, clutter=6 / 6400, detection=0.9, speed=1.0
+            spectral_density=0.02,
+            observation_variance=0.25,
+            clutter_density=6 / 6400,
+            detection_probability=0.9,
+            speed=1.0,
         ).run(scans)
         false += int(track.confirmed.sum())
     assert false <= 6  # frames of 200
@@ -107,7 +120,13 @@ def test_smoothing_in_clutter_is_better() -> None:
     filtered, smoothed = [], []
     for seed in range(5):
         states, scans, density = flight(np.random.default_rng(seed), 50)
-        tracker = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0)
+        tracker = Tracker(
+            spectral_density=0.02,
+            observation_variance=0.25,
+            clutter_density=density,
+            detection_probability=0.9,
+            speed=1.0,
+        )
         for found, errors in ((tracker.run(scans), filtered), (tracker.smooth(scans), smoothed)):
             errors.append(np.nanmedian(np.linalg.norm(found.mean[:, :2] - states[:, :2], axis=1)))
     assert np.mean(smoothed) < 0.9 * np.mean(filtered)
@@ -116,14 +135,23 @@ def test_smoothing_in_clutter_is_better() -> None:
 def test_smoothing_almost_without_clutter_is_the_smoother() -> None:
     model = lk.LinearGaussian.constant_velocity(2, 1.0, 0.1, 0.5, initial=([0, 0, 1, 1], 1.0))
     y = np.array(model.sample(1, np.random.default_rng(6), 20)[0])
-    found = Tracker(model, clutter=1e-12, detection=1.0, gate=1.0, exists=1.0, survival=1.0).smooth(y)
+    found = Tracker(
+        model,
+        clutter_density=1e-12,
+        detection_probability=1.0,
+        gate=1.0,
+        initial_existence=1.0,
+        survival_probability=1.0,
+    ).smooth(y)
     known = model.smooth(y)
     np.testing.assert_allclose(found.mean, known.mean, atol=1e-6)
     np.testing.assert_allclose(found.covariance, known.covariance, atol=1e-6)
 
 
 def test_empty_scans_and_scans_that_never_were() -> None:
-    tracker = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=0.001, detection=0.9, speed=1.0)
+    tracker = Tracker(
+        spectral_density=0.02, observation_variance=0.25, clutter_density=0.001, detection_probability=0.9, speed=1.0
+    )
     track = tracker.run([np.empty((0, 2))] * 5)
     assert (
         np.isnan(track.mean).all() and not track.exists.any() and track.describe().facts["with a confirmed track"] == 0
@@ -137,16 +165,18 @@ def test_empty_scans_and_scans_that_never_were() -> None:
 
 def test_associations_name_the_measurement() -> None:
     scans = [np.array([[9.0, -9.0], [t, t]]) for t in range(10)]
-    track = Tracker(spectral_density=0.01, observation_variance=0.04, clutter=0.001, detection=0.9, speed=2.0).run(
-        scans
-    )
+    track = Tracker(
+        spectral_density=0.01, observation_variance=0.04, clutter_density=0.001, detection_probability=0.9, speed=2.0
+    ).run(scans)
     assert track.association[-1].shape == (3,)
     assert track.association[-1][2] > 0.99 or track.association[-1][1] > 0.99
 
 
 def test_live_equals_run_and_goes_on_from_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
     _, scans, density = flight(np.random.default_rng(7), 20)
-    tracker = Tracker(spectral_density=0.02, observation_variance=0.25, clutter=density, detection=0.9, speed=1.0)
+    tracker = Tracker(
+        spectral_density=0.02, observation_variance=0.25, clutter_density=density, detection_probability=0.9, speed=1.0
+    )
     track, live = tracker.run(scans), list(lk.follow(tracker, scans))
     np.testing.assert_array_equal(track.mean, [b.mean for b, _ in live])
     np.testing.assert_array_equal(track.log_prob, [news for _, news in live])
@@ -191,7 +221,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DataError, match="one measurement at most"):
         Tracker().run([np.zeros((2, 2))])
     with pytest.raises(DomainError, match="speed"):
-        Tracker(clutter=0.1).run([np.zeros((2, 2))])
+        Tracker(clutter_density=0.1).run([np.zeros((2, 2))])
     with pytest.raises(ShapeError, match="one for each"):
         Tracker().run(np.zeros((3, 2)), times=[0.0, 1.0])
     with pytest.raises(DomainError, match="continuous time"):
@@ -215,15 +245,15 @@ def test_data_frames_no_scans_and_a_measurement_beyond_all_bounds() -> None:
     y = np.cumsum(np.random.default_rng(10).normal(size=(20, 2)), axis=0)
     np.testing.assert_array_equal(Tracker().run(pd.DataFrame(y)).mean, Tracker().run(y).mean)
     assert Tracker().smooth([]).mean.shape == (0, 4)
-    radar = Tracker(clutter=1e-3, detection=0.9, speed=1.0)
+    radar = Tracker(clutter_density=1e-3, detection_probability=0.9, speed=1.0)
     with np.errstate(all="raise"):
         track = radar.run([*[row[None] for row in y], np.array([[1e200, 1e200]])])
     assert track.association[-1][1] == 0.0 and np.isfinite(track.log_prob).all()
 
 
 def test_settings_are_scikit_learns() -> None:
-    tracker = clone(Tracker(clutter=0.1, speed=2.0))
-    assert tracker.get_params()["clutter"] == 0.1
+    tracker = clone(Tracker(clutter_density=0.1, speed=2.0))
+    assert tracker.get_params()["clutter_density"] == 0.1
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching.fault_alarms import fault_alarms
 from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_belief import SwitchingBelief
-from likely.statespace.switching.switching_linear import SwitchingLinearGaussian, settled_distribution
+from likely.statespace.switching.switching_linear import SwitchingLinearGaussian, stationary_or_uniform
 from tests.statespace.switching.switching_models import P2, all_paths, driven, regime, two
 
 
@@ -342,12 +342,12 @@ def test_simulation_has_the_chain_and_the_moments() -> None:
 
 
 def test_starts_settle_or_are_all_alike() -> None:
-    distribution = settled_distribution(np.array(P2))
+    distribution = stationary_or_uniform(np.array(P2))
     np.testing.assert_allclose(distribution @ np.array(P2), distribution, atol=1e-12)
     np.testing.assert_allclose(
-        settled_distribution(np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])), 1 / 3
+        stationary_or_uniform(np.array([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])), 1 / 3
     )
-    np.testing.assert_allclose(settled_distribution(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5)
+    np.testing.assert_allclose(stationary_or_uniform(np.array([[0.0, 1.0], [1.0, 0.0]])), 0.5)
 
 
 # ------------------------------------------------------------------------- sentences
@@ -425,7 +425,7 @@ def test_alarms_weigh_costs() -> None:
     assert cheap.actions.tolist() == [0, 0, 1, 0] and cheap.first == 2
     dear = fault_alarms(p, [[0, 10], [1, 0], [0.15, 0.15]])  # the third action: have a look
     assert dear.actions.tolist() == [0, 2, 2, 2]
-    np.testing.assert_allclose(dear.expected[1], [1.5, 0.85, 0.15])
+    np.testing.assert_allclose(dear.expected_costs[1], [1.5, 0.85, 0.15])
     assert dear.raised.tolist() == [1]
     assert fault_alarms(p[:1]).first is None
 

@@ -20,7 +20,7 @@ from likely.classify.calibration.probability_floor import Floor
 from likely.core.arrays import Array, Index
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, enumerated, sentence
-from likely.core.warnings import said_once, tell
+from likely.core.warnings import tell, warnings_once
 from likely.decision.combine import change_log_prior
 from likely.estimation.base_estimator import BaseEstimator, whole_state
 from likely.estimation.decision_mixin import RULES, Deciding
@@ -103,7 +103,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         self.__dict__.pop("trained_prior_", None)
         X = as_table(X)
         classes, labels, weight = checked_targets(X, y, sample_weight, self)
-        with said_once():
+        with warnings_once():
             if isinstance(self.cv, str):
                 self._adopt(self.estimator, *self._seen_classes(classes, labels))
                 self._learn_map(self._own_scores(X, labels, weight, groups), labels, weight)
@@ -121,7 +121,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         X = as_table(X)
         classes, labels, weight = checked_targets(X, y, sample_weight, self)
         self._adopt(self.estimator, classes, labels)
-        with said_once():
+        with warnings_once():
             self._learn_map(*self._left_out(self.estimator, X, classes, labels, weight, None))
         return self.calibration_, self.floor_
 

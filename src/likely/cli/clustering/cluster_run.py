@@ -148,7 +148,7 @@ def _read(job: ClusterJob) -> tuple[pl.DataFrame, Table]:
     kinds = {name: kind for name, kind in job.kinds.items() if name not in aside}
     whose = called(job.files)
     return source, Table.of(
-        source, weight=job.weight, kinds=kinds, missing=job.missing, drop=list(aside), whose=whose
+        source, weight=job.weight, kinds=kinds, missing=job.missing, ignore=list(aside), whose=whose
     )  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def facts_of(c: ClusterRun) -> dict[str, Any]:
         "choice": choice and {
             "by": c.found.criterion, "numbers": choice.numbers, "bic": choice.bic, "held_out": choice.held_out,
             "held_out_error": choice.held_out_error, "left_by_prior": choice.n_components_mml, "best": choice.best,
-            "message_length": choice.message, "converged": choice.converged,
+            "message_length": choice.message_length, "converged": choice.converged,
         },
         "certainty": {"mean": c.mean_certainty, "below_0.8": c.unsure},
         "learning": {"converged": report.converged, "reason": report.reason, "iterations": report.iterations,

@@ -42,7 +42,7 @@ def leaks(field: Field) -> Iterator[str]:
     for at in np.flatnonzero(near):
         alone = f'Column "{names[at]}" alone predicts the label of {1 - error[at]:.1%} of held-out rows'
         known = "If it is known only after the label, it leaks the target, and these figures are too optimistic"
-        yield f'{alone}, the best of the others of {1 - rest:.1%}. {known}: leave it out with --drop "{names[at]}".'
+        yield f'{alone}, the best of the others of {1 - rest:.1%}. {known}: leave it out with --ignore "{names[at]}".'
 
 
 def _error_of_one(field: Field, name: str) -> float:

@@ -24,7 +24,7 @@ class Job:
     weight: str | None = None
     missing: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
-    drop: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
     sql: str | None = None
     format: str | None = None
     cv: Any = None  # None: by time where there is one, else five folds
@@ -56,7 +56,7 @@ class Job:
                      "format", "cv", "report"):  # fmt: skip
             if getattr(self, name) is not None:
                 yield from (f"--{name.replace('_', '-')}", str(getattr(self, name)))
-        for name in ("missing", "drop"):
+        for name in ("missing", "ignore"):
             for value in getattr(self, name):
                 yield from (f"--{name}", value)
         for name, kind in self.kinds.items():

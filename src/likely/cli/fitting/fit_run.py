@@ -77,7 +77,7 @@ def read_table(job: Job) -> Table:
 
     return Table.of(
         list(job.files), target=job.target, weight=job.weight, group=job.group, time=job.time, kinds=job.kinds,
-        missing=job.missing, drop=job.drop, sql=job.sql, format=job.format,
+        missing=job.missing, ignore=job.ignore, sql=job.sql, format=job.format,
     )  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def refuse_too_long(table: Table, job: Job) -> None:
 
     words = [column for column in table.used if column.kind in ("binary", "category")]
     size = described(table)
-    remedy = "leave columns out with --drop, or with --sql"
+    remedy = "leave columns out with --ignore, or with --sql"
     if size > MAX_NOTE:
         expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
         got = f"about {size:,} for {len(table.used):,} columns"
@@ -210,12 +210,12 @@ def learned(table: Table, field: Field, contest: Contest) -> tuple[TableClassifi
     """The chosen model fitted to all rows, and the warnings, each once."""
     from likely.automl.model_comparison import from_all_rows
     from likely.automl.table_classifier import TableClassifier, arranged_schema
-    from likely.core.warnings import speaking_as
+    from likely.core.warnings import warnings_renamed
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         candidate = contest.winner.candidate
-        with speaking_as(f"{candidate.name[0].upper()}{candidate.name[1:]}", type(candidate.estimator).__name__):
+        with warnings_renamed(f"{candidate.name[0].upper()}{candidate.name[1:]}", type(candidate.estimator).__name__):
             classifier = from_all_rows(candidate.estimator, field)
     hazards = tuple(dict.fromkeys([*_hazards(table, field, contest), *(str(w.message) for w in caught)]))
     found = contest.winner.calibration

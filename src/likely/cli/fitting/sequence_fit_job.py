@@ -22,7 +22,7 @@ class SequenceJob:
     weight: str | None = None
     group: str | None = None
     columns: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     n_states: int | None = None  # None: chosen
     topology: Any = None  # None: ergodic, or whichever decides better
@@ -83,7 +83,7 @@ class SequenceJob:
             if value != getattr(usual, name):
                 text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
                 yield from (f"--{name.replace('_', '-')}", text)
-        for name in ("columns", "drop", "missing"):
+        for name in ("columns", "ignore", "missing"):
             for one in getattr(self, name):
                 yield from (f"--{name}", one)
         for name, kind in self.kinds.items():
@@ -145,7 +145,7 @@ def refuse_for_sounds(job: SequenceJob) -> None:
     if job.target is not None:
         raise click.UsageError("--target is for tables: the word of a sound is the sub-folder in which it lies.")
     usual = SequenceJob(())
-    for name in ("id", "time", "states_column", "weight", "group", "columns", "drop", "kinds", "missing", "format",
+    for name in ("id", "time", "states_column", "weight", "group", "columns", "ignore", "kinds", "missing", "format",
                  "durations", "order", "n_init"):  # fmt: skip
         if getattr(job, name) != getattr(usual, name):
             flag = {"kinds": "as"}.get(name, name.replace("_", "-"))

@@ -101,7 +101,7 @@ def read_material(job: SequenceJob) -> Material:
                                    missing=job.missing, format=job.format)  # fmt: skip
         groups = None if job.group is None else _groups(job, files)
         again = renamed(found, job.id, files)
-    aside = {*job.drop, *(name for name, kind in job.kinds.items() if kind == "ignore")}
+    aside = {*job.ignore, *(name for name, kind in job.kinds.items() if kind == "ignore")}
     aside |= set() if job.group is None else {job.group}
     empty = [name for name in never_observed(found.x, found.columns) if name not in aside]
     kinds = _kinds(kinds_found(found.x, found.columns), job, {*aside, *empty}, empty)
@@ -224,7 +224,7 @@ def looks_like_label(found: Any, kinds: dict[str, str]) -> list[str]:
         same = name in kinds and cells.dtype.kind in "USO" and bool((cells[inner] == cells[inner - 1]).all())
         if same and len(set(cells.tolist())) > 1:
             words = "is the same in all frames of a sequence, as a class is"
-            notes.append(f'column "{name}" {words}: --target {name}, or --drop {name}')
+            notes.append(f'column "{name}" {words}: --target {name}, or --ignore {name}')
     return notes
 
 
@@ -244,11 +244,11 @@ def source_of(files: tuple[str, ...]) -> Any:
 
 
 def _kinds(found: dict[str, str], job: SequenceJob, aside: set[str], empty: list[str]) -> dict[str, str]:
-    for name in [*job.kinds, *job.drop]:
+    for name in [*job.kinds, *job.ignore]:
         if name not in found:
             from likely.data.read_table import did_you_mean
 
-            raise DataError(sentence("--as, --drop", f'there must be a column "{name}"',
+            raise DataError(sentence("--as, --ignore", f'there must be a column "{name}"',
                                      remedy=did_you_mean(name, list(found))))  # fmt: skip
     asked = {name: "category" if kind == "binary" else kind for name, kind in job.kinds.items()}
     kinds = {name: asked.get(name, kind) for name, kind in found.items() if name not in aside}

@@ -67,7 +67,7 @@ class OfSensors(Subject):
 class OfTracks(Subject):
     """A `Tracker`: whether there is a target, whether the track counts as found; its place follows as means."""
 
-    decides = "has its own rule, by its settings confirm and lose; see the column confirmed"
+    decides = "has its own rule, by its settings confirm_above and lose_below; see the column confirmed"
 
     def more(self, belief: Any) -> dict[str, Any]:
         """P(there is a target), and whether the track is confirmed."""

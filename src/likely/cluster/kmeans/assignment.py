@@ -49,7 +49,7 @@ class KMeansData:
         workers = workers or cores()
         low, high, gaps = _observed_range(x, workers)
         w = row_weights(weight, len(x), "k-means")
-        return cls(x, None if w is None else read_only(w), AffineMap.around(x, low, high), gaps, workers)
+        return cls(x, None if w is None else read_only(w), AffineMap.fitted_to(x, low, high), gaps, workers)
 
     def some(self, at: Any) -> KMeansData:
         """A subset of the rows, by mask or index, in the same units."""
@@ -74,7 +74,7 @@ class KMeansData:
 
     def tables(self, model: Centroids, dtype: Any) -> Tables:
         """Scores are coef · features − half, features as in `kmeans._loops.nearest_centers`; larger is nearer."""
-        c = self.frame.inside(model.mean)
+        c = self.frame.forward(model.mean)
         k, d = c.shape
         own = model.variance is not None
         slope, price = np.full(k, 0.5), np.zeros(k)
@@ -169,7 +169,7 @@ class Sums:
         Where these cancel (a row far away from all others; clusters much smaller than their distances) it is computed
         from all rows, and the sums with it.
         """
-        c = self.table.frame.inside(model.mean)
+        c = self.table.frame.forward(model.mean)
         quick = self.size + float((c * (self.seen * c - 2.0 * self.sums)).sum())
         if quick > CANCELED * self.size:
             return quick
@@ -181,13 +181,13 @@ class Sums:
         """The mean of each cluster's rows; unchanged where nothing was observed."""
         there = self.seen > 0
         u = np.divide(self.sums, self.seen, out=np.zeros_like(self.sums), where=there)
-        return np.where(there, self.table.frame.outside(u), model.mean)
+        return np.where(there, self.table.frame.inverse(u), model.mean)
 
     def refresh(self, model: Centroids, labels: Labels) -> None:
         """Recompute the sums from all rows, without accumulated rounding errors."""
         stats = self.table.stats(model, labels)
         self.seen, self.counts = np.array(stats.moments.weight), np.array(stats.counts)
-        self.sums = self.seen * self.table.frame.inside(stats.moments.mean)
+        self.sums = self.seen * self.table.frame.forward(stats.moments.mean)
 
 
 def _as_stats(total: list[Array], model: Centroids, unit: float) -> CentroidStats:

@@ -174,8 +174,8 @@ class Centroids(Value):
 
     def _distances(self, x: Any) -> Array:
         x = rows(x, self.dim, "Centroids")
-        frame = AffineMap.around(self.mean)
-        u, c = frame.inside(x), frame.inside(self.mean)
+        frame = AffineMap.fitted_to(self.mean)
+        u, c = frame.forward(x), frame.forward(self.mean)
         seen = ~np.isnan(u)
         if seen.all():
             size = float(power_of_two(max(abs(u).max(initial=0.0), abs(c).max())))

@@ -20,7 +20,7 @@ from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.metrics.silhouette import silhouette_score
 
 FOLDS = 5  # folds, each held out in turn
@@ -173,7 +173,7 @@ def _folds(which: Index) -> list[tuple[Index, Index]]:
 
 def _fitted(table: KMeansData, at: Any, k: int, options: dict[str, Any], seed: int | None) -> Partition:
     weight = None if table.weight is None else table.weight[at]
-    with unheard():  # fewer clusters than requested: the curve is constant there
+    with warnings_discarded():  # fewer clusters than requested: the curve is constant there
         return kmeans(table.x[at], k, weight, rng=np.random.default_rng(seed), **options)
 
 

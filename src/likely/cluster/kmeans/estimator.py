@@ -223,7 +223,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 def _each_row_a_center(known: Sketch, X: Any) -> Partition:
     """The partition of few distinct rows, each of which is a center."""
     table = KMeansData.of(known.rows, known.weight)
-    model = Centroids(np.where(np.isnan(known.rows), table.frame.outside(np.zeros(known.rows.shape)), known.rows))
+    model = Centroids(np.where(np.isnan(known.rows), table.frame.inverse(np.zeros(known.rows.shape)), known.rows))
     stats = table.stats(model, table.labeled(model))
     reason = "too few distinct rows so far: each is a cluster"
     report = FitReport(model, stats, None, False, reason, [model.objective(stats)] * 2)

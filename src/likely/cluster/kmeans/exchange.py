@@ -84,10 +84,10 @@ def _one_pass(table: KMeansData, model: Centroids, stats: CentroidStats, labels:
     unit = table.frame.unit
     counts = np.flatnonzero(_weight(table) > 0)
     own = labels[counts]
-    u = table.frame.inside(table.x[counts].astype(np.float64))
+    u = table.frame.forward(table.x[counts].astype(np.float64))
     moved, _ = exchange_pass(
         u, _weight(table)[counts], table.gaps, _lean(model, unit), own,
-        table.frame.inside(model.mean), np.array(stats.moments.weight), np.bincount(own, minlength=model.members),
+        table.frame.forward(model.mean), np.array(stats.moments.weight), np.bincount(own, minlength=model.members),
         np.array(stats.entries), stats.scatter * unit * unit,
     )  # fmt: skip
     labels[counts] = own

@@ -14,7 +14,7 @@ from likely.core.arrays import Array
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import said_once, tell
+from likely.core.warnings import tell, warnings_once
 
 DEFAULT_STOP = Stop(300, 1e-6)
 FAR_ROWS = 10_000  # number of farthest rows that are candidate seeds for empty clusters
@@ -71,10 +71,10 @@ def lloyd(
 
 
 def _within_reach(model: Centroids, table: KMeansData) -> Centroids:
-    u = table.frame.inside(model.mean)
+    u = table.frame.forward(model.mean)
     if (abs(u) <= FAR).all():
         return model
-    return model.replace(mean=table.frame.outside(np.clip(u, -FAR, FAR)))
+    return model.replace(mean=table.frame.inverse(np.clip(u, -FAR, FAR)))
 
 
 def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> Partition:
@@ -87,7 +87,7 @@ def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: St
     if not start.report.stats.scatter.sum() > 0:
         tell("k-means: every row equals its center: variances per cluster are not defined")
         return start
-    with said_once():
+    with warnings_once():
         report = fit(start.model.with_variances(start.report.stats), Blocks.of(x, weight), stop=stop)
     return Partition(report, report.model.assign(x), start.refits)
 
@@ -163,7 +163,7 @@ class _LloydRun:
         at = np.argsort(-far, kind="stable")[: FAR_ROWS + len(empty)]
         some, left = self.table.x[at].astype(np.float64), far[at]
         some = np.where(np.isnan(some), mean[self.labels[at]], some)
-        u = self.table.frame.inside(some)
+        u = self.table.frame.forward(some)
         for q in empty:
             i = int(np.argmax(left))
             if not left[i] > 0:
@@ -198,7 +198,7 @@ class _LloydRun:
 
 def _moves(old: Centroids, new: Centroids, table: KMeansData) -> tuple[Array, Array, Array]:
     """The distance that each center moved, the largest of any other, and half the distance to the nearest other."""
-    a, c = table.frame.inside(old.mean), table.frame.inside(new.mean)
+    a, c = table.frame.forward(old.mean), table.frame.forward(new.mean)
     drift = np.sqrt(((c - a) ** 2).sum(axis=1)) * (1.0 + 1e-9)
     order = np.argsort(drift)
     others = np.full(len(c), drift[order[-1]])

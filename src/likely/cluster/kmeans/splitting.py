@@ -38,7 +38,7 @@ def split(x: Any, k: int, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> P
 
 def _one_center(table: KMeansData) -> Array:
     """The mean of all rows (1, d)."""
-    start = Centroids.trusted(mean=table.frame.outside(np.zeros((1, table.x.shape[1]))), variance=None, typical=None)
+    start = Centroids.trusted(mean=table.frame.inverse(np.zeros((1, table.x.shape[1]))), variance=None, typical=None)
     return start.refit(table.stats(start, np.zeros(len(table), dtype=np.int32))).mean
 
 

@@ -20,11 +20,11 @@ from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.gaussian.factor_fits import em_start
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.priors.pseudo_observations import EarlierRows
+from likely.distributions.priors.pseudo_observations import PseudoObservations
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
@@ -145,7 +145,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
 
     def _best(self, X: Any, weight: Any) -> int:
         """Number of factors of least BIC, from the covariance of these rows, estimated by EM with missing values."""
-        with unheard():
+        with warnings_discarded():
             start = self._initial_gaussian(X, weight, "full")
             found = fit(start, Blocks.of(X, weight), prior="weak", stop=Stop(self.max_iter, max(self.tol, 1e-6)))
         return self._best_for(found.stats)
@@ -154,7 +154,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         n = max(stats.total_weight, 2.0)
         if self.prior is None or isinstance(self.prior, str):  # columns without observations are excluded
             stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
-        with unheard():
+        with warnings_discarded():
             return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
 
 
@@ -167,7 +167,7 @@ class PPCA(FactorDensity):
     - **n_components**: number of factors; None takes the one of 0, 1, … with the least BIC for the given rows (0:
       no correlated columns, and `transform` gives no column).
     - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
-      (`EarlierRows.weak`); None is maximum likelihood; or a prior of a full Gaussian.
+      (`PseudoObservations.weak`); None is maximum likelihood; or a prior of a full Gaussian.
     - **method**: "closed" uses eigenvectors; "em" iterates over the latent factors and converges to the same optimum.
     - **max_iter, tol**: of EM, which missing values or `method="em"` require.
     - **random_state**: of the initialization of `method="em"`.
@@ -299,7 +299,7 @@ def ppca_factors_by_bic(stats: Any, n: float) -> int:
     For q factors log p = −½ n [Σ_{i ≤ q} log λᵢ + (d − q) log σ²] + a constant. A weak prior keeps eigenvalues
     positive where rows are few.
     """
-    values = np.linalg.eigvalsh(EarlierRows.weak(stats, 0).update(stats).point().covariance)[::-1]
+    values = np.linalg.eigvalsh(PseudoObservations.weak(stats, 0).update(stats).point().covariance)[::-1]
     values = values[values > RANK * values[0]]  # a direction of variance 0 would make all others factors
     d = len(values)
     q = np.arange(max(min(d - 1, int(n) - 1), 0) + 1)

@@ -131,9 +131,9 @@ class SignDistribution(Distribution):
 
     def weak_prior(self, stats: SignSums) -> Any:
         """One pseudo-row of independent columns about the pooled means."""
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
-        return EarlierData.trusted(distribution=self, stats=pseudo_spin_sums(stats, STRENGTH))
+        return PseudoData.trusted(distribution=self, stats=pseudo_spin_sums(stats, STRENGTH))
 
     def _check(self, stats: SignSums) -> None:
         wanted = (*self._lead.shape[:-1], number_of_sets(self.dim, self.order))

@@ -361,9 +361,9 @@ class ChowLiuTree(Leveled, Distribution):
 
     def weak_prior(self, stats: PairCounts) -> Any:
         """One pseudo-row of independent columns with the pooled level frequencies: no level gets probability 0."""
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
-        return EarlierData.trusted(distribution=self, stats=pseudo_pair_counts(stats, STRENGTH))
+        return PseudoData.trusted(distribution=self, stats=pseudo_pair_counts(stats, STRENGTH))
 
     def grown(self, levels: tuple[Array, ...]) -> Self:
         """A blank model with these levels and as many members."""

@@ -19,12 +19,12 @@ from likely.distributions.categorical.dirichlet_fit import DirichletLearning
 from likely.distributions.distribution import in_units, lone
 from likely.numerics.gamma_draws import draw_probabilities
 from likely.numerics.special import (
-    digamma_gap,
     gamma_divergence,
     gamma_entropy,
+    less_cancellation,
     log_gamma_density,
     log_gamma_ratio,
-    steadier,
+    log_minus_digamma,
 )
 
 ON_SIMPLEX = 1e-6  # tolerance of the row sums: single precision is within 1e-7
@@ -179,13 +179,13 @@ class Dirichlet(DirichletLearning):
             gamma_divergence(other.alpha, self.alpha).sum(axis=-1),
             -gamma_divergence(other.concentration, self.concentration),
         )
-        digamma_gaps = digamma_gap(self.alpha) - digamma_gap(self.concentration)[..., None]
+        digamma_gaps = log_minus_digamma(self.alpha) - log_minus_digamma(self.concentration)[..., None]
         unlike = (
             -np.asarray(self.entropy()),
             -_log_density(other.alpha, self.mean),
             ((other.alpha - 1) * digamma_gaps).sum(axis=-1),
         )
-        return in_units(lone(steadier(like, unlike)), bits)
+        return in_units(lone(less_cancellation(like, unlike)), bits)
 
     @property
     def n_parameters(self) -> int:

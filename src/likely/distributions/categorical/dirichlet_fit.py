@@ -13,7 +13,7 @@ from likely.core.errors import DataError, ShapeError, sentence
 from likely.distributions.distribution import Distribution
 from likely.distributions.statistics.counts import member_weights
 from likely.distributions.statistics.feature_sums import FeatureSums, feature_sums
-from likely.numerics.gamma_dirichlet_shapes import dirichlet_height, dirichlet_shapes
+from likely.numerics.gamma_dirichlet_shapes import dirichlet_expected_log_prob, dirichlet_shapes
 
 ON_SIMPLEX = 1e-6  # tolerance of the row sums
 
@@ -93,15 +93,15 @@ class DirichletLearning(Distribution):
     def objective(self, stats: FeatureSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._learns_from(stats)
-        each = np.where(stats.rows > 0, stats.rows * dirichlet_height(self.alpha, _mean_logs(stats)), 0.0)
+        each = np.where(stats.rows > 0, stats.rows * dirichlet_expected_log_prob(self.alpha, _mean_logs(stats)), 0.0)
         value = float(each.sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: FeatureSums) -> Any:
         """Pooled pseudo-observations of total weight 0.1."""
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
-        return EarlierData.weak(self, stats)
+        return PseudoData.weak(self, stats)
 
     def _learns_from(self, stats: FeatureSums) -> None:
         if stats.weight.shape != self.alpha.shape or stats.sums.shape != (*self.alpha.shape, 1):

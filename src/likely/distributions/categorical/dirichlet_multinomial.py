@@ -27,8 +27,15 @@ from likely.distributions.categorical.sparse_counts import SparseRows, row_produ
 from likely.distributions.column_distribution import tell_fractions
 from likely.distributions.distribution import Distribution
 from likely.numerics.gamma_draws import draw_probabilities
-from likely.numerics.polya_urn import color, fall, heap, log_product, nearly_certain, rounded_off
-from likely.numerics.special import count_by_count, log_gamma_ratio, log_ways
+from likely.numerics.polya_urn import (
+    category_deviance,
+    category_factors,
+    log_product,
+    nearly_certain,
+    peak_factors,
+    summation_error,
+)
+from likely.numerics.special import count_by_count, log_gamma_ratio, log_multinomial_coefficient
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +110,8 @@ class DirichletMultinomial(Distribution):
         drawn = np.flatnonzero((counts > 0) & np.isin(of, alone))  # of each such row, its one entry
         for alpha in np.atleast_2d(self.alpha):
             whole = float(alpha.sum())
-            roots, rests = color(counts, alpha[at], total[of], whole)
-            root, rest = heap(total, np.asarray(whole))
+            roots, rests = category_factors(counts, alpha[at], total[of], whole)
+            root, rest = peak_factors(total, np.asarray(whole))
             logs = log_product(roots, root, lambda z: row_products(z, ends), lambda z: row_sums(z, ends))
             unseen = (row_sums(alpha[at], ends) - whole) * np.log1p(total / whole)  # columns with count 0
             found = np.asarray(logs + row_sums(rests, ends) - rest + unseen)
@@ -166,11 +173,11 @@ class DirichletMultinomial(Distribution):
         if isinstance(x, SparseRows):
             if x.lowest < 0:
                 x.refuse(x.matrix.data < 0, "DirichletMultinomial", "counts must not be negative")
-            return urn_counts(x.matrix, x.totals, x.log_ways, shares, self.members)
+            return urn_counts(x.matrix, x.totals, x.log_coefficients, shares, self.members)
         z = rows(x, self.dim, "DirichletMultinomial")
         _refuse(z)
         total = z.sum(axis=1)
-        ways = log_ways(z, total)
+        ways = log_multinomial_coefficient(z, total)
         return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
 
     def refit(self, stats: UrnCounts, prior: Any = None) -> DirichletMultinomial:
@@ -195,16 +202,16 @@ class DirichletMultinomial(Distribution):
         alpha = np.atleast_2d(self.alpha)
         each = np.concatenate([alpha, -alpha.sum(axis=1, keepdims=True)], axis=1).ravel()[stats.cell]
         logs = np.sign(each) * log_gamma_ratio(np.abs(each), stats.value)
-        value = float(stats.each @ logs + np.sum(stats.log_ways))
+        value = float(stats.each @ logs + np.sum(stats.log_coefficients))
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
     def weak_prior(self, stats: UrnCounts) -> Any:
         """Pooled pseudo-observations of total weight 0.1, and a row with one count in each column."""
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
         one = self.replace(alpha=np.ones(self.dim))
         pooled = stats.pooled()
-        return EarlierData.weak(self, pooled + one.collect(np.ones((1, self.dim))))
+        return PseudoData.weak(self, pooled + one.collect(np.ones((1, self.dim))))
 
     def _learns_from(self, stats: UrnCounts) -> None:
         if stats.weight.shape != (*self.alpha.shape[:-1], self.dim + 1):
@@ -216,10 +223,12 @@ def _log_urn(counts: Array, observed: Any, total: Array, alpha: Array) -> Array:
     """log p of rows of counts; unobserved columns are left out."""
     there = np.where(observed, alpha, 0.0)
     whole = np.where(observed.any(axis=1), there.sum(axis=1), 1.0)[:, None]
-    low = rounded_off(alpha, alpha.sum()) if observed.all() else 0.0
-    roots, rests = (count_by_count(counts, lambda *distribution, i=i: heap(*distribution)[i], alpha) for i in (0, 1))
-    rests -= fall(counts, alpha, total[:, None], whole, low)
-    root, rest = heap(total, whole[:, 0])
+    low = summation_error(alpha, alpha.sum()) if observed.all() else 0.0
+    roots, rests = (
+        count_by_count(counts, lambda *distribution, i=i: peak_factors(*distribution)[i], alpha) for i in (0, 1)
+    )
+    rests -= category_deviance(counts, alpha, total[:, None], whole, low)
+    root, rest = peak_factors(total, whole[:, 0])
     if not observed.all():
         roots, rests = np.where(observed, roots, 1.0), np.where(observed, rests, 0.0)
     logs = log_product(roots, root, lambda z: z.prod(axis=1), lambda z: z.sum(axis=1))

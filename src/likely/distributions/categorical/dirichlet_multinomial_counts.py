@@ -19,37 +19,37 @@ from likely.distributions.statistics.weighted_values import WeightedValues, join
 class UrnCounts(WeightedValues):
     """Counts above 0 of d columns with their weights, as `WeightedValues`; column d + 1 holds the rows' totals."""
 
-    log_ways: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/Π x!
+    log_coefficients: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/Π x!
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ways = parameter(self.log_ways, "UrnCounts", "log_ways")
+        ways = parameter(self.log_coefficients, "UrnCounts", "log_coefficients")
         if ways.shape != self.rows.shape:
-            raise ShapeError(sentence("UrnCounts", f"log_ways must have shape {self.rows.shape}", ways.shape))
-        self._set(log_ways=ways)
+            raise ShapeError(sentence("UrnCounts", f"log_coefficients must have shape {self.rows.shape}", ways.shape))
+        self._set(log_coefficients=ways)
 
     def _and_ways(self, plain: WeightedValues, ways: Any) -> Self:
-        return self.trusted(**{**plain._field_values(), "log_ways": np.asarray(ways)})
+        return self.trusted(**{**plain._field_values(), "log_coefficients": np.asarray(ways)})
 
     def __add__(self, other: UrnCounts) -> Self:  # type: ignore[override]
-        return self._and_ways(_plain(self) + _plain(other), self.log_ways + other.log_ways)
+        return self._and_ways(_plain(self) + _plain(other), self.log_coefficients + other.log_coefficients)
 
     def __mul__(self, factor: float) -> Self:
-        return self._and_ways(_plain(self) * factor, self.log_ways * factor)
+        return self._and_ways(_plain(self) * factor, self.log_coefficients * factor)
 
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
         """Pooled counts of all members."""
-        return self if self.rows.ndim == 0 else self._and_ways(_plain(self).pooled(), self.log_ways.sum())
+        return self if self.rows.ndim == 0 else self._and_ways(_plain(self).pooled(), self.log_coefficients.sum())
 
     def member(self, k: int) -> Self:
         """The counts of one member of a stack."""
-        return self._and_ways(_plain(self).member(k), np.array(self.log_ways[k]))
+        return self._and_ways(_plain(self).member(k), np.array(self.log_coefficients[k]))
 
 
 def _plain(stats: UrnCounts) -> WeightedValues:
-    parts = {name: part for name, part in stats._field_values().items() if name != "log_ways"}
+    parts = {name: part for name, part in stats._field_values().items() if name != "log_coefficients"}
     return WeightedValues.trusted(**parts)
 
 
@@ -67,11 +67,13 @@ def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | N
         values.append(table.data[counts])
         each.append(mine[counts])
     shape = (width,) if w.shape[0] == 1 else (w.shape[0], width)
-    total, log_ways = np.asarray(w @ np.ones(n)), np.asarray(w @ ways)
+    total, log_coefficients = np.asarray(w @ np.ones(n)), np.asarray(w @ ways)
     alone = w.shape[0] == 1
     parts = [np.concatenate(part) if part else np.empty(0) for part in (cells, values, each)]
     plain = joined(WeightedValues, total[0] if alone else total, shape, parts[0].astype(np.intp), *parts[1:])
-    found = UrnCounts.trusted(**plain._field_values(), log_ways=np.asarray(log_ways[0] if alone else log_ways))
+    found = UrnCounts.trusted(
+        **plain._field_values(), log_coefficients=np.asarray(log_coefficients[0] if alone else log_coefficients)
+    )
     if alone and members is not None:
         return _repeated(found, members)
     return found
@@ -81,7 +83,8 @@ def _repeated(stats: UrnCounts, members: int) -> UrnCounts:
     """The same for each member."""
     m, width = len(stats.cell), stats.weight.shape[-1]
     lead = {
-        name: per_member(np.asarray(getattr(stats, name))[None], members) for name in ("rows", "weight", "log_ways")
+        name: per_member(np.asarray(getattr(stats, name))[None], members)
+        for name in ("rows", "weight", "log_coefficients")
     }
     cell = np.tile(stats.cell, members) + np.repeat(np.arange(members) * width, m)
     return stats.replace(**lead, cell=cell, value=np.tile(stats.value, members), each=np.tile(stats.each, members))

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import polygamma
 
 from likely.core.arrays import Array, Index
-from likely.numerics.newton_ascent import Spot, climb
-from likely.numerics.special import digamma_gap, gamma_excess
+from likely.numerics.newton_ascent import Objective, newton_maximize
+from likely.numerics.special import gamma_excess, log_minus_digamma
 
 SMALLEST, LARGEST = 1e-8, 1e8  # bounds of α
 STARTS = (0.1, 1.0, 10.0, 100.0, 1000.0)  # initial concentrations, of which the best is used
@@ -25,22 +25,22 @@ def fitted_alpha(cell: Index, value: Array, each: Array, width: int, old: Array)
     share = np.bincount(counts[0], counts[1] * counts[2], d) + 1e-300
     share = share / share.sum()
 
-    def objective(logs: Array) -> Spot:
+    def objective(logs: Array) -> Objective:
         return _objective(logs, *counts, value[last], each[last])
 
     starts = [np.log(np.clip(one, SMALLEST, LARGEST)) for one in (old, *(share * size for size in STARTS))]
     best = max(starts, key=lambda logs: _log_likelihood(np.exp(logs), *counts, value[last], each[last]))
-    return np.asarray(np.exp(climb(objective, best, np.log(SMALLEST), np.log(LARGEST))))
+    return np.asarray(np.exp(newton_maximize(objective, best, np.log(SMALLEST), np.log(LARGEST))))
 
 
-def _objective(logs: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> Spot:
+def _objective(logs: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> Objective:
     alpha = np.exp(logs)
     whole, a = float(alpha.sum()), alpha[at]
     common = float(rows @ _digamma_difference(np.asarray(whole), totals))
     slope = np.asarray((np.bincount(at, w * _digamma_difference(a, x), len(alpha)) - common) * alpha, dtype=np.float64)
     own = np.bincount(at, w * (polygamma(1, a) - polygamma(1, a + x)), len(alpha))
     lift = float(rows @ (polygamma(1, whole) - polygamma(1, whole + totals)))
-    return Spot(_log_likelihood(alpha, at, x, w, totals, rows), slope, own * alpha**2 - slope, lift, alpha)
+    return Objective(_log_likelihood(alpha, at, x, w, totals, rows), slope, own * alpha**2 - slope, lift, alpha)
 
 
 def _log_likelihood(alpha: Array, at: Index, x: Array, w: Array, totals: Array, rows: Array) -> float:
@@ -51,4 +51,4 @@ def _log_likelihood(alpha: Array, at: Index, x: Array, w: Array, totals: Array, 
 
 def _digamma_difference(a: Array, x: Array) -> Array:
     """ψ(a + x) − ψ(a)."""
-    return np.asarray(np.log1p(x / a) + digamma_gap(a) - digamma_gap(a + x))
+    return np.asarray(np.log1p(x / a) + log_minus_digamma(a) - log_minus_digamma(a + x))

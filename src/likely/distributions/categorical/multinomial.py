@@ -23,7 +23,7 @@ from likely.distributions.categorical.sparse_counts import SparseRows, column_su
 from likely.distributions.column_distribution import tell_fractions
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.statistics.counts import LARGEST_SUM, per_member, weighted_sum
-from likely.numerics.special import count_peak, deviance, log_factorial, log_ways
+from likely.numerics.special import deviance, log_factorial, log_multinomial_coefficient, log_poisson_peak_of_counts
 
 SUM_TO_ONE = 1e-9
 EXPECTED = "the others are scored as expected counts"  # treatment of fractions
@@ -112,20 +112,20 @@ class Multinomial(Distribution):
         """log p(x | N) of a block under each member (n, K)."""
         if isinstance(block, SparseRows):
             possible = block.lowest >= 0 or row_sums((block.matrix.data < 0).astype(float), block.matrix.indptr) == 0
-            out = self._by_product(block.matrix, block.log_ways)
+            out = self._by_product(block.matrix, block.log_coefficients)
             return self._with_impossible(out, block.totals, possible, lambda at: self._sparse_entries(block[at]))
         counts, observed, possible = observed_counts(block, self.dim, "Multinomial")
         total = counts.sum(axis=1)
-        out = self._by_product(counts, log_ways(counts, total))
+        out = self._by_product(counts, log_multinomial_coefficient(counts, total))
         incomplete = np.flatnonzero(~observed.all(axis=1))
         if len(incomplete):
             out[incomplete] -= xlogy(total[incomplete, None], self._observed_probability(observed[incomplete]))
         return self._with_impossible(out, total, possible, lambda at: self._dense_entries(counts[at], observed[at]))
 
-    def _by_product(self, counts: Any, log_ways: Array) -> Array:
+    def _by_product(self, counts: Any, log_multinomial_coefficient: Array) -> Array:
         """One matrix product for all members."""
         out = np.asarray(counts @ self._logs)
-        out += log_ways[:, None]
+        out += log_multinomial_coefficient[:, None]
         return out
 
     @cached_property
@@ -167,7 +167,7 @@ class Multinomial(Distribution):
         log p(x | N) = Σⱼ log Poisson(xⱼ | N pⱼ) − log Poisson(N | N), each as peak minus deviance.
         """
         total, share = counts.sum(axis=1), self._observed_probability(observed)
-        peaks = count_peak(counts).sum(axis=1) - count_peak(total)
+        peaks = log_poisson_peak_of_counts(counts).sum(axis=1) - log_poisson_peak_of_counts(total)
         expected = [np.where(observed, p / share[:, [k]], 0.0) * total[:, None] for k, p in enumerate(self._each)]
         return np.stack([peaks - deviance(counts, m).sum(axis=1) for m in expected], axis=1)
 
@@ -175,7 +175,10 @@ class Multinomial(Distribution):
         """The same over the stored entries; entries that are not stored are 0."""
         counts, at, ends = x.matrix.data, x.matrix.indices, x.matrix.indptr
         total = x.totals
-        peaks, of_row = row_sums(count_peak(counts), ends) - count_peak(total), total[x.checked_labels]
+        peaks, of_row = (
+            row_sums(log_poisson_peak_of_counts(counts), ends) - log_poisson_peak_of_counts(total),
+            total[x.checked_labels],
+        )
         each = []
         for p in self._each:
             p = p / p.sum()
@@ -273,7 +276,7 @@ class Multinomial(Distribution):
         if isinstance(x, SparseRows):
             if x.lowest < 0:
                 x.refuse(x.matrix.data < 0, "Multinomial", "counts must not be negative")
-            return self._counted(column_sums(x.matrix, shares), shares @ np.ones(n), shares @ x.log_ways)
+            return self._counted(column_sums(x.matrix, shares), shares @ np.ones(n), shares @ x.log_coefficients)
         return self._collect_dense(rows(x, self.dim, "Multinomial"), shares)
 
     def _collect_dense(self, x: Array, shares: Any) -> WordCounts:
@@ -281,7 +284,7 @@ class Multinomial(Distribution):
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)
         refuse_negative(counts, "Multinomial")
-        ways = log_ways(counts, counts.sum(axis=1))
+        ways = log_multinomial_coefficient(counts, counts.sum(axis=1))
         sums = shares @ counts, shares @ np.ones(len(x)), shares @ ways
         incomplete = np.flatnonzero(~observed.all(axis=1))
         if not len(incomplete):
@@ -439,7 +442,10 @@ def _expected_log_factorial(n: float, probs: Array) -> float:
     if n < 2:
         return 0.0
     x = np.arange(n + 1.0)
-    peaks, logs = count_peak(x) + count_peak(n - x) - count_peak(np.array(n)), log_factorial(x)
+    peaks, logs = (
+        log_poisson_peak_of_counts(x) + log_poisson_peak_of_counts(n - x) - log_poisson_peak_of_counts(np.array(n)),
+        log_factorial(x),
+    )
     total, strip = 0.0, max(1, int(1e6 // len(x)))
     for a in range(0, len(probs), strip):
         p = np.clip(probs[a : a + strip, None], 0.0, 1.0)

@@ -14,7 +14,7 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.value import fill_cache
 from likely.distributions.statistics.counts import member_weights
-from likely.numerics.special import log_ways
+from likely.numerics.special import log_multinomial_coefficient
 
 
 def is_sparse(x: Any) -> bool:
@@ -30,7 +30,7 @@ class SparseRows:
 
     >>> import scipy.sparse
     >>> rows = SparseRows.of(scipy.sparse.csr_array([[2, 0, 1], [0, 0, 0]]))
-    >>> rows.totals, rows[:1].shape, rows.log_ways.round(4)
+    >>> rows.totals, rows[:1].shape, rows.log_coefficients.round(4)
     (array([3., 0.]), (1, 3), array([1.0986, 0.    ]))
     """
 
@@ -51,7 +51,7 @@ class SparseRows:
 
     def tallied(self) -> SparseRows:
         """The same rows with all row sums computed: slices keep them."""
-        _ = self.totals, self.log_ways, self.lowest
+        _ = self.totals, self.log_coefficients, self.lowest
         return self
 
     # ------------------------------------------------------------------- slices
@@ -67,7 +67,7 @@ class SparseRows:
         else:
             matrix = self.matrix[which]
         known: dict[str, Any] = {
-            name: self.__dict__[name][which] for name in ("totals", "log_ways") if name in self.__dict__
+            name: self.__dict__[name][which] for name in ("totals", "log_coefficients") if name in self.__dict__
         }
         if "lowest" in self.__dict__:
             known["lowest"] = self.lowest  # of all rows: a lower bound for these
@@ -93,12 +93,12 @@ class SparseRows:
         return row_sums(self.matrix.data, self.matrix.indptr)
 
     @cached_property
-    def log_ways(self) -> Array:
+    def log_coefficients(self) -> Array:
         """log multinomial coefficient log N! / Π x! of each row (n,)."""
         counts, totals, ends = self.matrix.data, self.totals, self.matrix.indptr
         if self.lowest < 0:
             counts, totals = np.maximum(counts, 0.0), np.maximum(totals, 0.0)
-        return log_ways(counts, totals, lambda z: row_sums(z, ends))
+        return log_multinomial_coefficient(counts, totals, lambda z: row_sums(z, ends))
 
     @cached_property
     def lowest(self) -> float:

@@ -27,7 +27,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.em_loop import FitStep
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
     PROFILES,
@@ -319,7 +319,7 @@ class Elliptical(Centered, Distribution):
         if every < 4:
             return self
         few, weight = z[::every], w[::every]
-        with unheard():
+        with warnings_discarded():
             return self._maximized(few, weight * (w.sum() / weight.sum()), prior, stats) if weight.any() else self
 
     def _accelerated(self, z: Array, w: Array, prior: Any, stats: WeightedRows) -> tuple[Elliptical, bool]:

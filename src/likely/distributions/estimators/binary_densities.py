@@ -124,11 +124,11 @@ class BinaryDensity(DensityEstimator):
     _for_text = "write 1 for one word and 0 for the other, or use ChowLiuTreeDensity(words=…), which takes strings"
 
     def prior_rule(self) -> Any:
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
         if isinstance(self.prior, Real):
             strength = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(distribution=model, stats=pseudo_spin_sums(stats, strength))
+            return lambda model, stats: PseudoData.trusted(distribution=model, stats=pseudo_spin_sums(stats, strength))
         return self.prior
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:

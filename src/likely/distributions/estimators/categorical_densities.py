@@ -262,11 +262,11 @@ class ChowLiuTreeDensity(DensityEstimator):
         return model.grown(levels), stats.grown(levels)
 
     def prior_rule(self) -> Any:
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
         if isinstance(self.prior, Real):
             strength = float(self.prior)
-            return lambda model, stats: EarlierData.trusted(
+            return lambda model, stats: PseudoData.trusted(
                 distribution=model, stats=pseudo_pair_counts(stats, strength)
             )
         return self.prior

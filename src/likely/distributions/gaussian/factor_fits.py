@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 
 from likely.core.arrays import Array, Mask
 from likely.numerics import spd
-from likely.numerics.eigenvectors import TIED, canonical_basis, upright
+from likely.numerics.eigenvectors import TIED, canonical_basis, with_canonical_signs
 
 STEPS = 100  # Newton's method needs 5 to 10 from scratch, 2 from the last EM iteration, 20 for a Heywood case
 GRADIENT_TOLERANCE = 1e-12  # largest gradient entry at which the iteration stops
@@ -122,7 +122,7 @@ def factor_analysis(covariance: Array, q: int, least: Array, start: Array | None
     best = min(fits, key=lambda fit: fit[0])[1]
     values, vectors = leading(_scaled(correlation, best), q)
     root = np.exp(0.5 * best)
-    loadings = upright(unit[:, None] * root[:, None] * vectors * np.sqrt(np.maximum(values - 1.0, 0.0)))
+    loadings = with_canonical_signs(unit[:, None] * root[:, None] * vectors * np.sqrt(np.maximum(values - 1.0, 0.0)))
     return Factors(loadings, (unit * root) ** 2, best <= low)
 
 

@@ -455,9 +455,9 @@ class FactorGaussian(Distribution):
 
     def weak_prior(self, stats: Any) -> Any:
         """Weakly informative prior: a few pseudo-observations with the pooled covariance."""
-        from likely.distributions.priors.pseudo_observations import EarlierRows
+        from likely.distributions.priors.pseudo_observations import PseudoObservations
 
-        return EarlierRows.weak(self._suited(stats), self.factors, self.kind)
+        return PseudoObservations.weak(self._suited(stats), self.factors, self.kind)
 
     def __repr__(self) -> str:
         stack = f", {self.members} members" if self.members else ""

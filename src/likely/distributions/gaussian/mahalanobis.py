@@ -394,7 +394,7 @@ class Quadratic:
         if self.roots is None:
             support = self.supports[j]
             v = z @ support.inverse
-            off = support.off(z, np.abs(self.mean[k]))
+            off = support.outside_range(z, np.abs(self.mean[k]))
             return np.where(off, np.inf, np.einsum("nd,nd->n", v, v)) + 0.0 * z.sum(axis=1)
         if self.diagonal:
             v = z / self.roots[j]

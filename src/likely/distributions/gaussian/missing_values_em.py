@@ -11,7 +11,7 @@ from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import Moments
@@ -34,7 +34,7 @@ def em_moments(x: Any, weight: Any, whose: str, labels: Index | None = None, mem
     """
     with np.errstate(all="ignore"):
         blank = Gaussian.blank(x[:4096], members=members, tied=members is not None)
-    with unheard():
+    with warnings_discarded():
         report = fit(blank, Blocks.of(x, weight, labels=labels), prior="weak", stop=STOP)
     stats: Moments = report.stats
     never = np.flatnonzero(~(stats.pooled().observed > 0))
@@ -58,7 +58,7 @@ def gaussian_of(stats: Moments | ScatterRoot) -> Gaussian:
         stats = Moments.trusted(**parts, scatter=stats.root.T @ stats.root, entropy=np.zeros(()), complete=True)
     distribution = Gaussian.trusted(mean=stats.mean, covariance=np.eye(stats.shift.shape[-1]), kind="full")
     about = stats.replace(shift=np.zeros_like(stats.shift))  # between-class differences must not enter the covariance
-    with unheard():
+    with warnings_discarded():
         return distribution.refit(about, distribution.weak_prior(about)).replace(mean=stats.mean)
 
 

@@ -68,9 +68,9 @@ class ShrunkCovariances:
     def of(cls, stats: Moments, prior: Any, pooling: str, following: bool) -> ShrunkCovariances:
         """Class covariances and targets for statistics of K classes under a prior (None: maximum likelihood).
 
-        A prior with a scale matrix (`NormalInverseWishart`, `EarlierRows`) enters S and T, so they are what "full"
-        and "pooled" would give; any other prior is one of the mean only. `following` says that the prior was made
-        from the pooled covariance of these statistics ("weak"). Directions in the null space of the pooled
+        A prior with a scale matrix (`NormalInverseWishart`, `PseudoObservations`) enters S and T, so they are what
+        "full" and "pooled" would give; any other prior is one of the mean only. `following` says that the prior was
+        made from the pooled covariance of these statistics ("weak"). Directions in the null space of the pooled
         covariance get the same variance in all classes, whatever their weights: they must not decide.
         """
         stats = regularized(stats)

@@ -18,7 +18,14 @@ from likely.distributions.distribution import Distribution
 from likely.distributions.matrix.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
 from likely.distributions.statistics.counts import member_weights
 from likely.numerics import spd
-from likely.numerics.special import LOG_PI, deviance, digamma_gap, gamma_divergence, gamma_excess, peak
+from likely.numerics.special import (
+    LOG_PI,
+    deviance,
+    gamma_divergence,
+    gamma_excess,
+    log_minus_digamma,
+    log_poisson_peak,
+)
 
 LARGEST_DOF = 1e9  # upper bound of the degrees of freedom, where the distribution is practically a point mass
 
@@ -185,9 +192,9 @@ class MatrixDistribution(Distribution):
 
     def weak_prior(self, stats: MatrixSums) -> Any:
         """Weakly informative prior: a tenth of a pseudo-observation with the pooled statistics."""
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
-        return EarlierData.weak(self, stats)
+        return PseudoData.weak(self, stats)
 
     def _suited(self, stats: Any) -> None:
         me = type(self).__name__
@@ -205,7 +212,7 @@ def matrix_constant(a: Any, d: int) -> Array:
     a = np.asarray(a, dtype=np.float64)
     i = np.arange(d)
     each = 0.5 * i * np.log(a)[..., None] - gamma_excess(a[..., None], -0.5 * i)
-    return np.asarray(d * (peak(a) + np.log(a)) + each.sum(axis=-1) - 0.25 * d * (d - 1) * LOG_PI)
+    return np.asarray(d * (log_poisson_peak(a) + np.log(a)) + each.sum(axis=-1) - 0.25 * d * (d - 1) * LOG_PI)
 
 
 def matrix_deviance(apart: Array, one: Array, other: Array) -> Array:
@@ -243,7 +250,7 @@ def best_dof(lag: Array, d: int) -> Array:
     def too_low(t: Array) -> Array:
         above = np.exp(t)[..., None]
         a = 0.5 * (above + (d - 1 - i))
-        terms = digamma_gap(a) + np.log1p(i / (above + (d - 1 - i)))
+        terms = log_minus_digamma(a) + np.log1p(i / (above + (d - 1 - i)))
         return np.asarray(terms.sum(axis=-1) > lag)
 
     for _ in range(200):

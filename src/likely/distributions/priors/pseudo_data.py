@@ -20,12 +20,12 @@ STRENGTH = 0.1  # pseudo-counts of the weak prior
 
 
 @dataclass(frozen=True, eq=False)
-class EarlierData(Value):
+class PseudoData(Value):
     """Pseudo-data prior: log p(model) = log-likelihood of given statistics + constant; no evidence, no sampling.
 
     >>> import likely as lk
     >>> distribution = lk.Exponential(1.0)
-    >>> EarlierData(distribution, distribution.collect([4.0])).update(distribution.collect([1.0, 1.0])).point().mean
+    >>> PseudoData(distribution, distribution.collect([4.0])).update(distribution.collect([1.0, 1.0])).point().mean
     array([2.])
     """
 
@@ -46,19 +46,19 @@ class EarlierData(Value):
         if not (hasattr(self.distribution, "refit") and hasattr(self.stats, "total_weight")):
             got = (type(self.distribution).__name__, type(self.stats).__name__)
             raise DomainError(
-                sentence("EarlierData", "a distribution that can be fitted and its statistics are needed", got)
+                sentence("PseudoData", "a distribution that can be fitted and its statistics are needed", got)
             )
 
     @classmethod
-    def weak(cls, distribution: Any, stats: Any, strength: float = STRENGTH) -> EarlierData:
+    def weak(cls, distribution: Any, stats: Any, strength: float = STRENGTH) -> PseudoData:
         """Weakly informative prior: `strength` pseudo-observations with the pooled statistics, for each member."""
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
-            raise DomainError(sentence("EarlierData.weak", "statistics of at least one row are needed", "none"))
+            raise DomainError(sentence("PseudoData.weak", "statistics of at least one row are needed", "none"))
         pseudo = pooled * (strength / pooled.total_weight)
         return cls(distribution, pseudo if distribution.members is None else spread_out(pseudo, distribution.members))
 
-    def update(self, stats: Any) -> EarlierData:
+    def update(self, stats: Any) -> PseudoData:
         """Posterior: the statistics add."""
         return self.replace(stats=self.stats + stats)
 
@@ -88,7 +88,7 @@ class EarlierData(Value):
         me = type(self.distribution).__name__
         expected = f"no {what} is known of {me} with a pseudo-data prior, which has only a mode"
         remedy = f'use the mode: lk.estimate(lk.{me}, x, "map", prior="weak"), or point("mode")'
-        raise DomainError(sentence("EarlierData", expected, remedy=remedy))
+        raise DomainError(sentence("PseudoData", expected, remedy=remedy))
 
 
 def spread_out(stats: Any, members: int) -> Any:

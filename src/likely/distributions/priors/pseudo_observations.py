@@ -21,7 +21,7 @@ from likely.numerics import spd
 
 
 @dataclass(frozen=True, eq=False)
-class EarlierRows(Value):
+class PseudoObservations(Value):
     """Prior of r pseudo-observations with scatter Ψ on mean μ and covariance C; the mean counts as κ rows.
 
     log p(μ, C) = −½ [r log det 2πC + tr C⁻¹Ψ + κ (μ − m)ᵀ C⁻¹ (μ − m)], up to a constant. Factor analysis has no
@@ -32,7 +32,7 @@ class EarlierRows(Value):
     the pseudo-observations and has no prior.
 
     >>> import likely as lk
-    >>> prior = EarlierRows([0.0], 1.0, [[4.0]], 2.0)
+    >>> prior = PseudoObservations([0.0], 1.0, [[4.0]], 2.0)
     >>> prior.update(lk.Gaussian([0.0], [[1.0]]).collect([[0.0], [3.0]])).point().covariance
     array([[2.5]])
     """
@@ -44,7 +44,7 @@ class EarlierRows(Value):
     tied: bool = False
 
     def __post_init__(self) -> None:
-        me = "EarlierRows"
+        me = "PseudoObservations"
         mean = np.atleast_1d(parameter(self.mean, me, "mean"))
         kappa, scale, rows = (parameter(getattr(self, n), me, n) for n in ("kappa", "scale", "rows"))
         d = mean.shape[-1]
@@ -59,7 +59,7 @@ class EarlierRows(Value):
         self._set(mean=mean, kappa=kappa, scale=scale, rows=rows)
 
     @classmethod
-    def weak(cls, stats: Moments, factors: int, kind: str = "diagonal") -> EarlierRows:
+    def weak(cls, stats: Moments, factors: int, kind: str = "diagonal") -> PseudoObservations:
         """Weakly informative prior that keeps covariances regular: q + 4 pseudo-observations with pooled moments.
 
         Its scatter is the within-member scatter, with correlations shrunk by a share ((q + 1)/n)⁴, at least 0.01: so a
@@ -69,7 +69,7 @@ class EarlierRows(Value):
         """
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
-            raise DomainError(sentence("EarlierRows.weak", "statistics of at least one row are needed", "none"))
+            raise DomainError(sentence("PseudoObservations.weak", "statistics of at least one row are needed", "none"))
         warn_of_constants(pooled, "spherical" if kind == "spherical" else "full")
         shape = shrunk_within(stats, pooled, factors + 1, lambda n: 0.01)
         never = ~(pooled.observed > 0)
@@ -90,9 +90,9 @@ class EarlierRows(Value):
         """Mask of the columns that have a prior (d,)."""
         return _known(self.scale)
 
-    def update(self, stats: Moments) -> EarlierRows:
+    def update(self, stats: Moments) -> PseudoObservations:
         """Posterior: pseudo-observations and rows together."""
-        refuse_others(stats, self.dim, "EarlierRows", full=True)
+        refuse_others(stats, self.dim, "PseudoObservations", full=True)
         n = stats.weight
         kappa = self.kappa + n
         delta = np.where((n > 0)[..., None], (stats.origin - self.mean) + stats.shift, 0.0)
@@ -105,7 +105,7 @@ class EarlierRows(Value):
             mean=mean, kappa=np.asarray(kappa), scale=self.scale + added, rows=np.asarray(self.rows + rows)
         )
 
-    def _as_tied(self) -> EarlierRows:
+    def _as_tied(self) -> PseudoObservations:
         """The prior for members with one covariance: the pseudo-observations of all members together."""
         lead = np.broadcast_shapes(self.scale.shape[:-2], self.rows.shape)
         scale, rows = np.broadcast_to(self.scale, (*lead, self.dim, self.dim)), np.broadcast_to(self.rows, lead)
@@ -116,7 +116,7 @@ class EarlierRows(Value):
     def point(self, rule: str = "mode") -> Gaussian:
         """The Gaussian at the mode: mean m, covariance Ψ/r."""
         if rule != "mode":
-            raise DomainError(sentence("EarlierRows", 'only the "mode" is available', repr(rule)))
+            raise DomainError(sentence("PseudoObservations", 'only the "mode" is available', repr(rule)))
         rows = self.rows if self.tied else np.broadcast_to(self.rows, self.mean.shape[:-1])
         covariance = self.scale / rows[..., None, None]
         return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
@@ -145,7 +145,7 @@ class EarlierRows(Value):
         )  # fmt: skip
         return lone(_expected(model, pseudo))
 
-    def _marginal(self, at: Index) -> EarlierRows:
+    def _marginal(self, at: Index) -> PseudoObservations:
         """The prior of columns `at`."""
         return self.replace(mean=self.mean[..., at], scale=self.scale[..., at[:, None], at])
 
@@ -175,7 +175,7 @@ def _regular(scale: Array) -> bool:
 
 def _not_normalized(verb: str) -> DomainError:
     expected, remedy = "this needs a normalized prior", "use a Gaussian with a NormalInverseWishart prior"
-    return DomainError(sentence(f"EarlierRows.{verb}", expected, "pseudo-observations", remedy))
+    return DomainError(sentence(f"PseudoObservations.{verb}", expected, "pseudo-observations", remedy))
 
 
 def _expected(model: Any, stats: Moments) -> Any:

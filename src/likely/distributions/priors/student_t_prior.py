@@ -30,7 +30,7 @@ class StudentTPrior(Value):
 
     serves = ("StudentT",)  # distributions of which it is a prior
 
-    shape: Annotated[Any, declared.prior]  # NormalInverseWishart, NormalInverseGamma or EarlierRows
+    shape: Annotated[Any, declared.prior]  # NormalInverseWishart, NormalInverseGamma or PseudoObservations
     tails: Annotated[Array, declared.numbers("")] = 2.0  # type: ignore[assignment]  # a
     rate: Annotated[Array, declared.numbers("")] = 0.1  # type: ignore[assignment]  # b: the mode is (a − 1)/b
 
@@ -42,7 +42,7 @@ class StudentTPrior(Value):
                 sentence("StudentTPrior", "tails must be a number of at least 1 and rate a positive one", got)
             )
         if not (hasattr(self.shape, "update") and hasattr(self.shape, "scale")):
-            expected = "shape must be a NormalInverseWishart, NormalInverseGamma or EarlierRows"
+            expected = "shape must be a NormalInverseWishart, NormalInverseGamma or PseudoObservations"
             raise DomainError(sentence("StudentTPrior", expected, type(self.shape).__name__))
         self._set(tails=tails, rate=rate)
 

@@ -181,7 +181,7 @@ def _on_support(z: Array, distribution: Gaussian) -> tuple[Array, Any, int] | No
     if support is None or not (support.scale > 0).all():  # a constant column: `log_prob` knows its absolute value
         return None
     v = z @ support.inverse
-    q = np.where(support.off(z, np.zeros(distribution.dim)), np.inf, np.einsum("kr,kr->k", v, v))
+    q = np.where(support.outside_range(z, np.zeros(distribution.dim)), np.inf, np.einsum("kr,kr->k", v, v))
     return q, support.logdet, support.factor.shape[1]
 
 

@@ -28,7 +28,7 @@ from likely.distributions.gaussian.gaussian import Gaussian, six_digits
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.statistics.counts import one_column
 from likely.distributions.student_t.student_t_em import StudentTEM
-from likely.numerics.special import LOG_2PI, digamma_gap, gamma_excess
+from likely.numerics.special import LOG_2PI, gamma_excess, log_minus_digamma
 
 LARGE_DOF = 1e5  # from here on differences of digammas are a series
 
@@ -340,7 +340,7 @@ def _log_kernel(q: Array, v: Any, o: Any, log_q: Array | None = None) -> Array:
 def _entropy(v: Array, o: Any, logdet: Any) -> Array:
     """Entropy, with ψ(a + o/2) − ψ(a) as a logarithm and two small differences: accurate also for ν = 10³⁰⁰."""
     a, b = 0.5 * v, 0.5 * (v + o)
-    return np.asarray(b * (np.log1p(o / v) + digamma_gap(a) - digamma_gap(b)) - _log_constant(v, o, logdet))
+    return np.asarray(b * (np.log1p(o / v) + log_minus_digamma(a) - log_minus_digamma(b)) - _log_constant(v, o, logdet))
 
 
 FAR = 1e60  # squared distance over ν from which the tail equals a power law up to rounding

@@ -21,7 +21,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.value import fill_cache
-from likely.core.warnings import Note, said_once, tell, unheard
+from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -104,7 +104,7 @@ class StudentTEM(Distribution):
         start = fit(begin, blocks, prior=prior, engine=engine, stop=Stop(many, 1e-8))
         first = FitStep(start.model, start.stats, start.prior, known_objective=start.objective)
         if start.stats.filled and start.prior is not prior:  # a data-dependent prior may not have converged yet
-            with said_once():
+            with warnings_once():
                 first = next(iterate(start.model, blocks, prior=prior, engine=engine))
         elif start.iterations < many and not start.converged:
             return start
@@ -112,7 +112,7 @@ class StudentTEM(Distribution):
         def evaluate(model: Any) -> FitStep:
             return next(iterate(model, blocks, prior=first.prior, engine=engine))
 
-        with said_once():
+        with warnings_once():
             last, converged = AcceleratedEM(evaluate).run(first)
         reason = "parameters converged" if converged else f"{PASSES} iterations made, or rounding error dominates"
         trace = start.trace if first.model is start.model else [first.objective]
@@ -125,7 +125,7 @@ class StudentTEM(Distribution):
         subsample = Blocks([[next(iter(part))] for part in blocks.parts])
         if not all(block.weight is None or block.weight.any() for block in subsample):
             return self
-        with unheard():
+        with warnings_discarded():
             found = self._learned_from(Blocks([list(subsample)]), prior, engine)
         return found.model if found.converged else self
 

@@ -10,7 +10,7 @@ from likely.core.arrays import Array
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.student_t.scale_statistics import ScaleSums
-from likely.numerics.special import LOG_2PI, digamma_gap, gamma_excess
+from likely.numerics.special import LOG_2PI, gamma_excess, log_minus_digamma
 
 LEAST_DOF, LARGEST_DOF = 0.1, 1e6
 CUTS, ROUNDS = 63, 9  # sections of the bracket of log ν per round: 64⁹ reaches rounding
@@ -41,7 +41,7 @@ def best_dof(by_observed: Array, need: Array, old: Array, prior: Any = None) -> 
     def increases(v: Array) -> Array:
         """True where the objective increases at v (..., m); vectorized, since calls cost more than arithmetic."""
         wide = v[..., None]
-        terms = digamma_gap(0.5 * wide) - digamma_gap(0.5 * (wide + o))
+        terms = log_minus_digamma(0.5 * wide) - log_minus_digamma(0.5 * (wide + o))
         return np.asarray((by_observed[..., None, :] * terms).sum(axis=-1) - need[..., None] + 2 * derivative(v) > 0)
 
     at_most = increases(np.exp(high)[..., None])[..., 0]

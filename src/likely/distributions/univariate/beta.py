@@ -166,7 +166,7 @@ class Beta(BetaLearning):
     @property
     def median(self) -> Array:
         """The median of each column."""
-        return lower_point(self.a, self.b, 0.5)
+        return beta_quantile(self.a, self.b, 0.5)
 
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x) for one column."""
@@ -177,7 +177,7 @@ class Beta(BetaLearning):
         """The x with P(X ≤ x) = p, for one column; (n, K) for a stack."""
         a, b = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
-        return lower_point(a, b, p[..., None] if self.members else p)
+        return beta_quantile(a, b, p[..., None] if self.members else p)
 
     def _one_distribution(self) -> tuple[Any, Any]:
         if self.dim != 1:
@@ -273,7 +273,7 @@ class Beta(BetaLearning):
         terms = log_gamma_ratio(self.a, ones) + log_gamma_ratio(self.b, zeros)
         value = (terms - log_gamma_ratio(self.a + self.b, ones + zeros)).sum(axis=-1)
         if isinstance(stats, Successes):
-            value = value + stats.log_ways
+            value = value + stats.log_coefficients
         elif isinstance(stats, WeightedValues):
             value = value + log_coefficients(stats, self._known(stats.weight.shape))
         return lone(value)
@@ -289,7 +289,7 @@ class Beta(BetaLearning):
             raise ShapeError(sentence("Beta", f"{what} of a shape that fits {self.a.shape} is needed", shape))
 
 
-def lower_point(a: Any, b: Any, p: Any) -> Array:
+def beta_quantile(a: Any, b: Any, p: Any) -> Array:
     """Quantile x with P(X ≤ x) = p: SciPy's `betaincinv`; next to 0, where that fails, from p = xᵃ / (a B(a, b))."""
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
         # a B(a, b) = Γ(1 + a) Γ(b) / Γ(a + b), where 1/a would multiply what log Γ(b) − log Γ(a + b) loses

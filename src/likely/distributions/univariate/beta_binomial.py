@@ -20,9 +20,9 @@ from likely.distributions.statistics.counts import exact_expectation
 from likely.distributions.univariate.binomial import refuse_more
 from likely.distributions.univariate.binomial_trials import KnownTrials, given_trials, largest_counts
 from likely.numerics.gamma_draws import log_gamma_variates, raised
-from likely.numerics.newton_ascent import Spot, climb
+from likely.numerics.newton_ascent import Objective, newton_maximize
 from likely.numerics.polya_urn import log_two_colors, nearly_certain
-from likely.numerics.special import digamma_gap, gamma_excess
+from likely.numerics.special import gamma_excess, log_minus_digamma
 
 LONGEST = 1 << 24  # trials of a distribution whose probabilities are summed exactly
 SMALLEST, LARGEST = 1e-6, 1e8  # bounds of the estimates of a and b: below, only 0 or N; above, a binomial distribution
@@ -243,15 +243,15 @@ def fitted(x: Array, w: Array, n: float, old: tuple[float, float] = (1.0, 1.0)) 
     whole = min(max((1 - spread) / max(spread - 1 / n, 1e-6), 1e-3), 1e4)
     starts = [np.log(np.clip(one, SMALLEST, LARGEST)) for one in (old, (mean * whole, (1 - mean) * whole))]
 
-    def objective(logs: Array) -> Spot:
+    def objective(logs: Array) -> Objective:
         return _objective(logs, x, w, n)
 
-    best = max(starts, key=lambda logs: objective(logs).height)
-    a, b = np.exp(climb(objective, best, np.log(SMALLEST), np.log(LARGEST)))
+    best = max(starts, key=lambda logs: objective(logs).value)
+    a, b = np.exp(newton_maximize(objective, best, np.log(SMALLEST), np.log(LARGEST)))
     return {"a": float(a), "b": float(b)}
 
 
-def _objective(logs: Array, x: Array, w: Array, n: float) -> Spot:
+def _objective(logs: Array, x: Array, w: Array, n: float) -> Objective:
     """Log-likelihood of log a and log b up to a constant, its gradient and Hessian."""
     size = np.exp(logs)
     whole, total = float(size.sum()), float(w.sum())
@@ -264,10 +264,10 @@ def _objective(logs: Array, x: Array, w: Array, n: float) -> Spot:
 
     excess, all_excess = summed(gamma_excess(distribution, drawn))
     rise, common = summed(
-        np.log1p(drawn / distribution) + digamma_gap(distribution) - digamma_gap(distribution + drawn)
+        np.log1p(drawn / distribution) + log_minus_digamma(distribution) - log_minus_digamma(distribution + drawn)
     )
     own, lift = summed(polygamma(1, distribution) - polygamma(1, distribution + drawn))
     counted = np.array([w @ x, w @ (n - x)])
     value = float(counted @ np.log(size / whole) + excess.sum() - all_excess)
     slope = (rise - common) * size
-    return Spot(value, slope, own * size**2 - slope, lift, size)
+    return Objective(value, slope, own * size**2 - slope, lift, size)

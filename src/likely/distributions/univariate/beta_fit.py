@@ -10,7 +10,7 @@ from likely.core.arrays import Array, BadEntry, n_rows, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.statistics.feature_sums import FeatureSums
-from likely.numerics.gamma_dirichlet_shapes import LARGEST, dirichlet_height, dirichlet_shapes
+from likely.numerics.gamma_dirichlet_shapes import LARGEST, dirichlet_expected_log_prob, dirichlet_shapes
 
 
 class BetaLearning(FeatureDistribution):
@@ -58,7 +58,7 @@ class BetaLearning(FeatureDistribution):
         return {"a": found[..., 0].copy(), "b": found[..., 1].copy()}
 
     def _expected_log(self, means: list[Array], a: Array, b: Array) -> Array:
-        return dirichlet_height(np.stack([a, b], axis=-1), np.stack(means, axis=-1))
+        return dirichlet_expected_log_prob(np.stack([a, b], axis=-1), np.stack(means, axis=-1))
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> Self:

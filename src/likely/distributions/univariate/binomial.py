@@ -19,7 +19,7 @@ from likely.distributions.column_distribution import ColumnDistribution, column_
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation, member_weights, per_member, smallest
 from likely.distributions.univariate.binomial_trials import KnownTrials, given_trials, largest_counts
-from likely.numerics.special import LOG_2PI, deviance, log_factorial, peak_parts
+from likely.numerics.special import LOG_2PI, deviance, log_factorial, log_poisson_peak_terms
 
 ROUNDING = 1e-13  # relative rounding error of failures as trials minus successes
 FEW = 1 << 17  # counts that are summed exactly; for more, the entropy is a series
@@ -169,7 +169,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         value = float(
-            (xlogy(stats.ones, self.probs) + xlog1py(stats.zeros, -self.probs)).sum() + np.sum(stats.log_ways)
+            (xlogy(stats.ones, self.probs) + xlog1py(stats.zeros, -self.probs)).sum() + np.sum(stats.log_coefficients)
         )
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
@@ -231,7 +231,7 @@ def log_pmf(x: Array, n: Any, p: Any) -> Array:
     at = np.where(possible, x, 0.0)
     rest, q = n - at, 1.0 - p
     deviation = at - n * p
-    (u_n, s_n), (u_x, s_x), (u_y, s_y) = (peak_parts(part) for part in (n, at, rest))
+    (u_n, s_n), (u_x, s_x), (u_y, s_y) = (log_poisson_peak_terms(part) for part in (n, at, rest))
     fall = deviance(at, n * p, deviation) + deviance(rest, n * q, -deviation)
     middle = 0.5 * np.log(u_n / u_x / u_y) + (s_n - s_x - s_y) - fall
     with np.errstate(divide="ignore"):
@@ -281,7 +281,7 @@ class Successes(Addable, Value):
     weight: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): weight of the observed entries
     ones: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w x
     zeros: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w (N − x)
-    log_ways: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/(x!(N − x)!)
+    log_coefficients: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/(x!(N − x)!)
     trials: Annotated[Array, declared.numbers("* d", 1)]  # (..., d): N
 
     complete = True
@@ -342,21 +342,21 @@ def successes(z: Array, shares: Any, trials: Array, members: int | None) -> Succ
     zeros = possible - parts["ones"]
     zeros = np.where(zeros > ROUNDING * possible, zeros, 0.0)
     ways = np.broadcast_to(_ways(counts, observed, shares, np.atleast_2d(trials)), (members or 1,))
-    log_ways = np.array(ways[0] if members is None else ways)
-    return Successes.trusted(**parts, zeros=zeros, log_ways=log_ways, trials=np.array(trials))
+    log_coefficients = np.array(ways[0] if members is None else ways)
+    return Successes.trusted(**parts, zeros=zeros, log_coefficients=log_coefficients, trials=np.array(trials))
 
 
 def _ways(counts: Array, observed: Array, shares: Any, distributions: Array) -> Array:
     """Σ w log N!/(x!(N − x)!), (1,) where all members have the same trials and weights, else (K,)."""
     if (distributions == distributions[0]).all():
-        return np.asarray(shares @ np.where(observed, _log_ways(counts, distributions[0]), 0.0).sum(axis=1))
+        return np.asarray(shares @ np.where(observed, _log_coefficients(counts, distributions[0]), 0.0).sum(axis=1))
     each = np.stack(
-        [np.where(observed, _log_ways(counts, n), 0.0).sum(axis=1) for n in distributions], axis=1
+        [np.where(observed, _log_coefficients(counts, n), 0.0).sum(axis=1) for n in distributions], axis=1
     )  # (n, K)
     table = np.asarray(shares @ each)
     return np.asarray(np.diagonal(table) if len(table) > 1 else table[0])
 
 
-def _log_ways(x: Array, n: Array) -> Array:
+def _log_coefficients(x: Array, n: Array) -> Array:
     """log n!/(x!(n − x)!)."""
     return np.asarray(log_factorial(np.broadcast_to(n, x.shape)) - log_factorial(x) - log_factorial(n - x))

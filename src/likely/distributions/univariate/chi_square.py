@@ -13,7 +13,7 @@ from likely.core import declared
 from likely.core.arrays import Array
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
-from likely.numerics.gamma_cdf import lower_point, lower_share
+from likely.numerics.gamma_cdf import gamma_cdf, gamma_quantile
 from likely.numerics.inverse_digamma import inverse_digamma
 from likely.numerics.special import LOG_2, gamma_divergence, gamma_entropy, log_gamma_density
 
@@ -49,10 +49,10 @@ class ChiSquare(FeatureDistribution):
         return np.where(x >= 0, log_gamma_density(np.maximum(x, 0.0), 0.5 * dof, 0.5), -np.inf)
 
     def _cdf(self, x: Array, dof: Array) -> Array:
-        return lower_share(0.5 * dof, 0.5 * np.maximum(x, 0.0))
+        return gamma_cdf(0.5 * dof, 0.5 * np.maximum(x, 0.0))
 
     def _quantile(self, p: Array, dof: Array) -> Array:
-        return 2.0 * lower_point(0.5 * dof, p)
+        return 2.0 * gamma_quantile(0.5 * dof, p)
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, dof: Array) -> Array:
         return np.maximum(2.0 * rng.standard_gamma(0.5 * dof, shape), SMALLEST)

@@ -22,16 +22,16 @@ from likely.distributions.univariate.gamma_fit import GammaLearning
 from likely.distributions.univariate.lomax import Lomax
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
-from likely.numerics.gamma_cdf import lower_point, lower_share
+from likely.numerics.gamma_cdf import gamma_cdf, gamma_quantile
 from likely.numerics.special import (
     deviance,
-    digamma_gap,
     gamma_divergence,
     gamma_entropy,
+    less_cancellation,
     log_gamma_density,
     log_gamma_ratio,
+    log_minus_digamma,
     log_ratio,
-    steadier,
 )
 
 STRENGTH = 0.1  # pseudo-observations of the weak prior
@@ -143,13 +143,13 @@ class Gamma(GammaLearning):
     def cdf(self, x: Any) -> Array:
         """P(X ≤ x) for one column."""
         shape, rate = self._one_distribution()
-        return lower_share(shape, rate * np.maximum(one_column(x, self.members), 0.0))
+        return gamma_cdf(shape, rate * np.maximum(one_column(x, self.members), 0.0))
 
     def quantile(self, p: Any) -> Array:
         """x with P(X ≤ x) = p for one column; (n, K) for a stack."""
         shape, rate = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
-        return np.asarray(lower_point(shape, p[..., None] if self.members else p) / rate)
+        return np.asarray(gamma_quantile(shape, p[..., None] if self.members else p) / rate)
 
     def _one_distribution(self) -> tuple[Any, Any]:
         if self.dim != 1:
@@ -169,8 +169,8 @@ class Gamma(GammaLearning):
         same_columns(self, other)
         (a, b), (c, d) = (self.shape, self.rate), (other.shape, other.rate)
         like = gamma_divergence(c, a), a * deviance(b, d) / b, (a - c) * log_ratio(d, b)
-        unlike = -gamma_entropy(a), np.log(b), -log_gamma_density(a / b, c, d), (c - 1) * digamma_gap(a)
-        return in_units(lone(steadier(like, unlike).sum(axis=-1)), bits)
+        unlike = -gamma_entropy(a), np.log(b), -log_gamma_density(a / b, c, d), (c - 1) * log_minus_digamma(a)
+        return in_units(lone(less_cancellation(like, unlike).sum(axis=-1)), bits)
 
     @property
     def n_parameters(self) -> int:

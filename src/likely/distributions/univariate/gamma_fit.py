@@ -11,7 +11,7 @@ from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.statistics.positive_sums import PositiveSums, positive_sums
 from likely.numerics.gamma_dirichlet_shapes import gamma_shape
-from likely.numerics.special import deviance, log_ratio, peak
+from likely.numerics.special import deviance, log_poisson_peak, log_ratio
 
 GRAIN = 1e-15  # log mean − mean log of a constant column, from rounding
 ONE_VALUE = 1e-33  # a difference that is rounding alone
@@ -49,7 +49,7 @@ class GammaLearning(FeatureDistribution):
     def _expected_log(self, means: list[Array], shape: Array, rate: Array) -> Array:
         mean, gap = means
         with np.errstate(over="ignore"):
-            height = peak(shape) + log_ratio(shape, mean) + gap
+            height = log_poisson_peak(shape) + log_ratio(shape, mean) + gap
             return np.asarray(height - deviance(shape, rate * mean) - shape * gap)
 
     @classmethod

@@ -28,7 +28,7 @@ from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import draw_counts, exact_expectation, one_column, smallest
 from likely.distributions.statistics.weighted_values import WeightedValues, sparse_values, weighted_values
 from likely.distributions.univariate.negative_binomial_sizes import fitted_sizes, limit_of
-from likely.numerics.special import count_by_count, deviance, peak, peak_parts
+from likely.numerics.special import count_by_count, deviance, log_poisson_peak, log_poisson_peak_terms
 
 FEW = 1 << 17  # counts that are summed exactly; wider distributions are integrated beyond the first 4096
 TAIL = 1e-25  # tail probability that is neglected
@@ -263,15 +263,15 @@ class NegativeBinomial(ValueDistribution):
 
     def weak_prior(self, stats: WeightedValues) -> Any:
         """Pooled pseudo-observations of total weight 0.1; where all counts are 0, half an event in all rows."""
-        from likely.distributions.priors.pseudo_data import EarlierData
+        from likely.distributions.priors.pseudo_data import PseudoData
 
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
-            return EarlierData.weak(self, stats)
+            return PseudoData.weak(self, stats)
         total = np.bincount(pooled.cell, pooled.each * pooled.value, pooled.weight.size)
         events = np.where((total > 0) | (pooled.weight <= 0), np.nan, 1.0)[None]
         rare = weighted_values(events, np.full((1, 1), 0.5), None).replace(rows=np.asarray(0.0))
-        return EarlierData.weak(self, pooled + rare)
+        return PseudoData.weak(self, pooled + rare)
 
     @classmethod
     def from_moments(cls, mean: Any, variance: Any) -> NegativeBinomial:
@@ -292,13 +292,14 @@ class NegativeBinomial(ValueDistribution):
 def log_pmf(x: Array, r: Any, p: Any, q: Any) -> Array:
     """log-probability of counts, in a form without cancellation: binomial probability of r among n = r + x.
 
-    log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq); r log p where x is 0.
+    log r/n + peak(r) + peak(x) − peak(n) − deviance(r, np) − deviance(x, nq), peak being `log_poisson_peak`; r log p
+    where x is 0.
     """
     x = np.asarray(x, dtype=np.float64)
     n = r + x
     with np.errstate(divide="ignore"):
         log_p = np.where(q < 0.5, np.log1p(-np.minimum(q, 0.5)), np.log(p))
-        (u_n, s_n), (u_r, s_r), (u_x, s_x) = (peak_parts(part) for part in (n, r, x))
+        (u_n, s_n), (u_r, s_r), (u_x, s_x) = (log_poisson_peak_terms(part) for part in (n, r, x))
         height = np.log(r / n * np.sqrt(u_n / (u_r * u_x))) + (s_n - s_r - s_x)
     many = height - deviance(r, n * p) - deviance(x, n * q)
     return np.asarray(np.where(x == 0, r * log_p, many))
@@ -342,7 +343,8 @@ def _divergence(r: float, p: float, q: float, s: float, u: float, v: float) -> f
 def _smooth_term(x: Array, r: float, p: float, q: float) -> Array:
     """−p log p, extended to real x."""
     n = r + x
-    logs = np.log(r / n) + peak(r) + peak(x) - peak(n) - deviance(r, n * p) - deviance(x, n * q)
+    peaks = log_poisson_peak(r) + log_poisson_peak(x) - log_poisson_peak(n)
+    logs = np.log(r / n) + peaks - deviance(r, n * p) - deviance(x, n * q)
     return -np.exp(logs) * logs
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.numerics.root_finding import crossings
-from likely.numerics.special import deviance, digamma_gap
+from likely.numerics.special import deviance, log_minus_digamma
 
 LIMIT = 1e8  # times the mean: a size from which the distribution is a Poisson distribution to eight digits
 TINY = 1e-8  # lower bound of the size
@@ -62,7 +62,7 @@ def _slopes(cell: Index, x: Array, w: Array, mean: Array, cells: Index) -> Any:
         at = np.arange(many.sum()) - np.repeat(first - start[which], many)
         m, size = np.repeat(mean[cells[which]], many), np.repeat(r, many)
         t = (x[at] - m) / (size + m)
-        each = np.repeat(digamma_gap(r), many) - digamma_gap(size + x[at]) - deviance(1.0, 1.0 + t, -t)
+        each = np.repeat(log_minus_digamma(r), many) - log_minus_digamma(size + x[at]) - deviance(1.0, 1.0 + t, -t)
         return np.asarray(r * r * np.add.reduceat(w[at] * each, first))
 
     return slope

@@ -40,7 +40,7 @@ from likely.distributions.statistics.counts import (
     smallest,
 )
 from likely.distributions.unobserved_columns import tell_of_gaps
-from likely.numerics.special import LOG_2PI, count_by_count, count_peak, deviance, log_factorial
+from likely.numerics.special import LOG_2PI, count_by_count, deviance, log_factorial, log_poisson_peak_of_counts
 
 MANY = 4  # members from which one matrix product is faster than one pass per member
 ALLOWED = 1e-9  # absolute error that the product may make; rows beyond it are computed entry by entry
@@ -341,7 +341,7 @@ class Poisson(Distribution):
 
 def log_pmf(x: Array, rate: Any) -> Array:
     """x log λ − λ − log x! of integers, as the peak at λ = x minus the deviance: without cancellation."""
-    return count_peak(x) - deviance(x, rate)
+    return log_poisson_peak_of_counts(x) - deviance(x, rate)
 
 
 def _refuse(x: Array) -> None:

@@ -235,12 +235,12 @@ class Triangular(ValueDistribution):
 
         Rows of other members would make every triangle as wide as all data together.
         """
-        from likely.distributions.priors.pseudo_data import STRENGTH, EarlierData
+        from likely.distributions.priors.pseudo_data import STRENGTH, PseudoData
 
-        whole = EarlierData.weak(self, stats).stats
+        whole = PseudoData.weak(self, stats).stats
         if self.members is None:
-            return EarlierData(self, whole)
-        return EarlierData(self, own_values_or(stats, whole, STRENGTH))
+            return PseudoData(self, whole)
+        return PseudoData(self, own_values_or(stats, whole, STRENGTH))
 
 
 def safe_scale(low: Array, high: Array) -> Array:

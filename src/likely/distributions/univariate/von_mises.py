@@ -64,12 +64,12 @@ class VonMises(Centered, FeatureDistribution):
 
     def _cdf(self, x: Array, center: Array, concentration: Array) -> Array:
         z, kappa = np.broadcast_arrays(x - center, concentration)
-        below = lower_share(-np.minimum(np.abs(z), np.pi), kappa)
+        below = lower_cdf(-np.minimum(np.abs(z), np.pi), kappa)
         return np.where(z <= 0, below, 1.0 - below)
 
     def _quantile(self, p: Array, center: Array, concentration: Array) -> Array:
         p, kappa = np.broadcast_arrays(p, concentration)
-        z = lower_point(np.minimum(p, 1.0 - p), kappa)
+        z = lower_quantile(np.minimum(p, 1.0 - p), kappa)
         return np.asarray(center + np.where(p <= 0.5, z, -z))
 
     def _draw(self, shape: tuple[int, ...], rng: Generator, center: Array, concentration: Array) -> Array:
@@ -139,7 +139,7 @@ class VonMises(Centered, FeatureDistribution):
         return cls(np.asarray(mean, dtype=np.float64), concentration_of(1.0 - variance, variance))
 
 
-def lower_share(z: Array, kappa: Array) -> Array:
+def lower_cdf(z: Array, kappa: Array) -> Array:
     """P(Z ≤ z) for −π ≤ z ≤ 0 about the center 0, to fourteen digits.
 
     p(z) ∫ exp(−2κ sin(|z| + v/2) sin(v/2)) dv over v from 0 to where log p has fallen by 45, or to −π: the exponent is
@@ -162,8 +162,8 @@ def _lower_share(z: Array, kappa: Array) -> Array:
     return np.asarray(np.exp(height) * (np.exp(-drop) @ SHARES) * 0.5 * np.maximum(length, 0.0))
 
 
-def lower_point(p: Array, kappa: Array) -> Array:
-    """Inverse of `lower_share` for p ≤ ½: Newton's method for log P, with bisection outside the bracket."""
+def lower_quantile(p: Array, kappa: Array) -> Array:
+    """Inverse of `lower_cdf` for p ≤ ½: Newton's method for log P, with bisection outside the bracket."""
     shape = np.shape(p)
     p, kappa = np.ravel(p).astype(np.float64), np.ravel(kappa)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -175,7 +175,7 @@ def lower_point(p: Array, kappa: Array) -> Array:
         if not len(open_):
             break
         at, goal, k = z[open_], p[open_], kappa[open_]
-        share = lower_share(at, k)
+        share = lower_cdf(at, k)
         low[open_], high[open_] = np.where(share < goal, at, low[open_]), np.where(share >= goal, at, high[open_])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             height = -LOG_2PI - log_i0_scaled(k) - 2 * k * np.sin(0.5 * at) ** 2

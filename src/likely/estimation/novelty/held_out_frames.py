@@ -15,7 +15,7 @@ from likely.core.em_loop import gather
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import LikelyError
 from likely.core.ragged import Ragged
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.estimation.novelty.hmm_novelty_score import ChainTail
 from likely.estimation.novelty.novelty_threshold import MANY, PASSES
 from likely.hmm.hmm import HMM
@@ -125,7 +125,7 @@ def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
     """(3, m) of held-out frames; empty if no model can be fitted without them."""
     out, stretch = [np.empty((3, 0))], 0
     try:
-        with unheard(), one_blas_thread():
+        with warnings_discarded(), one_blas_thread():
             for model, part, entries, w in judges:
                 tails = Ragged.trusted(values=ChainTail(model).along(part), offsets=part.offsets)
                 for u, entry, v in zip(tails, entries, w, strict=True):

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from likely.core.arrays import Array, n_rows
 from likely.core.engine import one_blas_thread
 from likely.core.errors import LikelyError
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.novelty.novelty_score import surprise
 from likely.estimation.novelty.novelty_threshold import MANY, _kept, folds, scores_of
@@ -34,7 +34,7 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
         return _kept(surprise(density.model_, rows[some]), w[some] * (w.sum() / w[some].sum()), w.sum())
     scores = np.full(n, np.nan)
     fold = folds(rows)
-    with unheard(), one_blas_thread():  # warnings of a fold need not hold for all rows
+    with warnings_discarded(), one_blas_thread():  # warnings of a fold need not hold for all rows
         for f in np.unique(fold[counted]):
             mine = np.flatnonzero((fold == f) & (w > 0))
             _score_without(density, X, w, np.flatnonzero((fold != f) & (w > 0)), mine, scores)

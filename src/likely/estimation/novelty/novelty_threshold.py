@@ -18,7 +18,7 @@ from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import DataError, LikelyError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.distributions.downdating import Canceled, without
 from likely.estimation.novelty.duplicate_rows import ranks
 from likely.estimation.novelty.novelty_score import missing_entries, surprise
@@ -74,7 +74,10 @@ def left_out(clf: Any, needed: RowsNeeded | None) -> Array:
         return _kept(surprise(clf.model_, X, scores), w * (total / w.sum()), total)
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
-    with unheard(), one_blas_thread():  # warnings of a fold need not hold for all rows; and many small solves
+    with (
+        warnings_discarded(),
+        one_blas_thread(),
+    ):  # warnings of a fold need not hold for all rows; and many small solves
         for f, model, learned in _without_each_fold(clf, X, labels, weight, fold):
             scores[fold == f] = scores_of(clf.density_, model, learned, X[fold == f])
     some = _some(X, SHOWN_WITH_GAPS if missing_entries(X).any() else n)
@@ -95,7 +98,7 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
     """
     fold, scores = folds(X), np.empty(n_rows(X))
     try:
-        with unheard(), one_blas_thread():
+        with warnings_discarded(), one_blas_thread():
             for f in np.unique(fold):
                 here = fold == f
                 rest = without(clf.stats_, clf.learned_model_.collect(X[here], w[here], labels[here]))

@@ -21,7 +21,7 @@ from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.stack import Stack
@@ -260,7 +260,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         plain.max_iter, plain.tol = SMALL_STEPS * self.max_iter, max(self.tol, SHORTLY)
         plain.init = "auto" if logistic else self.init
         plain.prior = "weak" if isinstance(self.prior, HMMPrior) else self.prior
-        with unheard():  # this one warns itself
+        with warnings_discarded():  # this one warns itself
             first = plain._learn(frames, weight, given)
         emission = None if first.prior is None else first.prior.emission
         model = first.model
@@ -481,7 +481,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         for k, part in enumerate(blank.components):
             own = np.flatnonzero(labels == k)
             w = None if weight is None else weight[own]
-            with unheard():
+            with warnings_discarded():
                 seen = X.lengths[own].any()
                 members.append(
                     learner._learn_coefficients(X[own], w, None, None, self._shared_prior).model if seen else part

@@ -15,7 +15,7 @@ from likely.core.blocks import Blocks
 from likely.core.em_loop import mean_log_prob
 from likely.core.errors import DomainError, LikelyError, sentence
 from likely.core.row_hashes import row_hashes
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 from likely.mixture.sparse_weights import Price
@@ -35,7 +35,7 @@ class ComponentChoice:
     bic: Array  # (m,): −2 log-likelihood + parameters · log rows; the least is best
     held_out: Array  # (m,): mean log-likelihood of held-out rows, nats per row; the largest is best
     held_out_error: Array  # (m,): standard error of its difference to the best
-    message: Array  # (m,): message length in nats; NaN where no fit with the sparse prior had this number
+    message_length: Array  # (m,): message length in nats; NaN where no fit with the sparse prior had this number
     n_components_mml: int | None = None  # number of components of minimum message length
     best: dict[str, int] = field(default_factory=dict)
     converged: dict[str, Any] = field(default_factory=dict)  # by criterion: of each number (m,), or of all fits at once
@@ -48,7 +48,7 @@ class ComponentChoice:
     def _line(self, i: int) -> str:
         cell = f"{_formatted(self.held_out[i], 4)} ± {_formatted(self.held_out_error[i], 4)}"
         cell = cell if np.isfinite(self.held_out[i]) else "–"
-        cells = f"{_formatted(self.bic[i], 1):>12} {cell:>22} {_formatted(self.message[i], 1):>12}"
+        cells = f"{_formatted(self.bic[i], 1):>12} {cell:>22} {_formatted(self.message_length[i], 1):>12}"
         return f"{self.numbers[i]:>10} {cells}  {', '.join(self._marks(i))}".rstrip()
 
     def _marks(self, i: int) -> Iterator[str]:
@@ -112,7 +112,7 @@ def choose_components(
     folds, distinct = _assign_folds(estimator, X)
     available = [k for k in requested if k <= distinct] or [distinct]
     found = _Curves(available)
-    with unheard():  # warnings of single candidates are not shown
+    with warnings_discarded():  # warnings of single candidates are not shown
         by_held_out = partial(_by_held_out, folds=folds)
         for criterion, compute in (("bic", _by_bic), ("held-out", by_held_out), ("prior", _by_prior)):
             if criterion in criteria:
@@ -125,13 +125,13 @@ class _Curves:
 
     def __init__(self, numbers: list[int]) -> None:
         self.numbers, unknown = numbers, np.full(len(numbers), np.nan)
-        self.bic, self.held_out, self.held_out_error, self.message = unknown, unknown, unknown, unknown
+        self.bic, self.held_out, self.held_out_error, self.message_length = unknown, unknown, unknown, unknown
         self.best: dict[str, int] = {}
         self.converged: dict[str, Any] = {}
 
     def choice(self, distinct: int | None) -> ComponentChoice:
         return ComponentChoice(
-            self.numbers, self.bic, self.held_out, self.held_out_error, self.message, self.best.get("prior"),
+            self.numbers, self.bic, self.held_out, self.held_out_error, self.message_length, self.best.get("prior"),
             self.best, self.converged, distinct,
         )  # fmt: skip
 
@@ -250,7 +250,7 @@ def _simplest(numbers: list[int], scores: Array, error: Array) -> int:
 
 def _by_prior(found: _Curves, estimator: Any, X: Any, weight: Any) -> None:
     lengths, converged = _message_lengths(estimator, X, weight, found.numbers[0], found.numbers[-1])
-    found.message = np.array([lengths.get(k, np.nan) for k in found.numbers])
+    found.message_length = np.array([lengths.get(k, np.nan) for k in found.numbers])
     found.best["prior"] = min(sorted(lengths), key=lambda k: lengths[k])
     found.converged["prior"] = converged
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, resolve_prior
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
@@ -70,7 +70,7 @@ class ContaminatedDensity(DensityEstimator):
             return super().initialize(blank, X, labels, weight, rng, run)
         if self.prior is None:
             return blank
-        with unheard():
+        with warnings_discarded():
             return fit(blank, Blocks.of(X, weight), stop=Stop(min(self.max_iter, 50), 1e-4)).model
 
     def prior_rule(self) -> Any:

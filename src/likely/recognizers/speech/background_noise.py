@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.features.mfcc import MFCC
 from likely.features.spectrum import loud_part
@@ -33,7 +33,7 @@ def background(cepstra: MFCC, signals: Sequence[Array], random_state: Any = 0) -
     tracks = [quiet_frames(cepstra, surrounded(signals[i], cepstra.sample_rate, rng)) for i in selected]
     emission = MixtureDensity(GaussianDensity("diagonal"), PARTS, random_state=0)
     chain = HMMDensity(emission, 1, topology="left-to-right", init="segments", max_iter=20, tol=1e-2, random_state=0)
-    with unheard():  # twenty iterations suffice for silence, whether or not EM has converged
+    with warnings_discarded():  # twenty iterations suffice for silence, whether or not EM has converged
         return chain.fit([track for track in tracks if len(track)]).model_
 
 

@@ -45,7 +45,7 @@ class SpokenWords(FeatureClassifier):
     - **n_components, covariance**: of the Gaussian mixture of each state
     - **sample_rate**: samples per second of plain arrays
     - **features**: an `MFCC`, whose sample rate then counts; None: `trim=30`, `delta_width=3`, `normalize="level"`
-    - **scale**: acoustic scale. Frames overlap and delta features share them, so that they are correlated;
+    - **acoustic_scale**: frames overlap and delta features share them, so that they are correlated; their
       log-likelihoods are multiplied by this factor for calibrated posteriors (1: frames independent, given the states)
     - **prior, max_iter, tol, hard, random_state**: of fitting, as in `HMMDensity`
     - **class_prior, cost, reject_cost, reject_below, novelty**: of deciding, as in `BayesClassifier`
@@ -67,10 +67,10 @@ class SpokenWords(FeatureClassifier):
 
     def __init__(
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
-        topology: Any = "left-to-right", covariance: str = "diagonal", scale: float = 0.05, prior: Any = "weak",
-        max_iter: int = 100, tol: float = 1e-2, hard: bool = False, class_prior: Any = None, cost: Any = None,
-        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
-        random_state: Any = 0,
+        topology: Any = "left-to-right", covariance: str = "diagonal", acoustic_scale: float = 0.05,
+        prior: Any = "weak", max_iter: int = 100, tol: float = 1e-2, hard: bool = False, class_prior: Any = None,
+        cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        novelty: float | None = None, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.n_states = n_states
         self.n_components = n_components
@@ -78,7 +78,7 @@ class SpokenWords(FeatureClassifier):
         self.features = features
         self.topology = topology
         self.covariance = covariance
-        self.scale = scale
+        self.acoustic_scale = acoustic_scale
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
@@ -135,13 +135,13 @@ class SpokenWords(FeatureClassifier):
     # -------------------------------------------------------------- single words
 
     def log_posterior(self, X: Any) -> Array:
-        """log p(word | sound) of each (n, C), columns in the order of `classes_`: p(word) p(sound | word)^scale."""
+        """log p(word | sound) of each (n, C), columns as `classes_`: p(word) p(sound | word)^acoustic_scale."""
         self._check_fitted()
         self._check_scale()
         possible = self.class_prior_ > 0
         prior = np.log(self.class_prior_[possible])
         joint = np.full((len(P := super().log_posterior(X)), len(possible)), -np.inf)
-        joint[:, possible] = prior + self.scale * (P[:, possible] - prior)
+        joint[:, possible] = prior + self.acoustic_scale * (P[:, possible] - prior)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     # ----------------------------------------------------------- connected words
@@ -219,8 +219,14 @@ class SpokenWords(FeatureClassifier):
         return novel | silent, _Why(silent, why)
 
     def _check_scale(self) -> None:
-        if not (isinstance(self.scale, Real) and not isinstance(self.scale, bool) and 0 < self.scale <= 1):
-            raise DomainError(sentence(type(self).__name__, "scale must lie above 0, at most 1", self.scale))
+        if not (
+            isinstance(self.acoustic_scale, Real)
+            and not isinstance(self.acoustic_scale, bool)
+            and 0 < self.acoustic_scale <= 1
+        ):
+            raise DomainError(
+                sentence(type(self).__name__, "acoustic_scale must lie above 0, at most 1", self.acoustic_scale)
+            )
 
     def check_state(self) -> None:
         super().check_state()

@@ -40,7 +40,7 @@ class TrackBelief(Value):
     >>> import likely as lk
     >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
-    >>> radar = DataAssociation(walk, clutter=0.1, exists=0.5)
+    >>> radar = DataAssociation(walk, clutter_density=0.1, initial_existence=0.5)
     >>> belief, log_prob = radar.update(radar.initial_belief(), [0.2])
     >>> round(belief.exists, 3), belief.association.round(3)
     (0.741, array([0.004, 0.996]))
@@ -104,38 +104,39 @@ class DataAssociation(Value):
 
     (Bar-Shalom and Tse 1975; Musicki, Evans and Stankovic 1994.)
 
-    With N_i the predictive density of measurement i, P_D = `detection`, P_G = `gate`, λ = `clutter`:
+    With N_i the predictive density of measurement i, P_D = `detection_probability`, P_G = `gate`,
+    λ = `clutter_density`:
     p(scan | there) / p(scan | clutter) = 1 − P_D P_G + P_D Σ_i N_i / λ over the measurements within the gate. The
     terms are the association probabilities; the resulting mixture is replaced by a Gaussian by moment matching.
     A measurement may also begin a track, with odds `birth_odds` against clutter.
 
     - **model**: a `LinearGaussian`, a `LinearSDE` (then the inputs of a scan are its time), or an `ExtendedFilter`,
       `UnscentedFilter`, … for sensors that are not linear
-    - **clutter** λ: false measurements per scan and unit volume of the measurement space. 0: every measurement is from
-      the target, nothing is gated, and this is the model's own filter; an empty scan is then informative only where
-      `detection` < 1
-    - **detection**: probability that the target, where it exists, is measured in a scan
+    - **clutter_density** λ: false measurements per scan and unit volume of the measurement space. 0: every measurement
+      is from the target, nothing is gated, and this is the model's own filter; an empty scan is then informative
+      only where `detection_probability` < 1
+    - **detection_probability**: that the target, where it exists, is measured in a scan
     - **gate**: probability that its measurement falls into the validation gate; 1 is no gate
-    - **survival**: probability that a target is still there at the next scan; None: 1 without clutter, else 0.99
-    - **exists**: initial probability of existence, in the model's initial state; None: 1 without clutter, else 0
+    - **survival_probability**: that a target is still there at the next scan; None: 1 without clutter, else 0.99
+    - **initial_existence**: probability of existence in the model's initial state; None: 1 without clutter, else 0
     - **speed**: standard deviation of what a first measurement does not determine (velocities), a number or one per
       state; needed in clutter where the model's initialization is diffuse
-    - **confirm, lose**: the probability at which a track is confirmed, and that below which it is lost
+    - **confirm_above, lose_below**: the probability at which a track is confirmed, and that below which it is lost
 
     A scan is (n, p), n = 0 for an empty one; None is a missing scan. `update` returns log p(scan | all before) up to
     the constant −λ·volume of the Poisson distribution.
     """
 
     model: Annotated[Any, declared.value("a filter", "initial_belief", "predict", "update")]
-    clutter: float = 0.0
-    detection: float = 1.0
+    clutter_density: float = 0.0
+    detection_probability: float = 1.0
     gate: float = 0.99
-    survival: float = None  # type: ignore[assignment]
-    exists: float = None  # type: ignore[assignment]
+    survival_probability: float = None  # type: ignore[assignment]
+    initial_existence: float = None  # type: ignore[assignment]
     birth_odds: float = 0.01
     speed: Annotated[Any, declared.maybe(declared.one_or_each)] = None
-    confirm: float = 0.95
-    lose: float = 0.1
+    confirm_above: float = 0.95
+    lose_below: float = 0.1
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, LinearGaussian | LinearSDE | GaussianFilter):
@@ -143,18 +144,31 @@ class DataAssociation(Value):
             raise DomainError(sentence(ME, expected, type(self.model).__name__))
         if inputs := getattr(self.model, "n_inputs", 0):
             raise DomainError(sentence(ME, "model must have no inputs", inputs))
-        no_clutter = not _number(self.clutter, "clutter", 0.0, np.inf, True)
-        survival = (1.0 if no_clutter else 0.99) if self.survival is None else self.survival
-        exists = (1.0 if no_clutter else 0.0) if self.exists is None else self.exists
-        for name, value in (("detection", self.detection), ("gate", self.gate), ("survival", survival)):
+        no_clutter = not _number(self.clutter_density, "clutter_density", 0.0, np.inf, True)
+        survival = (1.0 if no_clutter else 0.99) if self.survival_probability is None else self.survival_probability
+        exists = (1.0 if no_clutter else 0.0) if self.initial_existence is None else self.initial_existence
+        for name, value in (
+            ("detection_probability", self.detection_probability),
+            ("gate", self.gate),
+            ("survival_probability", survival),
+        ):
             _number(value, name, 0.0, 1.0)
-        for name, value in (("exists", exists), ("birth_odds", self.birth_odds), ("lose", self.lose)):
+        for name, value in (
+            ("initial_existence", exists),
+            ("birth_odds", self.birth_odds),
+            ("lose_below", self.lose_below),
+        ):
             _number(value, name, 0.0, 1.0, True)
-        _number(self.confirm, "confirm", float(self.lose), 1.0)
-        self._set(survival=float(survival), exists=float(exists))
+        _number(self.confirm_above, "confirm_above", float(self.lose_below), 1.0)
+        self._set(survival_probability=float(survival), initial_existence=float(exists))
         if no_clutter and not exists:
             raise DomainError(
-                sentence(ME, "without clutter exists must be above 0", exists, "every measurement is from the target")
+                sentence(
+                    ME,
+                    "without clutter initial_existence must be above 0",
+                    exists,
+                    "every measurement is from the target",
+                )
             )
         if not no_clutter:
             self._refuse_boundless()
@@ -169,8 +183,8 @@ class DataAssociation(Value):
                     ME, "a track in clutter needs a proper initial distribution", "a diffuse initialization", remedy
                 )
             )
-        if diffuse and self.exists:
-            remedy = "give the model an initial mean and covariance, or leave exists at 0"
+        if diffuse and self.initial_existence:
+            remedy = "give the model an initial mean and covariance, or leave initial_existence at 0"
             raise DomainError(
                 sentence(
                     ME, "a target that exists needs a proper initial distribution", "a diffuse initialization", remedy
@@ -186,10 +200,11 @@ class DataAssociation(Value):
 
     def initial_belief(self) -> TrackBelief:
         """Belief state before the first scan."""
-        states, weights = ((self._first,), [self.exists]) if self.exists else ((), [])
+        states, weights = ((self._first,), [self.initial_existence]) if self.initial_existence else ((), [])
         return TrackBelief.trusted(
             states=states, weights=np.array(weights, dtype=np.float64), parents=np.full(len(states), -1),
-            association=np.ones(1), confirmed=bool(self.exists >= self.confirm), time=0, moment=None, size=self.states,
+            association=np.ones(1), confirmed=bool(self.initial_existence >= self.confirm_above),
+            time=0, moment=None, size=self.states,
         )  # fmt: skip
 
     @property
@@ -228,7 +243,11 @@ class DataAssociation(Value):
         states = tuple(model.predict(state) for state in belief.states)
         here = np.arange(len(states))
         return belief.replace(
-            states=states, weights=belief.weights * self.survival, parents=here, time=belief.time + 1, moment=moment
+            states=states,
+            weights=belief.weights * self.survival_probability,
+            parents=here,
+            time=belief.time + 1,
+            moment=moment,
         )
 
     def update(self, belief: TrackBelief, y: Any, inputs: Any = None) -> tuple[TrackBelief, float]:
@@ -246,7 +265,7 @@ class DataAssociation(Value):
         z = self.scan(scan)
         if z is None:
             return belief.replace(association=np.ones(1)), 0.0
-        return self._alone(belief, z) if not self.clutter else self._among(belief, z)
+        return self._alone(belief, z) if not self.clutter_density else self._among(belief, z)
 
     def scan(self, y: Any) -> Array | None:
         """Validate measurements (n, p); None for a missing scan."""
@@ -267,13 +286,13 @@ class DataAssociation(Value):
         z = z[~np.isnan(z).all(axis=1)]
         if not len(z):
             return None
-        if self.clutter and np.isnan(z).any():
-            remedy = "leave the measurement out, or use clutter=0"
+        if self.clutter_density and np.isnan(z).any():
+            remedy = "leave the measurement out, or use clutter_density=0"
             raise DataError(
                 sentence(ME, "in clutter a measurement must be complete", "one with missing values", remedy)
             )
-        if not self.clutter and len(z) > 1:
-            remedy = "give clutter, the density of false measurements"
+        if not self.clutter_density and len(z) > 1:
+            remedy = "give clutter_density, the density of false measurements"
             raise DataError(sentence(ME, "without clutter a scan has one measurement at most", len(z), remedy))
         return z
 
@@ -288,14 +307,14 @@ class DataAssociation(Value):
         """Update without clutter: the measurement is from the target."""
         w, state = belief.weights[0] if len(belief.weights) else 0.0, belief.best
         if not len(z):
-            missed = 1.0 if self.detection == 1 else 1.0 - self.detection
+            missed = 1.0 if self.detection_probability == 1 else 1.0 - self.detection_probability
             total = 1.0 - w + w * missed
             return self._with(belief, (state,), np.array([w * missed / total]), np.ones(1)), float(np.log(total))
         state, log_prob = self._here.update(state, z[0])
         if log_prob == -np.inf:
             return belief, log_prob
         return self._with(belief, (state,), np.ones(1), np.array([0.0, 1.0])), float(
-            np.log(w * self.detection)
+            np.log(w * self.detection_probability)
         ) + log_prob
 
     # ----------------------------------------------------------------- clutter
@@ -319,7 +338,7 @@ class DataAssociation(Value):
             return belief, -np.inf
         parents = np.concatenate([np.arange(len(states)), -1 - np.arange(len(births))])
         merged = _pruned_and_merged([*states, *births], np.exp(logs - total), parents, self._angles)
-        log_prob = len(z) * float(np.log(self.clutter)) + total
+        log_prob = len(z) * float(np.log(self.clutter_density)) + total
         return self._with(
             belief, tuple(merged[0]), merged[1], _of_best(merged[2], hypotheses, len(z)), merged[2]
         ), log_prob
@@ -330,7 +349,7 @@ class DataAssociation(Value):
         >>> import likely as lk
         >>> walk = lk.LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]],
         ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
-        >>> rule = DataAssociation(walk, clutter=0.1, detection=0.9)
+        >>> rule = DataAssociation(walk, clutter_density=0.1, detection_probability=0.9)
         >>> rule.possible(walk.initial_belief(), [[0.0], [9.0]]).shares.round(3)
         array([0.041, 0.959, 0.   ])
         """
@@ -339,8 +358,10 @@ class DataAssociation(Value):
         inside = self._inside(state, z)
         found = [model.update(state, z[i]) for i in inside]
         with np.errstate(divide="ignore"):
-            logs = [np.log1p(-self.detection * self.gate)]
-            logs += [np.log(self.detection) + log_prob - np.log(self.clutter) for _, log_prob in found]
+            logs = [np.log1p(-self.detection_probability * self.gate)]
+            logs += [
+                np.log(self.detection_probability) + log_prob - np.log(self.clutter_density) for _, log_prob in found
+            ]
         total = float(np.logaddexp.reduce(logs))
         association = Possible(np.zeros(len(z) + 1), (state, *(s for s, _ in found)), inside, total)
         association.shares[association.used] = np.exp(np.array(logs) - total) if total > -np.inf else 1.0 / len(logs)
@@ -386,10 +407,10 @@ class DataAssociation(Value):
             odds = np.array([1.0, *np.full(len(z), self.birth_odds)])
             logs = np.log(odds / odds.sum())
             return float(logs[0]), logs[1:], states
-        seen = self.birth_odds * self.detection
+        seen = self.birth_odds * self.detection_probability
         with np.errstate(divide="ignore"):
             none = float(np.log1p(-seen))
-        return none, np.array([np.log(seen) + log_prob - np.log(self.clutter) for _, log_prob in found]), states
+        return none, np.array([np.log(seen) + log_prob - np.log(self.clutter_density) for _, log_prob in found]), states
 
     # ------------------------------------------------------------------ inside
 
@@ -423,13 +444,13 @@ class DataAssociation(Value):
 
     def _with(self, belief: TrackBelief, states: tuple[Any, ...], weights: Array, association: Array,
               parents: Index | None = None) -> TrackBelief:  # fmt: skip
-        """The belief after a scan; a track is confirmed at `confirm`, and lost below `lose`."""
+        """The belief after a scan; a track is confirmed at `confirm_above`, and lost below `lose_below`."""
         parents = belief.parents if parents is None else parents
         best = float(weights[0]) if len(weights) else 0.0
-        goes_on = belief.confirmed and len(weights) > 0 and parents[0] == 0 and best >= self.lose
+        goes_on = belief.confirmed and len(weights) > 0 and parents[0] == 0 and best >= self.lose_below
         return belief.replace(
             states=states, weights=weights, parents=parents, association=association,
-            confirmed=bool(best >= self.confirm or goes_on),
+            confirmed=bool(best >= self.confirm_above or goes_on),
         )  # fmt: skip
 
     # --------------------------------------------------------------- smoothing

@@ -85,14 +85,15 @@ class Tracker(Recognizer):
     - **dt**: time between scans, where no times are given; **spectral_density**: spectral density of the acceleration;
       **observation_variance**: variance of a measured coordinate; numbers, or one per axis; `fit` learns them from
       tracks
-    - **gate, clutter, detection, survival, exists, birth_odds, speed, confirm, lose**: as in `DataAssociation`
+    - **gate, clutter_density, detection_probability, survival_probability, initial_existence, birth_odds, speed,
+      confirm_above, lose_below**: as in `DataAssociation`
 
     `lk.follow(tracker, scans)` tracks live; with times, use `Tracker(lk.LinearSDE.constant_velocity(…))`
     and pass them as `inputs`.
 
     >>> import likely as lk, numpy as np
     >>> variances = {"spectral_density": 0.01, "observation_variance": 0.04}
-    >>> tracker = Tracker(dim=2, **variances, clutter=0.01, detection=0.9, speed=2.0)
+    >>> tracker = Tracker(dim=2, **variances, clutter_density=0.01, detection_probability=0.9, speed=2.0)
     >>> rng, scans = np.random.default_rng(0), []
     >>> for t in range(20):
     ...     scans.append(np.vstack([[t, 0.5 * t] + 0.2 * rng.normal(size=2), rng.uniform(-20, 20, (4, 2))]))
@@ -112,14 +113,14 @@ class Tracker(Recognizer):
         spectral_density: Any = 1.0,
         observation_variance: Any = 1.0,
         gate: float = 0.99,
-        clutter: float = 0.0,
-        detection: float = 1.0,
-        survival: float | None = None,
-        exists: float | None = None,
+        clutter_density: float = 0.0,
+        detection_probability: float = 1.0,
+        survival_probability: float | None = None,
+        initial_existence: float | None = None,
         birth_odds: float = 0.01,
         speed: Any = None,
-        confirm: float = 0.95,
-        lose: float = 0.1,
+        confirm_above: float = 0.95,
+        lose_below: float = 0.1,
     ) -> None:
         self.model = model
         self.dim = dim
@@ -127,14 +128,14 @@ class Tracker(Recognizer):
         self.spectral_density = spectral_density
         self.observation_variance = observation_variance
         self.gate = gate
-        self.clutter = clutter
-        self.detection = detection
-        self.survival = survival
-        self.exists = exists
+        self.clutter_density = clutter_density
+        self.detection_probability = detection_probability
+        self.survival_probability = survival_probability
+        self.initial_existence = initial_existence
         self.birth_odds = birth_odds
         self.speed = speed
-        self.confirm = confirm
-        self.lose = lose
+        self.confirm_above = confirm_above
+        self.lose_below = lose_below
 
     # ------------------------------------------------------------------ the model
 
@@ -159,7 +160,17 @@ class Tracker(Recognizer):
         return self._filter(self.motion)
 
     def _filter(self, motion: Any) -> DataAssociation:
-        names = ("clutter", "detection", "gate", "survival", "exists", "birth_odds", "speed", "confirm", "lose")
+        names = (
+            "clutter_density",
+            "detection_probability",
+            "gate",
+            "survival_probability",
+            "initial_existence",
+            "birth_odds",
+            "speed",
+            "confirm_above",
+            "lose_below",
+        )
         return DataAssociation(motion, **{name: getattr(self, name) for name in names})
 
     def _timed(self, times: Any, T: int) -> tuple[DataAssociation, Array | None]:
@@ -196,7 +207,7 @@ class Tracker(Recognizer):
         filter_, t = self._timed(times, len(listed))
         beliefs, increments = _followed(filter_, listed, t)
         track = _track(filter_, beliefs, increments)
-        if listed and filter_.clutter == 0 and not isinstance(filter_._here, GaussianFilter):
+        if listed and filter_.clutter_density == 0 and not isinstance(filter_._here, GaussianFilter):
             found = _kalman_smoothed(filter_, listed, t)
             return track.replace(mean=found.mean, covariance=found.covariance)
         mean, covariance = np.array(track.mean), np.array(track.covariance)
@@ -263,13 +274,17 @@ class Tracker(Recognizer):
         rule = self.association
         learned = ", noise estimated from tracks" if hasattr(self, "spectral_density_") else ""
         text = [f"a tracker of one target in {counted(rule.model.dim, 'dimension')}{learned}"]
-        if rule.clutter == 0:
+        if rule.clutter_density == 0:
             text.append("without clutter: every measurement is from the target")
         else:
-            text.append(f"in clutter of {rule.clutter:g} per scan and unit of volume")
+            text.append(f"in clutter of {rule.clutter_density:g} per scan and unit of volume")
             text.append(f"gate {rule.gate:g}, birth odds {rule.birth_odds:g}")
-        text.append(f"detection probability {rule.detection:g} per scan, survival probability {rule.survival:g}")
-        text.append(f"a track is confirmed when P(exists) reaches {rule.confirm:g}, and lost below {rule.lose:g}")
+        text.append(
+            f"detection probability {rule.detection_probability:g} per scan, survival probability {rule.survival_probability:g}"
+        )
+        text.append(
+            f"a track is confirmed when P(exists) reaches {rule.confirm_above:g}, and lost below {rule.lose_below:g}"
+        )
         motion = rule.model.describe()
         return Description(type(self).__name__, text, sections=[motion.plus(title=f"motion model: {motion.title}")])
 

@@ -17,7 +17,7 @@ from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value, fill_cache
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.numerics import covariance_roots
 from likely.numerics.sde_discretization import Motion
 from likely.statespace.continuous.observation_times import clock, clocks, is_one_clock, moments, steps_between
@@ -239,7 +239,7 @@ class LinearSDE(SDEModels, Value):
 
     def _series(self, y: Any) -> Ragged:
         """Series as a Ragged of frames (T, p)."""
-        with unheard():  # this model is for irregular times
+        with warnings_discarded():  # this model is for irregular times
             return Ragged.of(y).map(lambda frames: rows(frames, self.dim, WHOSE))
 
     def _at_moments(

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 
 DATES = "subtract a date and divide by a unit, as in (t - t[0]) / np.timedelta64(1, 'D')"
 
@@ -51,7 +51,7 @@ def clocks(times: Any, series: Ragged, whose: str) -> Ragged:
         raise DataError(sentence(whose, "at least one series is needed", "none"))
     if is_one_clock(times, whose):
         times = [moments(times, whose)] * len(series)
-    with unheard():  # times may be series with an index of their own
+    with warnings_discarded():  # times may be series with an index of their own
         times_of = Ragged.of(times)
     if len(times_of) != len(series) or (times_of.lengths != series.lengths).any():
         expected = f"one time for each frame of {len(series)} sequences"

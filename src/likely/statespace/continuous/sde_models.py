@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
-from likely.numerics.lyapunov import settled_drift
+from likely.numerics.lyapunov import solve_continuous_lyapunov
 from likely.statespace.linear.structural_models import count, covariance_of, real, variance, with_initial
 from likely.statespace.linear.sums_of_models import beside, blocks, check_addable, joined_initial, kron
 
@@ -130,7 +130,7 @@ class SDEModels:
         F, Qc = _cascade(n + 1, float(rate)), np.diag([0.0] * n + [float(size)])
         R = covariance_of(observation_variance, 1, name, "observation_variance")
         parts = {"drift": F, "diffusion": Qc, "observation": np.eye(1, n + 1), "observation_covariance": R}
-        return _made(cls, parts | _stationary(settled_drift(F, Qc, name)), initial)
+        return _made(cls, parts | _stationary(solve_continuous_lyapunov(F, Qc, name)), initial)
 
     @classmethod
     def cycle(

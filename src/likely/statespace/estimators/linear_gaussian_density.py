@@ -19,7 +19,7 @@ from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
 from likely.estimation.density_description import convergence, goodness, parameter_table, prior_words, total_weight
@@ -267,7 +267,7 @@ class LinearGaussianDensity(DensityEstimator):
         """Each member fitted to its own sequences, with one prior for all: with known labels this is the maximum."""
         if labels is None:
             return blank
-        with unheard():
+        with warnings_discarded():
             prior = resolve_prior(blank, blank.collect(X, weight, labels=labels), self.prior_rule())
             self._shared_prior = prior
             return Stack.trusted(components=tuple(self._members(blank, X, labels, weight, prior)))

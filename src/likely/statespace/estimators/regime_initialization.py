@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.ragged import Ragged
-from likely.core.warnings import unheard
+from likely.core.warnings import warnings_discarded
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.hmm.estimators.hmm_density import HMMDensity
 
@@ -20,7 +20,7 @@ def guessed_regimes(X: Ragged, weight: Any, K: int, random_state: Any) -> Ragged
     features = Ragged.trusted(values=windows(X), offsets=X.offsets)
     chain = HMMDensity(GaussianDensity("diagonal"), K, init="clusters", n_init=3, max_iter=30, tol=1e-3,
                        random_state=random_state)  # fmt: skip
-    with unheard():
+    with warnings_discarded():
         found = chain.fit(features, sample_weight=weight).predict(features)
     return Ragged.trusted(values=np.asarray(found.values, dtype=np.intp), offsets=X.offsets)
 

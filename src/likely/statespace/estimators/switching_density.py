@@ -20,7 +20,7 @@ from likely.core.em_loop import Stop, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
 from likely.estimation.density_description import convergence, parameter_table, prior_words, total_weight
@@ -248,7 +248,7 @@ class SwitchingDensity(DensityEstimator):
             return blank
         learner, one = copy(self), blank.components[0]
         learner.random_state = int(rng.integers(2**31))
-        with unheard():
+        with warnings_discarded():
             self._shared_prior = learner.prior = resolve_prior(one, one.collect(X, weight), self.prior)
             return Stack.trusted(components=tuple(learner._members(blank, X, labels, weight)))
 

@@ -15,7 +15,7 @@ from likely.core import declared
 from likely.core.arrays import Array, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.core.warnings import tell, unheard
+from likely.core.warnings import tell, warnings_discarded
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
 from likely.statespace.linear import kalman_filter as passes
@@ -42,7 +42,7 @@ def e_step(model: Any, series: Series, weight: Any) -> LinearStats:
 
 def e_step_of_means(model: Any, series: Series, weight: Any) -> LinearStats:
     """Moments of the posterior means alone; the difference to the E-step's moments is the posterior variance."""
-    with unheard():  # the E-step before has warned
+    with warnings_discarded():  # the E-step before has warned
         return _total(partial(_e_step, means_only=True), model, series, _weights(series, weight))
 
 

@@ -15,7 +15,7 @@ from likely.core.em_loop import FALLS, INTERRUPTED, Stop, fit, gather, units
 from likely.core.engine import Threads
 from likely.core.fit_report import FitReport
 from likely.core.progress import CheckpointStore, Progress
-from likely.core.warnings import said_once
+from likely.core.warnings import warnings_once
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import LinearLearner, e_step_of_means, objective
 from likely.statespace.linear.linear_stats import LinearStats
@@ -60,7 +60,7 @@ def fit_quasi_newton(
     >>> report.converged, report.iterations < 60
     (True, True)
     """
-    with said_once():
+    with warnings_once():
         return _QuasiNewtonRun(start, Blocks.of(data, sequences=True), prior, stop, checkpoint).run()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.numerics.lyapunov import settled
+from likely.numerics.lyapunov import solve_discrete_lyapunov
 from likely.numerics.sde_discretization import discretize
 from likely.numerics.spd import is_symmetric
 from likely.statespace.linear.sums_of_models import added, blocks, kron
@@ -210,7 +210,7 @@ class StructuralModels:
         C, R = np.eye(p, len(A)), covariance_of(observation_variance, p, name, "observation_variance")
         parts = {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}
         if initial is None:
-            parts |= {"initial_mean": np.zeros(len(A)), "initial_covariance": settled(A, Q, name)}
+            parts |= {"initial_mean": np.zeros(len(A)), "initial_covariance": solve_discrete_lyapunov(A, Q, name)}
         return _made(cls, _about(parts, mean, p, initial is not None, name), initial)
 
     def __add__(self, other: Any) -> Self:

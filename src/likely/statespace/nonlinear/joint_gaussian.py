@@ -160,7 +160,7 @@ def _on_support(mean: Array, root: Array, near: Linear, innovation: Array) -> Co
     covariance[known], covariance[:, known] = 0.0, 0.0
     flat = spd.degenerate(covariance)
     with np.errstate(over="ignore", invalid="ignore"):
-        if flat is None or flat.off(innovation[None], size + np.abs(near.mean))[0]:
+        if flat is None or flat.outside_range(innovation[None], size + np.abs(near.mean))[0]:
             return _unchanged(mean, root)
         w = flat.inverse
         away = innovation @ w

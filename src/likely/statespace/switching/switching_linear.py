@@ -70,7 +70,7 @@ class SwitchingLinearGaussian(Distribution):
                 sentence(ME, f"transition must have shape ({K}, {K}), one row per regime", transition.shape)
             )
         _refuse_no_distribution(transition, "every row of moves")
-        initial = settled_distribution(transition) if self.initial is None else parameter(self.initial, ME, "initial")
+        initial = stationary_or_uniform(transition) if self.initial is None else parameter(self.initial, ME, "initial")
         if initial.shape != (K,):
             raise ShapeError(sentence(ME, f"initial must have shape ({K},)", initial.shape))
         _refuse_no_distribution(initial[None], "initial")
@@ -257,12 +257,12 @@ class SwitchingLinearGaussian(Distribution):
         return learning.weak_prior(self, stats)
 
 
-def settled_distribution(transition: Array) -> Array:
+def stationary_or_uniform(transition: Array) -> Array:
     """Stationary distribution of the chain if every regime is recurrent, else the uniform one.
 
-    >>> settled_distribution(np.array([[0.9, 0.1], [0.3, 0.7]])).round(6).tolist()
+    >>> stationary_or_uniform(np.array([[0.9, 0.1], [0.3, 0.7]])).round(6).tolist()
     [0.75, 0.25]
-    >>> settled_distribution(np.array([[0.9, 0.1], [0.0, 1.0]])).tolist()
+    >>> stationary_or_uniform(np.array([[0.9, 0.1], [0.0, 1.0]])).tolist()
     [0.5, 0.5]
     """
     K = len(transition)
