@@ -279,12 +279,10 @@ class Tracker(Recognizer):
         else:
             text.append(f"in clutter of {rule.clutter_density:g} per scan and unit of volume")
             text.append(f"gate {rule.gate:g}, birth odds {rule.birth_odds:g}")
-        text.append(
-            f"detection probability {rule.detection_probability:g} per scan, survival probability {rule.survival_probability:g}"
-        )
-        text.append(
-            f"a track is confirmed when P(exists) reaches {rule.confirm_above:g}, and lost below {rule.lose_below:g}"
-        )
+        survival = f"survival probability {rule.survival_probability:g}"
+        text.append(f"detection probability {rule.detection_probability:g} per scan, {survival}")
+        bounds = f"reaches {rule.confirm_above:g}, and lost below {rule.lose_below:g}"
+        text.append(f"a track is confirmed when P(exists) {bounds}")
         motion = rule.model.describe()
         return Description(type(self).__name__, text, sections=[motion.plus(title=f"motion model: {motion.title}")])
 
