@@ -82,7 +82,7 @@ def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], consol
     """The output lines, for any model."""
     from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, read_for, spooled
-    from likely.cli.fitting.sound_folders import sounds_in
+    from likely.cli.fitting.sound_data import sounds_in
     from likely.io.model_files import load
 
     thing = load(model)

@@ -51,7 +51,7 @@ def _refuse_rows_only(settings: Mapping[str, Any]) -> None:
 
 
 def _sounds(files: tuple[str, ...], settings: Mapping[str, Any]) -> tuple[list[str], Any]:
-    from likely.cli.fitting.sound_folders import words_of
+    from likely.cli.fitting.sound_data import words_of
 
     for name in ("target", "id", "time", "columns", "weight"):
         if settings[name]:
