@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import likely as lk
 from likely.automl.choose_states import choose_states
@@ -96,7 +97,7 @@ def test_what_does_not_fit_together_is_refused(mixed):
         SequenceDensity.from_fitted(inner, {"x": "real"}, states=["only"]).check_state()
     with pytest.raises(DataError, match="must be consistent"):
         SequenceDensity.from_fitted(inner, {"x": "real", "y": "real"}).check_state()
-    with pytest.raises(DataError, match="a fitted model is needed"):
+    with pytest.raises(NotFittedError, match="SequenceDensity instance is not fitted"):
         SequenceDensity().score_samples(x)
 
 

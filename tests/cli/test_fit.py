@@ -147,7 +147,10 @@ def test_one_list_of_models_serves_every_table(tmp_path):
     }
     assert "all columns are numbers, so naive-bayes is the same model as diagonal" in numbers.stderr
     told = json.loads(mixed.stdout)
-    assert {line["key"] for line in told["leaderboard"]} == {"naive-bayes", "pooled"} and "same model" not in mixed.stderr
+    assert {line["key"] for line in told["leaderboard"]} == {
+        "naive-bayes",
+        "pooled",
+    } and "same model" not in mixed.stderr
     assert "left out, not for this table: k-nearest-neighbors needs numbers alone" in mixed.stderr
     assert any("neighbors needs" in hazard for hazard in told["hazards"])
 
