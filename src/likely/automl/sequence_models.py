@@ -354,7 +354,7 @@ def _by_name(seqs: Ragged, names: Any) -> dict[str, NDArray[Any]]:
 def _as_kind(a: NDArray[Any], kind: str, name: str) -> NDArray[Any]:
     words = a.dtype.kind in "USO"
     if kind == "category":
-        return np.array([None if is_gap(cell) else _text(cell) for cell in a.tolist()], dtype=object)
+        return np.array([None if is_gap(cell) else as_text(cell) for cell in a.tolist()], dtype=object)
     if words and all(is_gap(cell) for cell in a.tolist()):  # a column without any entry has no type
         return np.full(len(a), np.nan)
     if words:
@@ -363,6 +363,6 @@ def _as_kind(a: NDArray[Any], kind: str, name: str) -> NDArray[Any]:
     return np.asarray(a, dtype=np.float64)
 
 
-def _text(cell: Any) -> str:
+def as_text(cell: Any) -> str:
     """A level as a string: 1.0 is "1"."""
     return str(int(cell)) if isinstance(cell, float) and cell == int(cell) else str(cell)

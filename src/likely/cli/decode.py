@@ -80,9 +80,9 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **s
 
 def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], console: Console) -> str:
     """The output lines, for any model."""
-    from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, read_for, spooled
     from likely.cli.fitting.sound_data import sounds_in
+    from likely.cli.open_model import named
     from likely.io.model_files import load
 
     thing = load(model)

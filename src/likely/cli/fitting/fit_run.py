@@ -226,7 +226,7 @@ def _of_the_winner(contest: Contest) -> Iterator[str]:
         how = f"they were {winner.calibration.words} on held-out {unit}s"
         yield f"{own}: {how}, which gives {nats(e.log_loss.value)}."
     verdict = e.calibration().verdict
-    if "do not contradict" not in verdict and "too few rows" not in verdict:
+    if "do not contradict" not in verdict and "too few cases" not in verdict:
         yield verdict
     baseline = contest.baseline
     if baseline is not None and baseline.behind is not None and baseline.behind.value < -2 * baseline.behind.se:

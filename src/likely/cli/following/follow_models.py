@@ -142,7 +142,7 @@ def subject_of(thing: Any, path: str) -> Subject:
 
 
 def _chain(thing: Any, plays: Any, path: str) -> Subject:
-    from likely.cli.fitting.open_sequence_model import BareChain, named
+    from likely.cli.open_model import BareChain, named
 
     if (thing is plays and getattr(plays, "members", None) is None) or _n_inputs(plays):
         bare: Any = BareChain(plays)  # without scikit-learn, whose import takes longer than all else
