@@ -133,7 +133,7 @@ class SequenceDensity(_OfSequences):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"density": [HasMethods(["fit", "score_samples"]), None]}
-    inner_name = "density_"
+    _inner_name = "density_"
     saved_attributes: tuple[str, ...] = ("density_", "schema_", "card_")
 
     def __init__(self, density: Any = None) -> None:

@@ -47,7 +47,7 @@ class TableClusterer(ClusterMixin, TableModel):
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
-    inner_name = "mixture_"
+    _inner_name = "mixture_"
     saved_attributes: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
 
     def __init__(

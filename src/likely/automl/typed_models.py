@@ -24,7 +24,7 @@ class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
 
     schema_: str  # JSON: names and types of the columns
     card_: str = ""  # JSON: the model card
-    inner_name: ClassVar[str]  # the attribute with the fitted model
+    _inner_name: ClassVar[str]  # the attribute with the fitted model
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -47,14 +47,14 @@ class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
 
     def check_state(self) -> None:
         """After loading a file: texts are JSON, and the model inside is one for these columns."""
-        if self.inner_name not in vars(self):
+        if self._inner_name not in vars(self):
             return
         try:
             sound = isinstance(self.card, dict) and self._sound()
         except (AttributeError, KeyError, TypeError, ValueError):
             sound = False
         if not sound:
-            name = self.inner_name.removesuffix("_")
+            name = self._inner_name.removesuffix("_")
             raise DataError(sentence(type(self).__name__, f"schema, card and {name} must be consistent"))
 
     def _sound(self) -> bool:
@@ -68,7 +68,7 @@ class TypedClassifier(Deciding, TypedModel):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "classifier": [HasMethods(["fit", "decide"]), None], "calibrate": ["boolean"],
     }  # fmt: skip
-    inner_name = "classifier_"
+    _inner_name = "classifier_"
     calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
     classifier: Any
     calibrate: bool

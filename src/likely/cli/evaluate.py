@@ -76,8 +76,8 @@ class Labeled(NamedTuple):
 
 def _refuse_others(settings: Mapping[str, Any], unit: str) -> None:
     """Raise if an option is for models of something else."""
-    aside = {"row": ("id", "time", "columns"), "sequence": ("sql", "report", "allow_missing")}
-    aside["sound"] = (*aside["sequence"], *aside["row"], "target", "weight")
+    of_rows, of_frames = ("sql", "report", "allow_missing"), ("id", "time", "columns")
+    aside = {"row": of_frames, "sequence": of_rows, "sound": (*of_rows, *of_frames, "target", "weight")}
     takes = {"row": "sequences", "sequence": "models of rows", "sound": "tables"}[unit]
     for name in aside[unit]:
         if settings[name]:
