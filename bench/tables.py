@@ -41,6 +41,7 @@ from likely.automl.model_comparison import compete, from_all_rows
 from likely.automl.table_classifier import TableClassifier, arranged_schema
 from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.fit_run import prepared
+from likely.cli.fitting.table_data import TableData
 from likely.data.table import Table
 from likely.decision.cost import Cost
 from likely.estimation.class_labels import encoded
@@ -214,7 +215,7 @@ def chosen(problem: Problem, rules: bool, seed: int = 0) -> dict[str, lk.Evaluat
 def chosen_from(X: pl.DataFrame, y: Any, cost: Any) -> dict[str, Any]:
     """The models that the two rules choose for these rows, learned from all of them."""
     table = Table.of(X.with_columns(pl.Series("the label", y)), target="the label")
-    field, candidates, *_ = prepared(Job((), "the label", baselines=False), table)
+    field, candidates, *_ = prepared(TableData(Job((), "the label", baselines=False), table))
     field = replace(field, cost=None if cost is None else Cost.of(cost, field.classes))
     contest = compete(field, candidates, jobs=1)
     simplest = min((s for s in contest.standings if "cost" in s.ties), key=lambda s: s.candidate.rank)

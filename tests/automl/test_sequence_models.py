@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import likely as lk
 from likely.automl.choose_states import choose_states
@@ -89,6 +91,20 @@ def test_a_fit_of_unlike_columns_needs_no_settings(mixed):
     assert SequenceDensity().fit(mixed).score_samples(mixed).shape == (3,)
 
 
+@pytest.mark.slow
+def test_copies_of_a_calibrated_classifier_are_calibrated(tmp_path, recwarn):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    x = [rng.normal(0.3 * c, 1.0, 20).cumsum() for c in y]  # frames that depend on each other: overconfident
+    c = SequenceClassifier(lk.BayesClassifier(lk.HMMDensity(n_states=1)), calibrate=True).fit(x, y)
+    assert c.calibration_ is not None and clone(c).calibrate
+    lk.save(c, tmp_path / "c.likely")
+    np.testing.assert_array_equal(lk.load(tmp_path / "c.likely").log_posterior(x), c.log_posterior(x))
+    plain = lk.evaluate(SequenceClassifier(c.classifier), x, y, cv=4)
+    assert lk.evaluate(c, x, y, cv=4).log_loss.value < plain.log_loss.value
+    assert not any("without calibration" in str(w.message) for w in recwarn)
+
+
 def test_what_does_not_fit_together_is_refused(mixed):
     x = laid_out(mixed, (), {"x": "real"})
     inner = lk.HMMDensity(n_states=2, random_state=0).fit(x)
@@ -96,7 +112,7 @@ def test_what_does_not_fit_together_is_refused(mixed):
         SequenceDensity.from_fitted(inner, {"x": "real"}, states=["only"]).check_state()
     with pytest.raises(DataError, match="must be consistent"):
         SequenceDensity.from_fitted(inner, {"x": "real", "y": "real"}).check_state()
-    with pytest.raises(DataError, match="a fitted model is needed"):
+    with pytest.raises(NotFittedError, match="SequenceDensity instance is not fitted"):
         SequenceDensity().score_samples(x)
 
 

@@ -150,7 +150,10 @@ def test_one_list_of_models_serves_every_table(tmp_path):
     }
     assert "all columns are numbers, so naive-bayes is the same model as diagonal" in numbers.stderr
     told = json.loads(mixed.stdout)
-    assert {line["key"] for line in told["leaderboard"]} == {"naive-bayes", "pooled"} and "same" not in mixed.stderr
+    assert {line["key"] for line in told["leaderboard"]} == {
+        "naive-bayes",
+        "pooled",
+    } and "same model" not in mixed.stderr
     assert "left out, not for this table: k-nearest-neighbors needs numbers alone" in mixed.stderr
     assert any("neighbors needs" in hazard for hazard in told["hazards"])
 
@@ -405,7 +408,7 @@ def test_more_columns_of_words_than_a_file_can_hold_are_refused_before_the_work(
 def test_what_a_column_of_words_takes_of_a_file_is_as_expected():
     from likely.automl.candidates import model_candidates
     from likely.automl.table_classifier import TableClassifier
-    from likely.cli.fitting.fit_run import PARTS_OF_WORDS, described
+    from likely.cli.fitting.table_data import PARTS_OF_WORDS, described
     from likely.data.table import Table
     from likely.io import schema as schema_of_files
     from likely.io.json_nodes import Writer

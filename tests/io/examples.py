@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import likely as lk
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, Temperature
@@ -493,6 +495,11 @@ ESTIMATORS |= {
     "distances full": lambda: (lk.NearestCentroidClassifier("mahalanobis", "median").fit(table(), LABELS), table()),
     "distances of order 3": lambda: (
         lk.NearestCentroidClassifier("lp", class_prior=None).fit(table(), LABELS),
+        table(),
+    ),
+    "pipeline": lambda: (make_pipeline(lk.PCA(2), lk.BayesClassifier()).fit(table(), LABELS), table()),
+    "pipeline with a scale": lambda: (
+        make_pipeline(StandardScaler(), "passthrough", lk.FisherDiscriminant(1), lk.NaiveBayes()).fit(table(), LABELS),
         table(),
     ),
     "frequencies": lambda: (lk.PriorClassifier().fit(table(), LABELS), table()),

@@ -25,6 +25,8 @@ import numpy as np
 import pytest
 import safetensors
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 import likely as lk
 from likely.cluster.hierarchy.dendrogram import Dendrogram
@@ -401,11 +403,18 @@ def tried(data: bytes) -> Outcome:
 
 def survive(thing: Any) -> None:
     """What was accepted must work: score and draw, add, tell its point, and save again."""
+    if isinstance(thing, Pipeline):
+        for step in [step for _, step in thing.steps if not isinstance(step, str | None)]:
+            survive(step)
+        return
     rng = np.random.default_rng(0)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         repr(thing) if isinstance(thing, Value) else thing.get_params(deep=False)
-        if isinstance(thing, lk.priors.LinearPrior):  # moments that came before: all it can is add
+        if isinstance(thing, StandardScaler):
+            with suppress(NotFittedError):
+                assert np.isfinite(thing.transform(np.zeros((2, vars(thing).get("n_features_in_", 1))))).all()
+        elif isinstance(thing, lk.priors.LinearPrior):  # moments that came before: all it can is add
             with suppress(LikelyError):
                 thing.update(thing.stats)
         elif hasattr(type(thing), "point"):

@@ -24,12 +24,17 @@ import pytest
 import safetensors
 import safetensors.numpy
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import likely as lk
 from likely.core import declared
 from likely.core.declared import declarations
+from likely.core.errors import DataError
 from likely.core.value import Value
 from likely.distributions.priors.student_t_prior import StudentTPrior
+from likely.estimation.saved_steps import Pipeline
+from likely.estimation.saved_steps import StandardScaler as SavedScaler
 from likely.io import container, json_nodes, model_files, registry
 from tests.io.examples import (
     DISTRIBUTIONS,
@@ -822,3 +827,37 @@ def test_the_source_has_no_way_to_run_what_a_file_says(path):
         if called.endswith("import_module"):  # of a literal, or of an entry of the one table of modules
             of_table = path.name == "registry.py" and ast.unparse(call.args[0]) == "HOME[name]"
             assert (of_table or all(isinstance(a, ast.Constant) for a in call.args)) and len(call.args) == 1
+
+
+# ------------------------------------------------------------------------- pipelines
+
+
+def test_a_pipeline_is_one_file_and_a_foreign_step_is_named(tmp_path):
+    X, y = np.arange(24.0).reshape(8, 3) % 7, [0, 1] * 4
+    whole = make_pipeline(StandardScaler(), lk.PCA(2), lk.BayesClassifier()).fit(X, y)
+    lk.save(whole, tmp_path / "p.likely")
+    again = lk.load(tmp_path / "p.likely")
+    assert isinstance(again, type(whole)) and repr(again) == repr(whole)
+    assert again.predict_proba(X).tobytes() == whole.predict_proba(X).tobytes()
+    assert model_files.dumps(again) == model_files.dumps(whole)
+    foreign = make_pipeline(MinMaxScaler(), lk.BayesClassifier()).fit(X, y)
+    with pytest.raises(lk.ModelFileError, match=r'step "minmaxscaler" of the pipeline must be .*, got .*MinMaxScaler'):
+        lk.save(foreign, tmp_path / "f.likely")
+    assert not (tmp_path / "f.likely").exists()
+
+
+@pytest.mark.parametrize(
+    "steps", [[], [("a", lk.BayesClassifier()), ("b", lk.PCA(1))], [("a", lk.PCA(1)), ("a", lk.PCA(1))], [3]], ids=str
+)
+def test_a_pipeline_of_a_file_has_sound_steps(steps):
+    with pytest.raises(DataError, match="pairs of a name and an estimator"):
+        Pipeline(steps).check_state()
+
+
+@pytest.mark.parametrize("changed", [{"scale_": np.zeros(3)}, {"mean_": None}, {"var_": np.ones(2)}], ids=str)
+def test_a_scaler_of_a_file_has_one_positive_scale_per_column(changed):
+    scaler = SavedScaler().fit(np.arange(24.0).reshape(8, 3) % 7)
+    scaler.check_state()
+    vars(scaler).update(changed)
+    with pytest.raises(DataError, match="one per column"):
+        scaler.check_state()

@@ -135,6 +135,7 @@ class Candidate:
     baseline: bool = False  # for comparison: cannot be written to a model file
     work: float = 0.0  # work per row, in units of about 1.5 µs; negligible for closed forms
     carried: bool = True  # False if the rows are far too few for its covariances
+    final: Any = None  # the estimator for all data, where the compared one is fitted more briefly
 
 
 def model_candidates(

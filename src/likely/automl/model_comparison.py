@@ -32,9 +32,9 @@ from likely.model_selection.splits import Split, fold_of, make_splits
 
 @dataclass(frozen=True)
 class Field:
-    """The data of a comparison: rows, splits, weights and costs."""
+    """The data of a comparison: rows or sequences, splits, weights and costs."""
 
-    X: Any  # (n, d) a data frame
+    X: Any  # (n, d) a data frame, or n sequences
     classes: NDArray[Any]  # (C,)
     labels: Index  # (n,) class index of each row
     splits: list[Split]
@@ -44,6 +44,7 @@ class Field:
     class_prior: Array | None = None  # (C,) class priors in use, if they differ from the sample
     calibrate: bool = True  # whether to calibrate posteriors
     cluster: Index | None = None  # (n,) rows of one cluster are not independent
+    unit: str = "row"  # what is classified: "row", "sequence" or "sound"
 
     @classmethod
     def of(cls, X: Any, classes: Any, labels: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
@@ -54,7 +55,8 @@ class Field:
         if not splits:
             raise DataError(sentence("cross-validation", "some rows must be left for testing", "none"))
         cluster = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
-        return cls(X, np.asarray(classes), labels, splits, weight=weight, cluster=cluster, **more)
+        unit = more.pop("unit", "sequence" if isinstance(X, Ragged) else "row")
+        return cls(X, np.asarray(classes), labels, splits, weight=weight, cluster=cluster, unit=unit, **more)
 
     @property
     def fold(self) -> Index:
@@ -144,6 +146,7 @@ class Contest(NamedTuple):
     best: Standing  # the best in the first measure, of the eligible models
     truest: Standing  # the smallest log-loss of those tied in the first measure
     criterion: str = "cost"
+    unit: str = "row"  # what is classified
 
     @property
     def baseline(self) -> Standing | None:
@@ -221,7 +224,7 @@ def judged(field: Field, standings: Sequence[Standing], criterion: str = "cost")
     winner = min((s for s in told if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
     order = sorted(told, key=lambda s: (s.by(criterion), s.candidate.rank))
     best, truest = (next(s for s in told if s.candidate is one.candidate) for one in (best, truest))
-    return Contest(tuple(order), winner, best, truest, criterion)
+    return Contest(tuple(order), winner, best, truest, criterion, field.unit)
 
 
 NOT_OURS = "cannot be written to a model file"
@@ -316,7 +319,7 @@ def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float)
         dearer = mean(paid(e.replace(log_posterior=log_posterior)) - paid(e), e.weight)
         return _tied(dearer)
 
-    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap, isinstance(field.X, Ragged))
+    found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap, field.unit == "sequence")
     if found is None:
         return Standing(candidate, e, seconds)
     after = e.replace(log_posterior=found.log_posterior)

@@ -58,12 +58,12 @@ def chain(kinds: Mapping[str, str], states: int, **how: Any) -> HMMDensity:
 
 def chain_candidates(
     kinds: Mapping[str, str], states: Iterable[int], rules: Mapping[str, Any], how: Mapping[str, Any],
-    topologies: Sequence[Any] = (), least: int | None = None,
+    topologies: Sequence[Any] = (), least: int | None = None, brief: Mapping[str, Any] | None = None,
 ) -> list[Candidate]:  # fmt: skip
     """Class priors as a baseline, then one HMM per class with increasing numbers of states.
 
     With several `topologies` all combinations are compared, except those that are too long for the shortest sequence,
-    of `least` frames, and other topologies of a single state.
+    of `least` frames, and other topologies of a single state. `brief` are settings of the fits that are compared.
     """
     ground = PriorClassifier(**rules)
     candidates = [Candidate("prior", "class prior", "sequences are not used", 0, ground)]
@@ -76,10 +76,11 @@ def chain_candidates(
         for i, topology in enumerate(topologies or (how["topology"],)):
             if i and (K == 1 or (least is not None and Topology.of(topology, K).min_length > least)):
                 continue
-            model = BayesClassifier(chain(kinds, K, **{**how, "topology": topology}), **rules)
+            asked = {**how, "topology": topology}
+            model, final = (BayesClassifier(chain(kinds, K, **asked, **more), **rules) for more in (brief or {}, {}))
             told, key = (f", {topology}", f"-{topology}") if i else ("", "")
             rank = 2 * K + (not i)  # a left-to-right topology is the simpler one
             candidates.append(
-                Candidate(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} per class{told}", words, rank, model)
+                Candidate(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} per class{told}", words, rank, model, final=final)
             )
     return candidates

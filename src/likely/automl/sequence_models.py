@@ -11,18 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import check_is_fitted
 
+from likely.automl.typed_models import TypedClassifier, TypedModel
 from likely.classify.bayes import BayesClassifier
-from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
-from likely.classify.calibration.recalibration import applied
+from likely.classify.calibration.calibration_maps import Calibration
 from likely.classify.prior_classifier import PriorClassifier
 from likely.core.arrays import Array, Index, Mask, is_gap
 from likely.core.columns import Columns
 from likely.core.description import Description, counted
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
-from likely.estimation.base_estimator import BaseEstimator
-from likely.estimation.decision_mixin import Deciding
 from likely.estimation.sequence_validation import cut, refuse_other_y
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.estimators.hmm_description import states_table
@@ -31,28 +30,16 @@ Kinds = dict[str, str]  # column → "real", "count" or "category"
 KINDS = ("real", "count", "category")
 
 
-class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
-    """Common base: columns with types, and a model card as JSON."""
+class _OfSequences(TypedModel):
+    """Base of models of sequences.
 
-    schema_: str
-    card_: str = ""  # JSON: the model card
-
-    @property
-    def schema(self) -> dict[str, Any]:
-        """`columns` (name → type), `roles` (role → column), and `states`, the names of states if given."""
-        found: dict[str, Any] = json.loads(self._has("schema_"))
-        return found
+    Its schema: `columns` (name → type), `roles` (role → column), and `states`, the names of states if given.
+    """
 
     @property
     def columns(self) -> Kinds:
         """Type of each column, in the order of a frame."""
         found: Kinds = self.schema["columns"]
-        return found
-
-    @property
-    def card(self) -> dict[str, Any]:
-        """The model card as plain values."""
-        found: dict[str, Any] = json.loads(self.card_ or "{}")
         return found
 
     def frames(self, X: Any) -> Ragged:
@@ -61,29 +48,16 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
         known = names is not None and (isinstance(seqs.values, Columns) or any(name in self.columns for name in names))
         return laid_out(seqs, names if known else list(self.columns), self.columns)
 
-    def _noted(self, X: Any) -> Ragged:
+    def _know_columns_of(self, X: Any) -> Ragged:
         """The same in training: column types are inferred and stored."""
         seqs, names = _named(X)
         width = 1 if getattr(seqs.values, "ndim", 1) == 1 else seqs.values.shape[1]
         names = [f"x{j}" for j in range(width)] if names is None else names
-        self.schema_ = json.dumps({"columns": kinds_found(seqs, names), "roles": {}, "states": None})
+        self._know(kinds_found(seqs, names))
         return laid_out(seqs, names, self.columns)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "schema_" in vars(self)
-
-    def _has(self, name: str) -> Any:
-        """The fitted model, or an error."""
-        if name not in vars(self):
-            remedy = f"{type(self).__name__}.from_fitted(fitted, columns), or `likely fit`, makes one"
-            raise DataError(sentence(type(self).__name__, "a fitted model is needed", "settings alone", remedy))
-        return vars(self)[name]
-
-    def save(self, path: Any) -> None:
-        """Save a model file that `lk.load` reads."""
-        from likely.io.model_files import save
-
-        save(self, path)
+    def _know(self, columns: Kinds, roles: Mapping[str, str] | None = None, states: list[str] | None = None) -> None:
+        self.schema_ = json.dumps({"columns": columns, "roles": dict(roles or {}), "states": states})
 
     def _learned_words(self) -> list[str]:
         """Training data and columns, as sentences."""
@@ -94,19 +68,20 @@ class _OfSequences(BaseEstimator):  # type: ignore[misc, unused-ignore]
             text = [f"learned from {', '.join(card['source'])}: {data}"]
         return [*text, f"columns: {', '.join(f'{name} ({kind})' for name, kind in self.columns.items())}"]
 
-    def _sound(self) -> bool:
-        schema, card = json.loads(self.schema_), json.loads(self.card_ or "{}")
+    def _sound_columns(self) -> bool:
+        """After loading a file: whether columns, roles and states are valid."""
+        schema = self.schema
         states, columns = schema["states"], schema["columns"]
-        sound = isinstance(card, dict) and isinstance(schema["roles"], dict) and bool(columns)
-        sound = sound and all(kind in KINDS for kind in columns.values())
+        sound = isinstance(schema["roles"], dict) and bool(columns) and all(k in KINDS for k in columns.values())
         return sound and (states is None or all(isinstance(name, str) for name in states))
 
 
-class SequenceClassifier(Deciding, _OfSequences):
+class SequenceClassifier(_OfSequences, TypedClassifier):
     """Classifier of sequences with named columns; written by `likely fit --sequences --target`.
 
     - **classifier**: a `BayesClassifier` of `HMMDensity`; None: one state per class, with a distribution for each
-      column's type. `around` combines a fitted one with its columns.
+      column's type. `from_fitted` combines a fitted one with its columns.
+    - **calibrate**: as in `TableClassifier`.
 
     >>> import likely as lk, numpy as np
     >>> x = lk.Ragged.from_list([np.zeros(4), np.ones(5), np.zeros(6), np.ones(3)])
@@ -115,24 +90,19 @@ class SequenceClassifier(Deciding, _OfSequences):
     array(['high'], dtype=object)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"classifier": [HasMethods(["fit", "decide"]), None]}
     saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "card_", "calibration_")
-    calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
 
-    def __init__(self, classifier: Any = None) -> None:
+    def __init__(self, classifier: Any = None, calibrate: bool = False) -> None:
         self.classifier = classifier
+        self.calibrate = calibrate
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Infer the column types of X, and fit to sequences with labels y (n,)."""
+    def _rows(self, X: Any) -> Ragged:
+        return self.frames(X)
+
+    def _usual(self) -> Any:
         from likely.automl.sequence_candidates import chain
 
-        self._validate_params()
-        frames = self._noted(X)
-        model = BayesClassifier(chain(self.columns, 1)) if self.classifier is None else clone(self.classifier)
-        with self._spoken(model):
-            self.classifier_ = model.fit(frames, y, sample_weight)
-        self.calibration_ = None
-        return self
+        return BayesClassifier(chain(self.columns, 1))
 
     @classmethod
     def from_fitted(
@@ -140,26 +110,9 @@ class SequenceClassifier(Deciding, _OfSequences):
         calibration: Calibration | None = None,
     ) -> Self:  # fmt: skip
         """A fitted classifier combined with the columns of a frame, in that order."""
-        made = cls(clone(classifier))
-        made.classifier_, made.calibration_ = classifier, calibration
-        made.schema_ = json.dumps({"columns": columns, "roles": dict(roles or {}), "states": None})
+        made = cls._around(classifier, calibration)
+        made._know(columns, roles)
         return made
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes (C,)."""
-        return self._has("classifier_").classes_
-
-    @property
-    def class_prior_(self) -> Array:
-        """Class probabilities (C,)."""
-        return self.classifier_.class_prior_
-
-    def log_posterior(self, X: Any) -> Array:
-        """log p(c | sequence) (n, C), columns in the order of `classes_`."""
-        frames = self.frames(X)
-        with self._spoken(self.classifier_):
-            return applied(self.calibration_, self.classifier_.log_posterior(frames))
 
     def score_samples(self, X: Any) -> Array:
         """log p of each sequence (n,); NaN if class priors alone decide."""
@@ -169,32 +122,12 @@ class SequenceClassifier(Deciding, _OfSequences):
         with self._spoken(self.classifier_):
             return self.classifier_.score_samples(frames)
 
-    # decision parameters are those of the classifier
-    cost = property(lambda self: self.classifier_.cost)
-    reject_cost = property(lambda self: self.classifier_.reject_cost)
-    reject_below = property(lambda self: self.classifier_.reject_below)
-    novelty = property(lambda self: self.classifier_.novelty)
-
-    def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
-        with self._spoken(self.classifier_):
-            return self.classifier_._novel(self.frames(X), rate)
-
-    def check_state(self) -> None:
-        """After loading a file: texts are JSON, and the classifier is one for these columns."""
-        if not hasattr(self, "classifier_"):
-            return
-        try:
-            map = self.calibration_
-            known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
-            sound = isinstance(self.classifier_, BayesClassifier | PriorClassifier) and self._sound()
-            if sound and isinstance(self.classifier_, BayesClassifier):
-                sound = isinstance(self.classifier_.density_, HMMDensity)
-                sound = sound and self.classifier_.n_features_in_ == len(self.columns)
-            sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
-        except (AttributeError, KeyError, TypeError, ValueError):
-            sound = False
-        if not sound:
-            raise DataError(sentence("SequenceClassifier", "columns, card and classifier must be consistent"))
+    def _sound(self) -> bool:
+        sound = super()._sound() and self._sound_columns()
+        if sound and not isinstance(self.classifier_, PriorClassifier):
+            sound = isinstance(self.classifier_, BayesClassifier) and isinstance(self.classifier_.density_, HMMDensity)
+            sound = sound and self.classifier_.n_features_in_ == len(self.columns)
+        return sound
 
     def describe(self) -> Description:
         """Training data, selection, classes and decision rule; of an unfitted one, its settings."""
@@ -212,8 +145,8 @@ class SequenceClassifier(Deciding, _OfSequences):
 class SequenceDensity(_OfSequences):
     """Hidden Markov model with named columns and states; written by `likely fit --sequences`.
 
-    - **density**: an `HMMDensity`; None: one state, with a distribution for each column's type. `around` combines a
-      fitted one with its columns and the names of its states.
+    - **density**: an `HMMDensity`; None: one state, with a distribution for each column's type. `from_fitted` combines
+      a fitted one with its columns and the names of its states.
 
     >>> import likely as lk, numpy as np
     >>> x = [np.repeat([0.0, 8.0], 9) + np.sin(np.arange(18)) for _ in range(3)]
@@ -224,6 +157,7 @@ class SequenceDensity(_OfSequences):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"density": [HasMethods(["fit", "score_samples"]), None]}
+    _inner_name = "density_"
     saved_attributes: tuple[str, ...] = ("density_", "schema_", "card_")
 
     def __init__(self, density: Any = None) -> None:
@@ -234,7 +168,7 @@ class SequenceDensity(_OfSequences):
         from likely.automl.sequence_candidates import chain
 
         self._validate_params()
-        frames = self._noted(cut(X, lengths))
+        frames = self._know_columns_of(cut(X, lengths))
         refuse_other_y(y, frames, type(self).__name__)
         usual = chain(self.columns, 1)
         self.density_ = (usual if self.density is None else clone(self.density)).fit(
@@ -249,13 +183,14 @@ class SequenceDensity(_OfSequences):
         """A fitted density combined with the columns of a frame, in that order."""
         made = cls(clone(density))
         made.density_ = density
-        made.schema_ = json.dumps({"columns": columns, "roles": dict(roles or {}), "states": states})
+        made._know(columns, roles, states)
         return made
 
     @property
     def model_(self) -> Any:
         """The `HMM` itself."""
-        return self._has("density_").model_
+        check_is_fitted(self, "density_")
+        return self.density_.model_
 
     @property
     def state_names(self) -> list[str]:
@@ -309,18 +244,10 @@ class SequenceDensity(_OfSequences):
         """p(state | sequence) of each frame; with a `lag`, fixed-lag smoothing."""
         return shares_of(self.model_, self.density_.topology_.original, self.known(cut(X, lengths))[0], lag)
 
-    def check_state(self) -> None:
-        """After loading a file: texts are JSON, and the model is one for these columns and states."""
-        if not hasattr(self, "density_"):
-            return
-        try:
-            sound = isinstance(self.density_, HMMDensity) and self._sound()
-            sound = sound and self.density_.n_features_in_ == len(self.columns)
-            sound = sound and len(self.state_names) == int(self.density_.topology_.original.max()) + 1
-        except (AttributeError, KeyError, TypeError, ValueError):
-            sound = False
-        if not sound:
-            raise DataError(sentence("SequenceDensity", "columns, card and density must be consistent"))
+    def _sound(self) -> bool:
+        sound = isinstance(self.density_, HMMDensity) and self._sound_columns()
+        sound = sound and self.density_.n_features_in_ == len(self.columns)
+        return sound and len(self.state_names) == int(self.density_.topology_.original.max()) + 1
 
     def describe(self) -> Description:
         """Training data, and the density with its states by name; of an unfitted one, its settings."""
@@ -460,7 +387,7 @@ def _by_name(seqs: Ragged, names: Any) -> dict[str, NDArray[Any]]:
 def _as_kind(a: NDArray[Any], kind: str, name: str) -> NDArray[Any]:
     words = a.dtype.kind in "USO"
     if kind == "category":
-        return np.array([None if is_gap(cell) else _text(cell) for cell in a.tolist()], dtype=object)
+        return np.array([None if is_gap(cell) else as_text(cell) for cell in a.tolist()], dtype=object)
     if words and all(is_gap(cell) for cell in a.tolist()):  # a column without any entry has no type
         return np.full(len(a), np.nan)
     if words:
@@ -469,6 +396,6 @@ def _as_kind(a: NDArray[Any], kind: str, name: str) -> NDArray[Any]:
     return np.asarray(a, dtype=np.float64)
 
 
-def _text(cell: Any) -> str:
+def as_text(cell: Any) -> str:
     """A level as a string: 1.0 is "1"."""
     return str(int(cell)) if isinstance(cell, float) and cell == int(cell) else str(cell)

@@ -9,26 +9,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.validation import check_is_fitted
 
 from likely.automl.candidates import WORDS, arranged, model_candidates
-from likely.automl.model_comparison import calibration_of
-from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
-from likely.classify.calibration.recalibration import applied
+from likely.automl.typed_models import TypedClassifier, TypedModel
+from likely.classify.calibration.calibration_maps import Calibration
 from likely.classify.explanation import Explanation
-from likely.core.arrays import Array, Mask, unmasked
+from likely.core.arrays import Mask, unmasked
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
-from likely.estimation.base_estimator import BaseEstimator
-from likely.estimation.decision_mixin import Deciding
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 SHOWN = 20  # maximum number of column names in a message
 
 
-class TableModel:
+class TableModel(TypedModel):
     """Base of models of a table: the training columns by name, and conversion of new rows.
 
     Frames and dicts give columns by name. An array has no names: its columns are those of the training table, in its
@@ -37,20 +32,6 @@ class TableModel:
 
     schema_: str  # JSON: type and levels of each feature, in the order of the inner model
     columns_: str  # JSON: names of all columns of the training table, in its order
-    card_: str = ""  # JSON: the model card
-
-    @property
-    def schema(self) -> Schema:
-        """Type of each column, and levels of categorical ones."""
-        check_is_fitted(self, "schema_")
-        found: Schema = json.loads(self.schema_)
-        return found
-
-    @property
-    def card(self) -> dict[str, Any]:
-        """The model card as plain values: data, selection, figures."""
-        found: dict[str, Any] = json.loads(self.card_ or "{}")
-        return found
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
@@ -77,19 +58,16 @@ class TableModel:
         self.schema_, self.columns_ = json.dumps(schema), json.dumps(list(schema if columns is None else columns))
 
     def _sound_columns(self) -> bool:
-        """After loading a file: whether schema, columns and card are valid."""
-        try:
-            schema, columns, card = (json.loads(one) for one in (self.schema_, self.columns_, self.card_ or "{}"))
-        except (AttributeError, TypeError, ValueError):
-            return False
-        sound = isinstance(schema, dict) and bool(schema) and isinstance(card, dict) and _are_texts(columns)
+        """After loading a file: whether schema and columns are valid."""
+        schema, columns = self.schema, json.loads(self.columns_)
+        sound = isinstance(schema, dict) and bool(schema) and _are_texts(columns)
         sound = sound and set(schema) <= set(columns) and len(set(columns)) == len(columns)
         kinds = ("real", "count", *WORDS)
         sound = sound and all(isinstance(e, dict) and e.get("kind") in kinds for e in schema.values())
         return sound and all(_are_texts(e.get("levels")) for e in schema.values() if e["kind"] in WORDS)
 
 
-class TableClassifier(TableModel, Deciding, BaseEstimator):
+class TableClassifier(TableModel, TypedClassifier):
     """Classifier of table rows with named columns: a data frame, a dict of columns, a file.
 
     Columns may come in any order, others are ignored, cells may be missing. An array has no names: its columns must be
@@ -108,36 +86,28 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "classifier": [HasMethods(["fit", "decide"]), None], "kinds": [dict, None], "calibrate": ["boolean"],
+        **TypedClassifier._parameter_constraints, "kinds": [dict, None]
     }  # fmt: skip
     saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
-    calibration_: Calibration | None = None  # calibration map of the classifier's log-posteriors
 
     def __init__(self, classifier: Any = None, kinds: Any = None, calibrate: bool = False) -> None:
         self.classifier = classifier
         self.kinds = kinds
         self.calibrate = calibrate
 
-    @property
-    def _fit_calibrates(self) -> bool:
-        """Whether each fit learns its own calibration map."""
-        return bool(self.calibrate)
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Infer the column types of X, and fit to labels y (n,)."""
+    def _know_columns_of(self, X: Any) -> Any:
         from likely.data.table import Table
 
-        self._validate_params()
         table = Table.of(with_names(X, None, "TableClassifier"), kinds=self.kinds, whose="TableClassifier")
         schema = arranged_schema(table.schema())
-        kinds = {name: entry["kind"] for name, entry in schema.items()}
-        model = naive_bayes(kinds) if self.classifier is None else clone(self.classifier)
-        frame = laid_out(table.frame, list(schema))
-        with self._spoken(model):
-            self.classifier_ = model.fit(frame, y, sample_weight)
-            self.calibration_ = calibration_of(model, frame, y, sample_weight) if self.calibrate else None
         self._know(schema, table.names)
-        return self
+        return laid_out(table.frame, list(schema))
+
+    def _rows(self, X: Any) -> Any:
+        return self.frame(X)
+
+    def _usual(self) -> Any:
+        return naive_bayes({name: entry["kind"] for name, entry in self.schema.items()})
 
     @classmethod
     def from_fitted(
@@ -148,31 +118,9 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
 
         - **columns**: all columns of the training table in its order, if there were others or another order.
         """
-        made = cls(clone(classifier), calibrate=calibration is not None)
-        made.classifier_, made.calibration_ = classifier, calibration
+        made = cls._around(classifier, calibration)
         made._know(schema, columns)
         return made
-
-    # ----------------------------------------------------------------------- facts
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes (C,)."""
-        check_is_fitted(self, "classifier_")
-        return self.classifier_.classes_
-
-    @property
-    def class_prior_(self) -> Array:
-        """Class probabilities (C,)."""
-        return self.classifier_.class_prior_
-
-    # ------------------------------------------------------------------------- use
-
-    def log_posterior(self, X: Any) -> Array:
-        """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
-        frame = self.frame(X)
-        with self._spoken(self.classifier_):
-            return applied(self.calibration_, self.classifier_.log_posterior(frame))
 
     def decide(self, X: Any, **how: Any) -> Any:
         """Decide about each row of a table: the action of smallest expected cost, or a rejection.
@@ -208,31 +156,11 @@ class TableClassifier(TableModel, Deciding, BaseEstimator):
         with self._spoken(self.classifier_):
             return Explanation.of(self.classifier_, frame, self.calibration_)
 
-    # ---------------------------------------------------------------------- inside
-
-    # decision parameters are those of the classifier
-    cost = property(lambda self: self.classifier_.cost)
-    reject_cost = property(lambda self: self.classifier_.reject_cost)
-    reject_below = property(lambda self: self.classifier_.reject_below)
-    novelty = property(lambda self: self.classifier_.novelty)
-
-    def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
-        with self._spoken(self.classifier_):
-            return self.classifier_._novel(self.frame(X), rate)
-
-    def check_state(self) -> None:
-        """After loading a file: texts are JSON, and the classifier is one for these columns."""
-        if not hasattr(self, "classifier_"):
-            return
-        sound = self._sound_columns() and isinstance(self.classifier_, Deciding)
-        map = self.calibration_
-        known = isinstance(map, Temperature | LogisticMap | IsotonicMap)
-        sound = sound and (map is None or (known and map.classes == len(self.classifier_.classes_)))
-        for learned in (self.classifier_, getattr(self.classifier_, "density_", None)):
-            names = getattr(learned, "feature_names_in_", None)
-            sound = sound and (names is None or list(names) == list(self.schema))
-        if not sound:
-            raise DataError(sentence("TableClassifier", "schema, card and classifier must be consistent"))
+    def _sound(self) -> bool:
+        sound, names = super()._sound() and self._sound_columns(), list(self.schema)
+        inside = (self.classifier_, getattr(self.classifier_, "density_", None))
+        given = [found for model in inside if (found := getattr(model, "feature_names_in_", None)) is not None]
+        return sound and all(list(found) == names for found in given)
 
     def describe(self) -> Description:
         """Training data, selection, classes, columns and decision rule; of an unfitted one, its settings."""

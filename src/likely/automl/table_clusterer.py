@@ -23,9 +23,7 @@ from likely.automl.table_classifier import (
 from likely.automl.table_mixture import BY, MOST, ChosenMixture, discover
 from likely.core.arrays import Array, Index
 from likely.core.description import Description, DescriptionTable
-from likely.core.errors import DataError, sentence
 from likely.core.warnings import warnings_renamed
-from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import tell_of_strangers
 from likely.estimation.novelty.mixture_novelty_score import left_out_surprises
 from likely.estimation.novelty.novelty_threshold import MANY
@@ -37,7 +35,7 @@ ROWS_A_CLUSTER = 3  # minimum number of distinct rows per cluster when the numbe
 PROFILE = "what makes it different"
 
 
-class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
+class TableClusterer(ClusterMixin, TableModel):
     """Mixture clustering of table rows with named columns: a data frame, a dict of columns, a file.
 
     Real columns have a joint Gaussian in each cluster, counts are Poisson, categories categorical; cells
@@ -62,6 +60,7 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
+    _inner_name = "mixture_"
     saved_attributes: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
 
     def __init__(
@@ -146,25 +145,11 @@ class TableClusterer(TableModel, ClusterMixin, BaseEstimator):
         check_is_fitted(self, "mixture_")
         return self.mixture_.model_.log_prob(self.rows(X))
 
-    def save(self, path: Any) -> None:
-        """Save a model file that `lk.load` reads."""
-        from likely.io.model_files import save
-
-        save(self, path)
-
-    def check_state(self) -> None:
-        """After loading a file: texts are JSON, and the mixture is one for these columns."""
-        if not hasattr(self, "mixture_"):
-            return
-        try:
-            sound = self._sound_columns()
-            sound = sound and isinstance(self.mixture_, MixtureDensity) and self.held_out_surprise_.shape[0] == 3
-            sound = sound and sorted(self.order_.tolist()) == list(range(self.mixture_.model_.size))
-            sound = sound and list(self.mixture_.feature_names_in_) == list(self.schema)
-        except (AttributeError, KeyError, TypeError, ValueError):
-            sound = False
-        if not sound:
-            raise DataError(sentence("TableClusterer", "schema, card and mixture must be consistent"))
+    def _sound(self) -> bool:
+        mixture = self.mixture_
+        sound = self._sound_columns() and isinstance(mixture, MixtureDensity) and self.held_out_surprise_.shape[0] == 3
+        sound = sound and sorted(self.order_.tolist()) == list(range(mixture.model_.size))
+        return sound and list(mixture.feature_names_in_) == list(self.schema)
 
     def describe(self) -> Description:
         """Training data, clusters, parameters and columns; of an unfitted one, its settings."""

@@ -41,7 +41,7 @@ def card(model: str, out: str | None) -> None:
 
 def _refuse_no_card(thing: Any, path: str) -> None:
     """What has no classes and no columns by name, as a state-space model, has no record of how it was fitted."""
-    from likely.cli.fitting.open_sequence_model import is_of_sequences
+    from likely.cli.open_model import is_of_sequences
     from likely.estimation.decision_mixin import Deciding
 
     if not (hasattr(thing, "card") or isinstance(thing, Deciding) or is_of_sequences(thing)):

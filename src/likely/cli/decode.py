@@ -22,9 +22,9 @@ Examples:
 Columns for a hidden Markov model: sequence, frame (from 0), time if there is
 one, state and its posterior probability; with --per sequence: log-likelihood,
 log-probability of the Viterbi path, and the path.
-Columns for a classifier: sequence, decision (a class, a further action, REJECT
-or NOVEL), expected cost, p(class), log_prob, and the reason if the sequence was
-rejected or if costs led to a class other than the most probable one.
+Columns for a classifier: sequence, frames, decision (a class, a further action,
+REJECT or NOVEL), expected cost, p(class), log_prob, novel, and the reason if the
+sequence was rejected or if costs led to a class other than the most probable one.
 Columns for sounds: file, words, log_prob; with --per word start and end of each
 word in seconds, and its confidence; with --single the decision about the one
 word, its probability and the reason.
@@ -80,9 +80,9 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **s
 
 def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], console: Console) -> str:
     """The output lines, for any model."""
-    from likely.cli.fitting.open_sequence_model import named
     from likely.cli.fitting.sequence_input import by_place, read_for, spooled
-    from likely.cli.fitting.sound_folders import sounds_in
+    from likely.cli.fitting.sound_data import sounds_in
+    from likely.cli.open_model import named
     from likely.io.model_files import load
 
     thing = load(model)
@@ -120,20 +120,14 @@ def _no_decisions(settings: dict[str, Any]) -> None:
 
 
 def classes_csv(model: Any, found: Any, settings: dict[str, Any]) -> str:
-    """One line per sequence: decision, expected cost, and why it was rejected."""
+    """One line per sequence, with the columns of `likely predict`, its log-probability and its number of frames."""
     import polars as pl
 
+    from likely.cli.predict import DecidedBatch
+
     done = model.decide(found, full=True, **_rules_of(model, settings))
-    why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
-    columns: list[pl.Series] = [
-        pl.Series("sequence", [str(one) for one in found.ids.tolist()]), pl.Series("frames", found.x.lengths),
-        pl.Series("decision", [str(choice) for choice in done.choice.tolist()]),
-        pl.Series("cost", done.cost).fill_nan(None),
-        *(pl.Series(f"p({c})", done.posterior[:, j]) for j, c in enumerate(done.classes.tolist())),
-        pl.Series("log_prob", model.score_samples(found)).fill_nan(None),
-        pl.Series("reason", why, dtype=pl.String),
-    ]  # fmt: skip
-    return pl.DataFrame(columns).write_csv()
+    kept = pl.DataFrame({"sequence": [str(one) for one in found.ids.tolist()], "frames": found.x.lengths})
+    return DecidedBatch(done, kept, {}, model.score_samples(found)).csv(proba=True, header=True)
 
 
 # -------------------------------------------------------------------------- states
@@ -260,12 +254,14 @@ def _spoken(model: Any, files: tuple[str, ...], settings: dict[str, Any]) -> str
     """Words of each sound: isolated words, classified, or connected words, decoded."""
     import polars as pl
 
+    from likely.cli.predict import DecidedBatch
+
     _no_tables(settings)
     if settings["single"]:
         done = model.decide(list(files), full=True, **_rules_of(model, settings))
-        why = [done._reason(i) if done.index[i] < 0 else done.cost_decided(i) or None for i in range(len(done))]
         decided = [str(choice) for choice in done.choice.tolist()]
-        reasons = pl.Series(why, dtype=pl.String)
+        why = DecidedBatch(done, None, {}).reasons()
+        reasons = pl.Series([reason or None for reason in why], dtype=pl.String)
         return pl.DataFrame(
             {"file": list(files), "decision": decided, "probability": done.posterior.max(axis=1), "reason": reasons}
         ).write_csv()

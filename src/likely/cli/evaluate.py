@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -14,6 +16,7 @@ from likely.cli.outputs import check_outputs
 from likely.core.errors import DataError, sentence
 from likely.io.atomic_write import write_text
 
+RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 EPILOG = """\b
 Examples:
   likely evaluate model.likely test.csv --report test.html
@@ -35,110 +38,155 @@ Examples:
 @click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--report", metavar="FILE", help="Write an HTML report.")
 @click.option("--json", "as_json", is_flag=True, help="Print all figures and curves as JSON.")
-def evaluate(
-    model: str, files: tuple[str, ...], target: str | None, weight: str | None, sql: str | None, format_: str | None,
-    missing: tuple[str, ...], allow_missing: bool, report: str | None, as_json: bool, id: str | None,
-    time: str | None, columns: tuple[str, ...], **rules: Any,
-) -> None:  # fmt: skip
+def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bool, **settings: Any) -> None:
     """Evaluate a model on labeled test data: error, cost and calibration with 95 % confidence intervals.
 
     A classifier of sequences (`likely fit --sequences --target`) is evaluated on whole sequences, with files as in
     `likely decode`; a recognizer of spoken words on a folder with sub-folders of WAV files.
     """
-    from likely.automl.table_classifier import laid_out
-    from likely.cli.fitting.open_sequence_model import is_of_sequences
-    from likely.cli.open_model import classifier_of
+    from likely.cli.open_model import is_of_sequences
     from likely.cli.predict import decision_rules
-    from likely.data.table_fingerprint import fingerprint
     from likely.io.model_files import load
+    from likely.metrics.evaluation_summary import summary
 
-    check_outputs({"--report": report}, (model, *files, rules["cost"], rules["class_prior"]))
+    check_outputs({"--report": report}, (model, *files, settings["cost"], settings["class_prior"]))
     thing = load(model)
-    if is_of_sequences(thing):
-        from likely.cli.fitting.evaluate_sequences import evaluate_sequences
-
-        asked = {
-            "target": target, "weight": weight, "sql": sql, "format_": format_, "missing": missing, "report": report,
-            "allow_missing": allow_missing, "id": id, "time": time, "columns": columns, **rules,
-        }  # fmt: skip
-        click.echo(evaluate_sequences(thing, model, files, asked, as_json))
-        return
-    for flag, given in {"--id": id, "--time": time, "--columns": columns}.items():
-        if given:
-            raise click.UsageError(f"{flag} is for sequences: this file holds a classifier of rows.")
-    loaded = classifier_of(thing, model, "evaluate")
-    target = target or str(loaded.card.get("target") or "") or None
-    if target is None:
-        raise click.UsageError("name the column with the true labels: --target NAME")
-    table = labeled(loaded, files, target, weight, (sql, format_, missing), allow_missing)
-    how = decision_rules(loaded, rules)
-    e, decisions = measured(loaded, table, how)
-    if loaded.card.get("rows_fingerprint") == fingerprint(laid_out(table.frame, list(loaded.schema))):
-        Console()("these are the training rows of the model: expect larger errors on others")
-    tell_of_other_shares(e, loaded.class_prior_)
+    sounds = hasattr(thing, "transcribe")
+    unit = "sound" if sounds else "sequence" if is_of_sequences(thing) else "row"
+    _refuse_others({**settings, "report": report}, unit)
+    found = (_sounds if sounds else _rows if unit == "row" else _sequences)(thing, model, files, settings)
+    how = decision_rules(found.model, {name: settings[name] for name in RULES})
+    e, decisions = measured(found, how, unit)
+    tell_of_other_shares(e, found.model.class_prior_, unit)
     if report is not None:
-        _write_report(report, model, loaded, table, e, files, target)
-    click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told_of(decisions)}")
+        _write_report(report, model, found.model, found.table, e, files)
+    click.echo(_json(e, decisions) if as_json else f"{summary(e, unit)}\n\n{told_of(decisions, unit)}")
 
 
-def tell_of_other_shares(e: Any, expected: Any, what: str = "rows") -> None:
+class Labeled(NamedTuple):
+    """Labeled test data in the form of a model."""
+
+    model: Any
+    X: Any
+    labels: Any  # (n,)
+    names: Any  # (n,): what messages call each of X
+    weight: Any = None
+    table: Any = None
+
+
+def _refuse_others(settings: Mapping[str, Any], unit: str) -> None:
+    """Raise if an option is for models of something else."""
+    of_rows, of_frames = ("sql", "report", "allow_missing"), ("id", "time", "columns")
+    aside = {"row": of_frames, "sequence": of_rows, "sound": (*of_rows, *of_frames, "target", "weight")}
+    takes = {"row": "sequences", "sequence": "models of rows", "sound": "tables"}[unit]
+    for name in aside[unit]:
+        if settings[name]:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {takes}: this file holds a model of {unit}s.")
+
+
+def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
+    from likely.automl.table_classifier import Typed, laid_out
+    from likely.cli.open_model import classifier_of
+    from likely.data.read_table import called, require
+    from likely.data.table import Table
+    from likely.data.table_fingerprint import fingerprint
+    from likely.data.type_inference import as_frame
+
+    loaded = classifier_of(thing, model, "evaluate")
+    target = settings["target"] or str(loaded.card.get("target") or "")
+    if not target:
+        raise click.UsageError("name the column with the true labels: --target NAME")
+    frame = as_frame(list(files), settings["missing"], settings["sql"], settings["format_"])
+    require(target, frame.columns, "--target")
+    table = Table.like(
+        loaded.schema, frame, target=target, weight=settings["weight"], missing=settings["missing"],
+        allow_missing=settings["allow_missing"], classes=loaded.classes_.tolist(), whose=called(files),
+    )  # fmt: skip
+    rows = laid_out(table.frame, list(loaded.schema))
+    if loaded.card.get("rows_fingerprint") == fingerprint(rows):
+        Console()("these are the training rows of the model: expect larger errors on others")
+    names = [f"row {n}" for n in table.row_numbers.tolist()]
+    return Labeled(loaded, Typed(rows), table.y, names, table.weight, table)
+
+
+def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
+    from likely.cli.fitting.sequence_input import by_place, missing_labels, read_for, spooled
+    from likely.cli.open_model import named
+
+    known, console = named(thing, model), Console()
+    if not hasattr(known, "classifier_"):
+        remedy = "fit one with --target; `likely decode --per sequence` gives log-probabilities"
+        raise DataError(sentence(model, "a classifier is needed", "a single hidden Markov model", remedy))
+    folder = len(files) == 1 and Path(files[0]).is_dir() and not settings["target"]
+    target = settings["target"] or (None if folder else known.schema["roles"].get("label"))
+    with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
+        found = by_place(known, read_for(known, there, {**settings, "label": target}, console), settings)
+    if found.labels is None:
+        raise click.UsageError(
+            "name the column with the true labels: --target NAME (or name a folder with sub-folders)"
+        )
+    here = np.flatnonzero(~missing_labels(found.labels))
+    if not len(here):
+        raise DataError(sentence("--target", "some sequence must have a label", "none"))
+    if len(here) < len(found):
+        console(f"{len(found) - len(here):,} of {len(found):,} sequences have no label: left out")
+    some = replace(found, x=found.x[here], ids=found.ids[here], labels=None, weight=None, states=None, time=None)
+    names = [f'sequence "{name}"' for name in some.ids.tolist()]
+    return Labeled(known, some, found.labels[here], names, None if found.weight is None else found.weight[here])
+
+
+def _sounds(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
+    from likely.cli.fitting.sound_data import words_of
+
+    sounds, words = words_of(files)
+    return Labeled(thing, list(sounds), np.array(words, dtype=object), sounds)
+
+
+def measured(found: Labeled, how: dict[str, Any], unit: str) -> tuple[Any, Any]:
+    """The evaluation, and the decisions under all rules."""
+    from likely.decision.combine import change_log_prior
+    from likely.metrics.evaluation import Evaluation
+
+    model, truth = found.model, _places(found, unit)
+    posterior = model.log_posterior(found.X)
+    if how.get("class_prior") is not None:
+        posterior = change_log_prior(posterior, model.class_prior_, np.asarray(how["class_prior"]))
+    cost = model.cost if how.get("cost") is None else how["cost"]
+    price = model.reject_cost if how.get("reject_cost") is None else how["reject_cost"]
+    e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=found.weight)
+    return e, model.decide(found.X, full=True, **how)
+
+
+def _places(found: Labeled, unit: str) -> Any:
+    """Index of each label among the classes; numbers and text that read alike are equal."""
+    from likely.automl.sequence_models import as_text
+
+    places = {as_text(c): i for i, c in enumerate(found.model.classes_.tolist())}
+    labels = [as_text(label) for label in found.labels.tolist()]
+    odd = next((i for i, label in enumerate(labels) if label not in places), None)
+    if odd is not None:
+        expected = f"labels must be among the model's classes {', '.join(list(places)[:12])}"
+        raise DataError(sentence(found.names[odd], expected, f'"{labels[odd]}"', f"leave such {unit}s out"))
+    return np.array([places[label] for label in labels], dtype=np.intp)
+
+
+def tell_of_other_shares(e: Any, expected: Any, unit: str) -> None:
     """Note for test data whose class frequencies differ clearly from the class prior of the model."""
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     c = int(abs(share - expected).argmax())
     if abs(share[c] - expected[c]) > 0.1:
-        there = f'class "{e.classes[c]}" is {share[c]:.0%} of these {what}, the model expects {expected[c]:.0%}'
+        there = f'class "{e.classes[c]}" is {share[c]:.0%} of these {unit}s, the model expects {expected[c]:.0%}'
         Console()(f"{there}: set the class prior with --class-prior")
 
 
-def labeled(model: Any, files: Any, target: str, weight: str | None, how: Any, allow_missing: bool) -> Any:
-    """The rows with a label, in the model's columns."""
-    from likely.data.read_table import called, require
-    from likely.data.table import Table
-    from likely.data.type_inference import as_frame
-
-    sql, format, missing = how
-    frame = as_frame(list(files), missing, sql, format)
-    require(target, frame.columns, "--target")
-    return Table.like(
-        model.schema, frame, target=target, weight=weight, missing=missing, allow_missing=allow_missing,
-        classes=model.classes_.tolist(), whose=called(files),
-    )  # fmt: skip
-
-
-def measured(model: Any, table: Any, how: dict[str, Any]) -> tuple[Any, Any]:
-    """The evaluation, and the decisions under all rules."""
-    from likely.automl.table_classifier import Typed, laid_out
-    from likely.metrics.evaluation import Evaluation
-
-    rows, truth = Typed(laid_out(table.frame, list(model.schema))), _places(model, table)
-    posterior = model.log_posterior(rows)
-    if how.get("class_prior") is not None:
-        with np.errstate(divide="ignore"):
-            posterior = posterior + np.log(how["class_prior"]) - np.log(model.class_prior_)
-        posterior -= np.logaddexp.reduce(posterior, axis=1, keepdims=True)
-    cost = model.cost if how.get("cost") is None else how["cost"]
-    price = model.reject_cost if how.get("reject_cost") is None else how["reject_cost"]
-    e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=table.weight)
-    return e, model.decide(rows, full=True, **how)
-
-
-def _places(model: Any, table: Any) -> Any:
-    places = {c: i for i, c in enumerate(model.classes_.tolist())}
-    strange = [(n, c) for n, c in zip(table.row_numbers.tolist(), table.y.tolist(), strict=True) if c not in places]
-    if strange:
-        expected = f"labels must be among the model's classes {', '.join(str(c) for c in list(places)[:12])}"
-        raise DataError(sentence(f"row {strange[0][0]}", expected, f'"{strange[0][1]}"', "leave such rows out"))
-    return np.array([places[c] for c in table.y.tolist()], dtype=np.intp)
-
-
-def told_of(decisions: Any, what: str = "rows") -> str:
+def told_of(decisions: Any, unit: str = "row") -> str:
     """Number of rows classified, given another action, and rejected under all rules together."""
     n, at = len(decisions), decisions.index
     classes = len(decisions.classes)
     parts = {"got a class": ((at >= 0) & (at < classes)).sum(), "another action": (at >= classes).sum(),
              "rejected": (at == -1).sum(), "novel": (at == -2).sum()}  # fmt: skip
     shown = ", ".join(f"{count:,} {what}" for what, count in parts.items() if count)
-    return f"of {n:,} {what}, by all rules of the model together: {shown}"
+    return f"of {n:,} {unit}s, by all rules of the model together: {shown}"
 
 
 def _json(e: Any, decisions: Any) -> str:
@@ -148,11 +196,11 @@ def _json(e: Any, decisions: Any) -> str:
     return json.dumps({**e.as_dict(), **refused}, indent=2)
 
 
-def _write_report(report: str, path: str, model: Any, table: Any, e: Any, files: Any, target: str) -> None:
+def _write_report(report: str, path: str, model: Any, table: Any, e: Any, files: Any) -> None:
     from likely.cli.fitting.fit_study import study_of_new
     from likely.report import report_html
 
-    names = tuple(Path(f).name for f in files)
+    names, target = tuple(Path(f).name for f in files), table.roles.target
     facts = {
         "title": f"{Path(path).name} on {', '.join(names)}", "target": target, "source": names, "model_file": path,
         "command": f"likely evaluate {path} {' '.join(files)} --target {target} --report {report}",

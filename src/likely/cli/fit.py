@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from likely.cli import options
-from likely.cli.console import Console, clipped, columns, figure, nats
-from likely.cli.fitting.fit_job import Job
-from likely.cli.fitting.sequence_fit_job import ONLY_SEQUENCES, refuse_for_tables, sequence_job
+from likely.cli.console import Console
+from likely.cli.fitting.fit_job import job_of
 
 EPILOG = """\b
 Examples:
@@ -68,7 +67,7 @@ Models that do not apply to the table are skipped with a message.
 @click.option("--jobs", type=click.IntRange(1), help="Number of threads.  [all cores]")
 @click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
-def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **settings: Any) -> None:
+def fit(as_json: bool, quiet: bool, format_: str | None, **settings: Any) -> None:
     """Compare classifiers on a table by cross-validation, choose one, and write it to a model file.
 
     Column types are inferred, and columns that cannot be features (IDs, constants) are set aside; both are reported.
@@ -88,82 +87,14 @@ def fit(as_json: bool, quiet: bool, format_: str | None, sequences: bool, **sett
     spoken words. For rows only: --sql, --models, --baselines, --report and --cv time.
     """
     from likely.cli.fitting.fit_run import run_job
+    from likely.cli.fitting.fit_text import print_summary
+    from likely.cli.fitting.model_facts import card_of
 
-    if sequences:
-        _of_sequences(settings, format_, as_json, quiet)
-        return
-    refuse_for_tables(settings)
-    settings = {name: value for name, value in settings.items() if name not in ONLY_SEQUENCES}
-    if settings["cv"] == "time" and not settings["time"]:
-        raise click.UsageError("--cv time needs --time COL: the column with the time of each row.")
     console = Console(quiet)
-    job = Job(format=format_, **settings)
-    fit_run = run_job(job, console)
+    fit_run = run_job(job_of({**settings, "format": format_}), console)
     print_summary(fit_run, console)
     if as_json:
         import json
 
-        click.echo(json.dumps(as_plain(fit_run), indent=2))
-
-
-def _of_sequences(settings: dict[str, Any], format_: str | None, as_json: bool, quiet: bool) -> None:
-    from likely.cli.fitting import sequence_fit_run, sequence_fit_text
-    from likely.cli.fitting.sound_folders import are_sounds, learn_words
-
-    console, job = Console(quiet), sequence_job(settings, format_)
-    if job.format is None and are_sounds(job.files):
-        facts = learn_words(job, console)
-    else:
-        fit_run = sequence_fit_run.run_job(job, console)
-        sequence_fit_text.print_summary(fit_run, console)
-        facts = fit_run.card
-    if as_json:
-        import json
-
-        click.echo(json.dumps({**facts, "files": {"model": job.out}}, indent=2))
-
-
-def print_summary(fit_run: Any, console: Console) -> None:
-    """Print the leaderboard, the chosen model and cautions."""
-    from likely.cli.fitting.model_facts import verdict
-
-    console("\n" + leaderboard_text(fit_run.contest))
-    console("\n" + verdict(fit_run.contest), bold=True)
-    if fit_run.hazards:
-        console("\nbe careful:")
-        for hazard in fit_run.hazards:
-            console(f"  - {hazard}")
-    console(f"\nwritten: {fit_run.job.out}" + (f", {fit_run.job.report}" if fit_run.job.report else ""))
-
-
-def leaderboard_text(contest: Any) -> str:
-    """Leaderboard in aligned columns, the best first; marks the chosen model, ties and baselines."""
-    rows = [["", "model", "cost", "± s.e.", "behind", "± s.e.", "error", "log-loss", "seconds", ""]]
-    rows += [_line(s, s.candidate is contest.winner.candidate) for s in contest.standings]
-    return f"{columns(rows, right=(2, 3, 4, 5, 6, 7, 8))}\n{_signs(contest)}"
-
-
-def _signs(contest: Any) -> str:
-    """Legend of the leaderboard."""
-    return (
-        f"*: chosen. s.e.: one standard error. behind: {contest.criterion} above the lowest, paired per row.\n"
-        "tied: within one standard error of the best (in log-loss: of the best of those tied in the first criterion)."
-    )
-
-
-def _line(standing: Any, won: bool) -> list[str]:
-    candidate, e = standing.candidate, standing.evaluation
-    name = ["*" if won else "", candidate.name]
-    if e is None:
-        return [*name, *[""] * 6, f"{standing.seconds:.1f}", f"failed: {clipped(standing.failure, 90)}"]
-    cost, behind, loss = e.decision_cost, standing.behind, e.log_loss.value
-    error = cost.se if cost.se > 1e-9 * abs(cost.value) else 0.0  # of one cost for all rows, rounding is left
-    figures = [figure(cost.value), figure(error), figure(behind.value), figure(behind.se)]
-    figures += [f"{e.error.value:.4f}", nats(loss), f"{standing.seconds:.1f}"]
-    tied = f"tied in {', '.join(standing.ties)}" if standing.ties else ""
-    return [*name, *figures, "for comparison" if candidate.baseline else tied]
-
-
-def as_plain(fit_run: Any) -> dict[str, Any]:
-    """The output of --json."""
-    return {**fit_run.model.card, "files": {"model": fit_run.job.out, "report": fit_run.job.report}}
+        files = {"model": fit_run.job.out, "report": fit_run.job.report}
+        click.echo(json.dumps({**card_of(fit_run), "files": files}, indent=2))

@@ -1,4 +1,4 @@
-"""Loading of model files for commands: classifiers, clusters and densities with named columns."""
+"""Loading of model files for commands: models of rows and of sequences, with the columns that they take."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from likely.automl.novelty_detector import NoveltyDetector
     from likely.automl.table_classifier import TableClassifier
     from likely.automl.table_clusterer import TableClusterer
+    from likely.core.ragged import Ragged
 
 
 def table_model(path: str, command: str = "predict") -> TableClassifier:
@@ -25,7 +26,6 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
     """The same for a loaded object; `command` is for messages."""
     from likely.automl.table_classifier import TableClassifier
     from likely.classify.bayes import BayesClassifier
-    from likely.cli.fitting.open_sequence_model import refuse_sequences
 
     if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):
         return model
@@ -72,7 +72,6 @@ def _names(model: Any, path: str) -> list[str]:
 def watch_model(path: str) -> NoveltyDetector:
     """The model in a file as one that marks unlikely rows: a classifier, clusters, or a density of named columns."""
     from likely.automl.novelty_detector import NoveltyDetector
-    from likely.cli.fitting.open_sequence_model import refuse_sequences
     from likely.estimation.density_estimator import DensityEstimator
 
     clusters, thing = cluster_model(path)
@@ -104,3 +103,196 @@ def _entry(density: Any, distribution: Any, name: str) -> dict[str, Any]:
         return {"kind": kind}
     own = distribution[name] if hasattr(distribution, "names") else distribution
     return {"kind": kind, "levels": [str(level) for level in own.values.tolist()]}
+
+
+# -------------------------------------------------------------------------- sequences
+
+
+def is_of_sequences(thing: Any) -> bool:
+    """Whether the model of a file takes sequences, not rows."""
+    from likely.alignment.estimator import DTWClassifier
+    from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
+    from likely.hmm.estimators.hmm_density import HMMDensity
+    from likely.hmm.hmm import HMM
+
+    inner = getattr(thing, "estimator_", thing)
+    kinds = (SequenceClassifier, SequenceDensity, HMMDensity, HMM, DTWClassifier)
+    return hasattr(thing, "transcribe") or isinstance(inner, kinds) or isinstance(_density(inner), HMMDensity)
+
+
+def refuse_sequences(thing: Any, path: str, command: str) -> None:
+    """Raise for a sequence model in a command for rows."""
+    if is_of_sequences(thing):
+        kind, sounds = type(thing).__name__, "sounds" if hasattr(thing, "transcribe") else "sequences"
+        remedy = f"`likely decode` is for {sounds}, `likely show` describes the file"
+        raise ModelFileError(
+            sentence(path, f"`likely {command}` takes a model of rows", f"{kind}, of {sounds}", remedy)
+        )
+
+
+def named(thing: Any, path: str) -> Any:
+    """A model that knows its columns; one saved from Python has them by number."""
+    from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
+    from likely.classify.bayes import BayesClassifier
+    from likely.hmm.estimators.hmm_density import HMMDensity
+    from likely.hmm.hmm import HMM
+
+    if isinstance(thing, SequenceClassifier | SequenceDensity):
+        return thing
+    if isinstance(thing, HMMDensity) and hasattr(thing, "model_"):
+        return SequenceDensity.from_fitted(thing, columns_of(thing))
+    if isinstance(thing, HMM) and thing.members is None:
+        return BareChain(thing)
+    if isinstance(thing, BayesClassifier) and isinstance(_density(thing), HMMDensity) and hasattr(thing, "model_"):
+        return SequenceClassifier.from_fitted(thing, columns_of(_density(thing)))
+    if is_of_sequences(thing) and hasattr(thing, "classes_") and hasattr(thing, "decide"):
+        return BareClassifier(thing, path)
+    remedy = "`likely fit --sequences` writes one, `likely show` describes this file"
+    raise ModelFileError(sentence(path, "a model of sequences is needed", type(thing).__name__, remedy))
+
+
+def _density(thing: Any) -> Any:
+    return getattr(thing, "density_", None)
+
+
+def columns_of(density: Any) -> dict[str, str]:
+    """Columns and kinds of a density without a table: by name where it has some, else by number."""
+    from likely.distributions.stacks.tied import untied
+
+    inner = density.component_
+    names = [str(name) for name in getattr(density, "feature_names_in_", range(density.n_features_in_))]
+    one = {"CategoricalDensity": "category", "PoissonDensity": "count"}.get(type(inner).__name__, "real")
+    kinds = dict.fromkeys(names, one)
+    for _, part, own in getattr(inner, "densities_", ()):
+        for name in own:
+            kinds[str(name)] = "category" if type(part).__name__ == "CategoricalDensity" else "real"
+    distribution = untied(density.learned_model_.emission) if hasattr(density, "model_") else None
+    if hasattr(distribution, "levels") and _kind(distribution) == "real":  # levels that are numbers stay numbers
+        kinds = dict.fromkeys(names, "real")
+    return {"symbol": next(iter(kinds.values()))} if names == ["0"] else kinds
+
+
+def _kind(distribution: Any) -> str:
+    words = type(distribution).__name__ == "Categorical" and distribution.values.dtype.kind in "USO"
+    return "category" if words else "real"
+
+
+class BareChain:
+    """An `HMM` that was saved as it is: columns and states have numbers."""
+
+    card: dict[str, Any] = {}  # noqa: RUF012 - nothing is known of how it came about
+
+    def __init__(self, model: Any) -> None:
+        import numpy as np
+
+        from likely.distributions.stacks.tied import untied
+
+        self.model_, self.distribution = model, untied(model.emission)
+        self.state_names = [str(k) for k in range(model.states)]
+        self.original = np.arange(model.states)  # no expansion is known of
+        self.schema: dict[str, Any] = {"roles": {}, "columns": self.columns, "states": None}
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Kind of each column, in the order of a frame."""
+        if not hasattr(self.distribution, "names"):
+            kinds = {str(j): _kind(self.distribution) for j in range(self.distribution.dim)}
+            return {"symbol": kinds["0"]} if list(kinds) == ["0"] else kinds
+        return {
+            name: _kind(part) for part_name, part in self.distribution.components for name in _spread(part_name, part)
+        }
+
+    def frames(self, found: Any) -> Ragged:
+        """Sequences as the model takes them."""
+        from likely.automl.sequence_models import laid_out
+        from likely.core.columns import Columns
+        from likely.core.ragged import Ragged
+
+        rows = laid_out(found.x, found.columns, self.columns)
+        if not hasattr(self.distribution, "names"):
+            one = type(self.distribution).__name__ == "Categorical"
+            return rows.map(lambda x: x[:, 0]) if one and rows.values.ndim == 2 else rows
+        import numpy as np
+
+        flat = rows.values if isinstance(rows.values, Columns) else dict(zip(self.columns, rows.values.T, strict=True))
+        parts = {}
+        for name, part in self.distribution.components:
+            own = [flat[column] for column in _spread(name, part)]
+            parts[str(name)] = own[0] if len(own) == 1 else np.stack(own, axis=1)
+        return Ragged.of(Columns(parts), rows.lengths)
+
+    def known(self, found: Any) -> tuple[Ragged, Any]:
+        """Frames with unseen categories as missing, and which sequences (n,) had one."""
+        import numpy as np
+
+        rows = self.frames(found)
+        if type(self.distribution).__name__ != "Categorical":
+            return rows, np.zeros(len(rows), dtype=bool)
+        odd = self.distribution.encode(rows.values) == -2
+        if not odd.any():
+            return rows, np.zeros(len(rows), dtype=bool)
+        labels = np.repeat(np.arange(len(rows)), rows.lengths)
+        words = rows.values.astype(object)
+        words[odd] = None
+        return rows.map(lambda x: words), np.bincount(labels[odd], minlength=len(rows)) > 0
+
+
+def _spread(name: Any, part: Any) -> list[str]:
+    """The columns of one part of a product."""
+    return [str(name)] if part.dim == 1 else [f"{name} {j}" for j in range(part.dim)]
+
+
+class BareClassifier:
+    """A classifier of sequences that was saved as it is: it decides, columns have numbers."""
+
+    card: dict[str, Any] = {}  # noqa: RUF012 - nothing is known of how it came about
+
+    def __init__(self, classifier: Any, path: str) -> None:
+        self.classifier_, self.path = classifier, path
+        inner = getattr(classifier, "estimator_", classifier)
+        density = _density(getattr(inner, "classifier_", inner))
+        width = 1 if getattr(inner, "frames_", None) is None else inner.frames_.reshape(len(inner.frames_), -1).shape[1]
+        self.columns = (
+            columns_of(density) if density is not None else
+            getattr(inner, "columns", None) or ({"symbol": "real"} if width == 1 else
+                                                {str(j): "real" for j in range(width)})
+        )  # fmt: skip
+        self.schema: dict[str, Any] = {"roles": {}, "columns": self.columns, "states": None}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("classes_", "class_prior_", "cost", "reject_cost", "reject_below"):
+            setting = getattr(self.classifier_, name, None)
+            return None if name == "cost" and isinstance(setting, str) else setting
+        raise AttributeError(name)
+
+    def frames(self, found: Any) -> Ragged:
+        """Sequences as the classifier takes them."""
+        from likely.automl.sequence_models import laid_out
+
+        return laid_out(found.x, found.columns, self.columns)
+
+    def log_posterior(self, found: Any) -> Any:
+        """log p(c | sequence) (n, C)."""
+        return self.classifier_.log_posterior(self.frames(found))
+
+    def decide(self, found: Any, **how: Any) -> Any:
+        """The decisions of the classifier; unsupported rules raise an error."""
+        try:
+            return self.classifier_.decide(self.frames(found), **how)
+        except TypeError as error:
+            asked = [name for name, value in how.items() if value is not None and f"'{name}'" in str(error)]
+            if not asked and "unexpected keyword" in str(error):
+                return self.decide(found, **{name: value for name, value in how.items() if value is not None})
+            if not asked:
+                raise
+            expected = f"a {type(self.classifier_).__name__} has no --{asked[0].replace('_', '-')}"
+            raise LikelyError(sentence(self.path, expected, remedy="leave it out")) from error
+
+    def score_samples(self, found: Any) -> Any:
+        """log p of each sequence where the classifier knows it, else NaN."""
+        import numpy as np
+
+        inner = getattr(self.classifier_, "estimator_", self.classifier_)
+        if not hasattr(inner, "score_samples"):
+            return np.full(len(found), np.nan)
+        return inner.score_samples(self.frames(found))

@@ -118,10 +118,10 @@ def _written_to(out: str | None) -> Iterator[IO[str]]:
 
 
 class DecidedBatch:
-    """The decisions about one batch, ready to be written."""
+    """The decisions about one batch of rows, or about sequences, ready to be written."""
 
-    def __init__(self, decisions: Any, kept: Any, unseen: dict[str, Any]) -> None:
-        self.decisions, self.kept, self.unseen = decisions, kept, unseen
+    def __init__(self, decisions: Any, kept: Any, unseen: dict[str, Any], log_prob: Any = None) -> None:
+        self.decisions, self.kept, self.unseen, self.log_prob = decisions, kept, unseen, log_prob
 
     @classmethod
     def of(
@@ -169,6 +169,8 @@ class DecidedBatch:
         ]
         if proba:
             columns += [pl.Series(f"p({c})", d.posterior[:, j]) for j, c in enumerate(d.classes.tolist())]
+        if self.log_prob is not None:
+            columns.append(pl.Series("log_prob", self.log_prob).fill_nan(None))
         why = pl.Series("reason", [reason or None for reason in self.reasons()], dtype=pl.String)
         columns += [pl.Series("novel", self.novel), why]
         taken = {column.name for column in columns}

@@ -14,7 +14,7 @@ from likely.core.value import Value
 from likely.io.container import Refusal
 
 # Modules are imported when one of their classes is first needed, and no text in a file determines what is imported.
-HOME = dict(names.HOME)
+HOME = {**names.HOME, **dict.fromkeys(("Pipeline", "StandardScaler"), "likely.estimation.saved_steps")}
 REGISTERED: dict[str, type[Any]] = {}  # classes of other packages
 
 Class = TypeVar("Class", bound=type[Any])
@@ -45,6 +45,12 @@ def class_of(name: str) -> type[Any] | None:
     """The class of that name, imported on first use if it is one of ours; None if no file may hold it."""
     found = REGISTERED.get(name) or (_imported(name) if name in HOME else None)
     return found if _is_storable(found) else None
+
+
+def class_for(thing: Any) -> type[Any] | None:
+    """The class under which a file holds a thing: its own, or the one that stands for it; None if no file may."""
+    cls = class_of(type(thing).__name__)
+    return cls if type(thing) in (cls, getattr(cls, "stands_for", None)) else None
 
 
 def _is_storable(thing: Any) -> bool:

@@ -19,7 +19,7 @@ from likely.core import declared
 from likely.core.errors import LikelyError
 from likely.core.value import Value
 from likely.io.container import Refusal, short
-from likely.io.registry import class_of
+from likely.io.registry import class_for, class_of
 
 # Fitted attributes by name: the same name has the same kind everywhere. Attributes that are not listed are values,
 # which their own classes check, or are checked by their estimator.
@@ -47,19 +47,18 @@ def refuse_learned(learned: Mapping[str, Any], where: str) -> None:
 
 def take_apart(thing: Any) -> tuple[str, dict[str, Any]] | None:
     """Name and parts of a value or an estimator that files may hold; None for anything else."""
-    name = type(thing).__name__
-    if class_of(name) is not type(thing):
+    name, cls = type(thing).__name__, class_for(thing)
+    if cls is None:
         return None
     if isinstance(thing, Value):
         parts = {f.name: getattr(thing, f.name) for f in fields(thing)}
         return name, {n: np.asarray(p) if isinstance(p, np.generic) else p for n, p in parts.items()}
-    why = getattr(thing, "why_not_saved", lambda: None)()
+    why = cls.why_not_saved(thing) if hasattr(cls, "why_not_saved") else None
     if why is not None:
         raise Refusal(*why)
-    cls = type(thing)
     fitted = hasattr(thing, "model_")
-    later = {n for n in thing.saved_attributes if fitted and isinstance(getattr(cls, n, None), cached_property)}
-    learned = {n: getattr(thing, n) for n in thing.saved_attributes if n in vars(thing) or n in later}
+    later = {n for n in cls.saved_attributes if fitted and isinstance(getattr(cls, n, None), cached_property)}
+    learned = {n: getattr(thing, n) for n in cls.saved_attributes if n in vars(thing) or n in later}
     settings = getattr(thing, "file_settings", lambda: thing.get_params(deep=False))()
     return name, {**settings, **learned}
 

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 MOST_CLASSES = 30  # maximum number of classes in the text table
 
 
-def summary(e: Evaluation) -> str:
-    """The main measures with their intervals, then one line per class."""
-    return "\n".join([_heading(e), *_measures(e), "", *_classes(e)])
+def summary(e: Evaluation, unit: str = "row") -> str:
+    """The main measures with their intervals, then one line per class; `unit` is what was classified."""
+    return "\n".join([_heading(e, unit), *_measures(e), "", *_classes(e, unit)])
 
 
-def _heading(e: Evaluation) -> str:
-    parts = [f"{len(e):,} rows", f"{len(e.classes)} classes"]
+def _heading(e: Evaluation, unit: str) -> str:
+    parts = [f"{len(e):,} {unit}s", f"{len(e.classes)} classes"]
     if e.weight is not None:
-        parts.append(f"effective number of rows {e.counts.sum():,.6g}")
+        parts.append(f"effective number of {unit}s {e.counts.sum():,.6g}")
     if e.fold is not None:
         parts.append(f"{len(np.unique(e.fold))} folds")
     return ", ".join(parts) + "; intervals are at 95 %"
@@ -54,25 +54,25 @@ def _both_there(e: Evaluation) -> bool:
     return bool((e.confusion.sum(axis=1) > 0).all())
 
 
-def _classes(e: Evaluation) -> list[str]:
+def _classes(e: Evaluation, unit: str) -> list[str]:
     """Recall and precision of each class; if no action is a class, the shares of the actions."""
     if not e.costs.decides_classes:
-        return _actions_of_classes(e)
+        return _actions_of_classes(e, unit)
     rates = list(e.by_class)
     if len(rates) > MOST_CLASSES:
         rates = sorted(rates, key=lambda rate: -rate.weight)[:MOST_CLASSES]
     width = max(5, *(len(str(r.label)) for r in rates))
-    lines = [f"{'class':<{width}}  {'rows':>9}  {'recall':<24}precision"]
+    lines = [f"{'class':<{width}}  {f'{unit}s':>9}  {'recall':<24}precision"]
     lines += [f"{r.label!s:<{width}}  {r.weight:>9,.6g}  {_rate(r.recall):<24}{_rate(r.precision)}" for r in rates]
     left = len(e.by_class) - len(rates)
     return [line.rstrip() for line in lines] + ([f"and {left} smaller classes"] if left else [])
 
 
-def _actions_of_classes(e: Evaluation) -> list[str]:
+def _actions_of_classes(e: Evaluation, unit: str) -> list[str]:
     names, total = e.actions[len(e.classes) :], e.confusion.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:MOST_CLASSES] if len(total) > MOST_CLASSES else range(len(total))
     width, wide = max(5, *(len(str(c)) for c in e.classes)), max(6, *(len(name) for name in names))
-    lines = [f"{'class':<{width}}  {'rows':>9}  " + "  ".join(f"{name:>{wide}}" for name in names)]
+    lines = [f"{'class':<{width}}  {f'{unit}s':>9}  " + "  ".join(f"{name:>{wide}}" for name in names)]
     for i in order:
         shares = e.confusion[i, len(e.classes) :] / total[i] if total[i] else np.full(len(names), np.nan)
         cells = "  ".join(f"{'–' if np.isnan(share) else f'{share:.4f}':>{wide}}" for share in shares)

@@ -75,7 +75,7 @@ class Reliability(Value):
     def verdict(self) -> str:
         """The result of the tests as a sentence."""
         if self.weight.sum() < FEW:
-            return "There are too few rows to judge the probabilities."
+            return "There are too few cases to judge the probabilities."
         p = min(self.spiegelhalter.p_value, self.chi2.p_value)
         if p >= 0.025:  # two tests at 5 % together
             return f"The data do not contradict the probabilities ({shown_p(p)})."

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import likely as lk
-from likely.cli.fitting.sequence_fit_job import SequenceJob
+from likely.cli.fitting.fit_job import Job
 from tests.cli.tables import run, write
 
 MIDDLES = {"up": 4.0, "down": -4.0}
@@ -100,7 +100,7 @@ def test_the_number_of_states_is_chosen_where_nobody_says_it(folder, tmp_path):
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert {"hmm-1", "hmm-2", "hmm-8"} <= {line["key"] for line in facts["leaderboard"]}
-    assert "the number of states was chosen on the same folds" in done.stderr
+    assert "(the model was chosen on the same folds" in done.stderr
     done = run("fit", folder / "walks.csv", *ROLES, "--target", "gait", "--columns", "x", "-o", tmp_path / "m.likely",
                "--cv", 2, "--n-states", 2)  # fmt: skip
     assert "(the model was chosen on the same folds" in done.stderr
@@ -358,5 +358,5 @@ def test_show_draws_the_model(folder, tmp_path, name):
 
 
 def test_the_command_can_be_repeated():
-    job = SequenceJob(("a b.csv",), id="who", kinds={"x": "category"}, cv=3, calibrate=False, out="m.likely")
+    job = Job(("a b.csv",), sequences=True, id="who", kinds={"x": "category"}, cv=3, calibrate=False, out="m.likely")
     assert job.command == "likely fit 'a b.csv' --sequences --id who --cv 3 --as x=category -o m.likely --no-calibrate"

@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 
 import likely as lk
-from likely.cli.fitting.sequence_fit_job import SequenceJob
-from likely.cli.fitting.sequence_fit_run import BRIEF, brief
-from likely.cli.fitting.sequence_input import read_material
+from likely.cli.fitting.fit_job import Job
+from likely.cli.fitting.sequence_data import BRIEF, SequenceData
 from tests.cli.fitting.test_sequence_input import ROLES, table, walks
 from tests.cli.tables import run, write
 
@@ -199,9 +198,9 @@ def test_without_a_topology_both_compete(folder, tmp_path):
 def test_fits_are_cut_short_for_numbers_only(folder, tmp_path):
     path = write(walks(6), tmp_path / "w.csv")
     numbers, mixed = (
-        read_material(SequenceJob((str(path),), id="who", columns=names)) for names in (("x",), ("x", "mark"))
+        SequenceData.of(Job((str(path),), sequences=True, id="who", columns=names)) for names in (("x",), ("x", "mark"))
     )
-    assert brief(numbers, BRIEF) == BRIEF and brief(mixed, BRIEF) == {}
+    assert numbers.brief(BRIEF) == BRIEF and mixed.brief(BRIEF) == {}
 
 
 def test_warnings_are_printed_without_source_lines(capsys):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, separation
+from likely.cli.fitting.fit_run import splits_in_words
 from likely.cli.fitting.model_facts import contender, rule_words
 from likely.cli.fitting.permutation_importance import importance
 from likely.core.arrays import Array, Index
@@ -30,7 +31,8 @@ WORDLESS = "; categorical columns are treated as missing there"
 
 def study_of(fit_run: FitRun) -> Study:
     """The data of the report of `likely fit`."""
-    job, table, field, contest = fit_run.job, fit_run.table, fit_run.field, fit_run.contest
+    job, table, field, contest = fit_run.job, fit_run.data.table, fit_run.field, fit_run.contest
+    assert field is not None and contest is not None and job.target is not None
     e = contest.winner.evaluation
     assert e is not None  # a winner was measured
     drivers = importance(
@@ -45,7 +47,7 @@ def study_of(fit_run: FitRun) -> Study:
         set_aside=tuple(table.set_aside.items()), hazards=fit_run.hazards,
         leaderboard=tuple(contender(s, s.candidate is contest.winner.candidate) for s in contest.standings),
         evaluation=e,
-        cv=fit_run.cv, criterion=job.criterion, rule=rule_words(job.criterion), importance=drivers,
+        cv=splits_in_words(job, field), criterion=job.criterion, rule=rule_words(job.criterion), importance=drivers,
         worst=worst_of(e, table, field.tested, order),
         plane=plane, no_plane=why,
         made=fit_run.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,

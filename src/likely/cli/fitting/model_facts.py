@@ -18,25 +18,31 @@ NOT_SAVED = "for comparison; cannot be written to a model file"
 
 
 def card_of(fit_run: FitRun) -> dict[str, Any]:
-    """All that `likely card` writes about."""
-    from likely.data.table_fingerprint import fingerprint
+    """What a model file remembers of how the model came about: data, selection, figures, cautions."""
+    job = fit_run.job
+    told = {
+        "made": fit_run.made, "command": job.command, "seed": job.seed, "source": list(job.files), "target": job.target,
+        **fit_run.data.facts(), "hazards": list(fit_run.hazards), **fit_run.found,
+    }  # fmt: skip
+    return told if fit_run.field is None else {**told, **_chosen(fit_run)}
 
-    job, table, e = fit_run.job, fit_run.table, fit_run.contest.winner.evaluation
-    assert e is not None  # a winner was measured
-    told, calibrated = table.as_dict(), fit_run.contest.winner.calibration
+
+def _chosen(fit_run: FitRun) -> dict[str, Any]:
+    """How a classifier was chosen, and how it decides."""
+    from likely.cli.fitting.fit_run import splits_in_words
+
+    job, field, contest = fit_run.job, fit_run.field, fit_run.contest
+    assert field is not None
+    told = {name: getattr(job, name) for name in ("class_prior", "reject_cost", "reject_below", "novelty")}
+    if contest is None:
+        return {**told, "figures": None}
+    winner = contest.winner
+    assert winner.evaluation is not None  # a winner was measured
     return {
-        "made": fit_run.made, "command": job.command, "seed": job.seed, "source": list(job.files),
-        "target": job.target, "rows": told["rows"], "unlabeled": told["unlabeled"], "classes": told["classes"],
-        "roles": told["roles"], "fingerprint": told["fingerprint"],
-        "rows_fingerprint": fingerprint(fit_run.field.X),
-        "columns": [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]],
-        "set_aside": table.set_aside, "hazards": list(fit_run.hazards), "cv": fit_run.cv,
-        "chosen": fit_run.contest.winner.candidate.key, "what": fit_run.contest.winner.candidate.what,
-        "criterion": job.criterion, "rule": rule_words(job.criterion),
-        "verdict": verdict(fit_run.contest), "leaderboard": leaderboard(fit_run.contest),
-        "figures": figures(e),
-        "calibrated": calibrated and calibrated.words, "class_prior": job.class_prior,
-        "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty,
+        **told, "cv": splits_in_words(job, field), "chosen": winner.candidate.key, "what": winner.candidate.what,
+        "criterion": job.criterion, "rule": rule_words(job.criterion, field.unit), "verdict": verdict(contest),
+        "leaderboard": leaderboard(contest), "figures": figures(winner.evaluation),
+        "calibrated": winner.calibration and winner.calibration.words,
     }  # fmt: skip
 
 
@@ -57,7 +63,7 @@ def figures(e: Evaluation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rule_words(criterion: str = "cost") -> str:
+def rule_words(criterion: str = "cost", unit: str = "row") -> str:
     """Description of the selection rule (see `contest.judged`).
 
     >>> print(rule_words("log-loss").partition(". ")[0])
@@ -66,7 +72,7 @@ def rule_words(criterion: str = "cost") -> str:
     kept = f"Models whose {criterion} is within one standard error of the lowest are kept"
     if criterion != "log-loss":
         kept += "; of these, those whose log-loss is within one standard error of the lowest among them"
-    return f"{kept}; the simplest of them is chosen. Standard errors are those of paired differences per row."
+    return f"{kept}; the simplest of them is chosen. Standard errors are those of paired differences per {unit}."
 
 
 def contender(standing: Standing, chosen: bool) -> Contender:
@@ -105,7 +111,7 @@ def verdict(contest: Contest) -> str:
     """Which model was chosen, why, and what the baselines reached."""
     winner, by = contest.winner, contest.criterion
     name, alone = f"{winner.candidate.name[0].upper()}{winner.candidate.name[1:]}", len(contest.standings) == 1
-    words = [f"{name} {_measured(winner, by)}." if alone else f"{name} is chosen: it {_measured(winner, by)}."]
+    words = [f"{name}{'' if alone else ' is chosen: it'} {_measured(winner, contest)}."]
     if winner.candidate is not contest.best.candidate:
         words += _why_not_the_best(contest)
     elif (beside := contest.next) is not None and beside.behind is not None:
@@ -113,7 +119,7 @@ def verdict(contest: Contest) -> str:
         words.append(f"The next, {beside.candidate.name}, {more if beside.behind.value else 'ties with it'}.")
     if (baseline := contest.baseline) is not None:
         words.append(
-            f"For comparison, {baseline.candidate.name} {_measured(baseline, by)}; it cannot be written to a file."
+            f"For comparison, {baseline.candidate.name} {_measured(baseline, contest)}; it cannot be written to a file."
         )
     return " ".join(words)
 
@@ -140,12 +146,14 @@ def _amount(difference: Mean) -> str:
     return f"{figure(difference.value)} (standard error {figure(difference.se)})"
 
 
-def _measured(standing: Standing, by: str) -> str:
+def _measured(standing: Standing, contest: Contest) -> str:
     """The first measure of the rule with its standard error or interval."""
-    e = standing.evaluation
+    e, by = standing.evaluation, contest.criterion
     assert e is not None  # only those measured are compared
     if by == "error":
         interval = f"95 % interval {figure(e.error.low)} to {figure(e.error.high)}"
         return f"has an error of {figure(e.error.value)} ({interval})"
-    told, words = (e.decision_cost, "costs {} per row") if by == "cost" else (e.log_loss, "has a log-loss of {}")
-    return f"{words.format(figure(told.value))} (standard error {figure(told.se)})"
+    if by == "cost":
+        cost = e.decision_cost
+        return f"costs {figure(cost.value)} per {contest.unit} (standard error {figure(cost.se)})"
+    return f"has a log-loss of {_amount(e.log_loss)}"

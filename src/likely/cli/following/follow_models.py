@@ -142,7 +142,7 @@ def subject_of(thing: Any, path: str) -> Subject:
 
 
 def _chain(thing: Any, filter_: Any, path: str) -> Subject:
-    from likely.cli.fitting.open_sequence_model import BareChain, named
+    from likely.cli.open_model import BareChain, named
 
     if (thing is filter_ and getattr(filter_, "members", None) is None) or _n_inputs(filter_):
         bare: Any = BareChain(filter_)  # without scikit-learn, whose import takes longer than all else

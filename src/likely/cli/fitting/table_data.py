@@ -1,0 +1,163 @@
+"""Rows of a table as the data of `likely fit`: reading, candidate models, cautions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+
+from likely.cli.fitting.data_checks import leaks, zeros
+from likely.cli.fitting.fit_job import Job
+from likely.core.errors import DataError, DomainError, sentence
+
+if TYPE_CHECKING:
+    from likely.automl.model_comparison import Field
+    from likely.automl.table_classifier import TableClassifier
+    from likely.data.table import Table
+
+BASELINE_ROWS, BASELINE_COLUMNS, BASELINE_CELLS = 20_000, 2_000, 1_000_000  # up to which baselines take part unasked
+PARTS_OF_WORDS = 52  # of a model file, that a column of words takes in naive Bayes
+
+
+class TableData:
+    """The rows of a table that count, in the columns of a model; a row without weight is not there."""
+
+    unit, testable = "row", True
+
+    def __init__(self, job: Job, table: Table | None = None) -> None:
+        from likely.automl.table_classifier import arranged_schema, laid_out
+
+        self.job, self.table = job, _read(job) if table is None else table
+        refuse_too_long(self.table, job)
+        self.schema = arranged_schema(self.table.schema())
+        here: Any = slice(None)
+        if self.table.weight is not None and not (self.table.weight > 0).all():
+            here = np.flatnonzero(self.table.weight > 0)
+        self.X = laid_out(self.table.frame, list(self.schema))[here]
+        parts = (self.table.y, self.table.weight, self.table.group, self.table.time)
+        self.y, self.weight, self.groups, self.time = (None if part is None else part[here] for part in parts)
+        self.jobs = job.jobs
+
+    def describe(self) -> str:
+        """The table in a few lines."""
+        return self.table.describe()
+
+    def facts(self) -> dict[str, Any]:
+        """What a model card says about the data."""
+        from likely.data.table_fingerprint import fingerprint
+
+        told = self.table.as_dict()
+        kept = {name: told[name] for name in ("rows", "unlabeled", "classes", "roles", "fingerprint")}
+        columns = [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]]
+        return {**kept, "rows_fingerprint": fingerprint(self.X), "columns": columns, "set_aside": self.table.set_aside}
+
+    def candidates(self, field: Field, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
+        """The models to compare, a note on those that are the same, and a caution about those that were skipped."""
+        from likely.automl.candidates import (
+            affordable,
+            chosen_candidates,
+            model_candidates,
+            not_applicable,
+            same_model,
+            without_gaps,
+        )
+
+        job, skipped = self.job, []
+        kinds = {name: entry["kind"] for name, entry in self.schema.items()}
+        levels = {name: entry["levels"] for name, entry in self.schema.items() if "levels" in entry}
+        distinct = {column.name: column.distinct for column in self.table.used}
+        candidates = model_candidates(kinds, rules, distinct, _fewest(field), levels)
+        if job.models == "all":
+            candidates, slow = affordable(candidates, sum(len(split.train) for split in field.splits))
+            candidates, whole = without_gaps(candidates, kinds, self.X)
+            skipped += [slow, whole]
+        if rivals_take_part(job, self.X, len(field.splits)):
+            from likely.automl.sklearn_baselines import baselines
+
+            candidates += baselines(kinds, rules, job.seed)
+        try:
+            candidates, left = chosen_candidates(candidates, job.models), not_applicable(candidates, job.models)
+        except DomainError as error:
+            raise click.UsageError(str(error)) from error
+        if all(candidate.baseline for candidate in candidates):
+            remedy = "add one of likely's own to --models"
+            raise DataError(sentence("--models", "one model must be able to go into a model file", job.models, remedy))
+        return candidates, same_model(candidates, job.models), " ".join(filter(None, [*skipped, left]))
+
+    def model(self, classifier: Any, calibration: Any) -> TableClassifier:
+        """The fitted classifier with these columns."""
+        from likely.automl.table_classifier import TableClassifier
+
+        return TableClassifier.from_fitted(classifier, self.schema, calibration, self.table.names)
+
+    def hazards(self, field: Field) -> Iterator[str]:
+        """Cautions about the data."""
+        table = self.table
+        if table.unlabeled:
+            yield f"{table.unlabeled:,} rows without a label were set aside."
+        copies = int(table.frame.is_duplicated().sum())
+        if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
+            told = f"{copies / len(table):.0%} of rows are duplicates, and duplicates in both training and test inflate"
+            yield f"{told} the figures: remove them, or keep them together with --group."
+        for column in table.used:
+            if column.n_missing > len(table) / 2:
+                yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'
+        yield from leaks(field)
+        yield from zeros(field, {column.name: column.kind for column in table.used})
+
+
+def _read(job: Job) -> Table:
+    from likely.data.table import Table
+
+    return Table.of(
+        list(job.files), target=job.target, weight=job.weight, group=job.group, time=job.time, kinds=job.kinds,
+        missing=job.missing, ignore=job.ignore, sql=job.sql, format=job.format,
+    )  # fmt: skip
+
+
+def refuse_too_long(table: Table, job: Job) -> None:
+    """Raise before fitting if columns, names and levels exceed the limits of a model file."""
+    from likely.data.read_table import called
+    from likely.io.container import MAX_NOTE
+    from likely.io.json_nodes import MAX_NODES
+
+    words = [column for column in table.used if column.kind in ("binary", "category")]
+    size = described(table)
+    remedy = "leave columns out with --ignore, or with --sql"
+    if size > MAX_NOTE:
+        expected = f"names and levels of columns may take {MAX_NOTE:,} bytes of a model file"
+        got = f"about {size:,} for {len(table.used):,} columns"
+        raise DataError(sentence(called(job.files), expected, got, remedy))
+    most = max(MAX_NODES, size // 32) // PARTS_OF_WORDS  # as `files` reads them
+    if len(words) > most and job.models != "prior":  # which looks at no column
+        expected = f"a model file can hold about {most:,} columns of words"
+        raise DataError(sentence(called(job.files), expected, f"{len(words):,}", remedy))
+
+
+def described(table: Table) -> int:
+    """Bytes of the description of a model of these columns, about."""
+    size = 0
+    for column in table.used:
+        if column.kind in ("binary", "category"):
+            size += 946 + 15 * len(column.name) + sum(3 * len(level) + 14 for level in column.levels)
+        else:
+            size += 250 + 4 * len(column.name)
+    return size
+
+
+def _fewest(field: Field) -> list[int]:
+    """Rows of each class in the smallest training part."""
+    split = min(field.splits, key=lambda split: len(split.train))
+    return np.bincount(field.labels[split.train], minlength=len(field.classes)).tolist()
+
+
+def rivals_take_part(job: Job, X: Any, splits: int) -> bool:
+    """Whether baselines are fitted: as the user says, else for small tables with few splits; always if named."""
+    if job.baselines is not None:
+        return job.baselines
+    if job.models != "all":
+        return True  # `chosen_rungs` leaves out whom the user did not name
+    small = X.height <= BASELINE_ROWS and X.width <= BASELINE_COLUMNS and X.height * X.width <= BASELINE_CELLS
+    return small and splits <= 20
