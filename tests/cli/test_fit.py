@@ -358,6 +358,24 @@ def test_an_interrupt_ends_quietly_and_leaves_nothing(wine_folder, tmp_path):
 # ----------------------------------------------------------------------------- words
 
 
+def test_class_frequencies_alone_are_no_result(tmp_path, monkeypatch):
+    from likely.automl import model_comparison
+
+    run_split = model_comparison._run_split
+    monkeypatch.setattr(
+        "likely.automl.model_comparison._run_split",
+        lambda field, candidate, split: (
+            run_split(field, candidate, split)._replace(log_posterior=None, failure="too odd")
+            if candidate.key != "prior"
+            else run_split(field, candidate, split)
+        ),
+    )
+    asked = ("--target", "class", "--models", "prior,pooled", "--no-baselines", "-o", tmp_path / "m.likely")
+    done = run("fit", write(wine_frame(), tmp_path / "w.csv"), *asked)
+    assert done.exit_code == 3 and "nothing could be learned from these rows: too odd" in done.stderr
+    assert not (tmp_path / "m.likely").exists()
+
+
 def test_the_command_can_be_given_again():
     job = Job(("a b.csv",), "y", missing=("?!",), kinds={"x": "real"}, cv=3, baselines=False, seed=7, out="m")
     assert job.command == (

@@ -21,7 +21,8 @@ class Pipeline(pipeline.Pipeline):  # type: ignore[misc, unused-ignore]
 
     >>> import likely as lk
     >>> from sklearn.pipeline import make_pipeline
-    >>> steps = make_pipeline(lk.PCA(1), lk.BayesClassifier()).fit([[0.0, 1.0], [1.0, 0.0], [3.0, 2.0]], [0, 0, 1])
+    >>> X = [[0.0, 1.0], [1.0, 0.0], [3.0, 2.0], [4.0, 2.0]]
+    >>> steps = make_pipeline(lk.PCA(1), lk.BayesClassifier()).fit(X, [0, 0, 1, 1])
     >>> from likely.io.model_files import dumps, loads
     >>> loads(dumps(steps)).predict([[3.0, 2.0]]).tolist()
     [1]
