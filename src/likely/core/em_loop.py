@@ -14,6 +14,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport, Run
+from likely.core.job_size import entries, job
 from likely.core.warnings import said_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
@@ -123,8 +124,11 @@ def _passes(
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
 
+    work = blocks.units * entries(model) * stop.max_iter
+
     def collected(model: Any) -> Any:
-        return engine.total(partial(gather, model, hard=hard), blocks)
+        with job(work, fits=True):
+            return engine.total(partial(gather, model, hard=hard), blocks)
 
     stats = collected(model)
     step = _step(model, stats, resolve_prior(model, stats, prior))

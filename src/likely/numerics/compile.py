@@ -6,10 +6,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property, update_wrapper
 from threading import Lock, Timer
 from time import perf_counter
+from types import FunctionType
 from typing import Any
+
+from likely.core.job_size import is_small
 
 LOG = logging.getLogger("likely")
 PATIENCE = 1.0  # seconds of compiling after which a message is printed on a terminal
@@ -17,30 +20,74 @@ SPEAKS: bool | None = None  # whether the message is printed on stderr; None: in
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
-def compiled(function: Callable[..., Any], entry: bool = False) -> Callable[..., Any]:
-    """Compile on first call with Numba, release the GIL, and cache the machine code where possible.
+class CompiledFunction:
+    """A loop that Numba compiles on its first call, and its source as a plain Python function.
+
+    Numba is imported with the first loop that is called compiled. In a small job (`core.job_size`) a call runs the
+    plain function. A loop and its helpers share one file: the cache does not notice a change in another file.
+    """
+
+    def __init__(self, function: Callable[..., Any], entry: bool = False) -> None:
+        update_wrapper(self, function)
+        self.function, self.entry = function, entry
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher, whose helpers are dispatchers too."""
+        return _names(self.__module__, True)[self.__name__]
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The plain Python function, whose helpers are plain functions too."""
+        return _names(self.__module__, False)[self.__name__]  # type: ignore[no-any-return]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the loop, compiled unless the job is small."""
+        return self.plain(*arguments) if is_small() else self.dispatcher(*arguments)
+
+
+@cache
+def _names(module: str, by_numba: bool) -> dict[str, Any]:
+    """Names of a module in which every loop is Numba's dispatcher, or plain Python."""
+    names = dict(vars(sys.modules[module]))
+    for name, value in list(names.items()):
+        if isinstance(value, CompiledFunction):
+            code = FunctionType(value.function.__code__, names, value.function.__name__)
+            code.__module__, code.__doc__ = value.function.__module__, value.function.__doc__
+            names[name] = _dispatcher(code, value.entry) if by_numba else code
+    return names
+
+
+def _dispatcher(function: Callable[..., Any], entry: bool) -> Any:
+    """Numba's dispatcher: releases the GIL, and caches the machine code where possible.
 
     No fastmath (it would change sums), no parallel (threads belong to the engine), no signatures.
-    A loop and its helpers share one file: the cache does not notice a change in another file. A helper, whose name
-    begins with an underscore, can be called from compiled code only: without an entry from Python the filter's loops
-    compile in four fifths of the time. `with_entry` keeps it for helpers that have tests of their own.
     """
     import numba
 
     _listen()
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    options["no_cpython_wrapper"] = function.__name__.startswith("_") and not entry
+    options["no_cpython_wrapper"] = not entry
     try:
-        dispatcher = numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable cache: a read-only package folder without a home
         LOG.info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
-        dispatcher = numba.njit(**options)(function)
-    return dispatcher
+        return numba.njit(**options)(function)
 
 
-def with_entry(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any]) -> CompiledFunction:
+    """A loop that is compiled on its first call.
+
+    A helper, whose name begins with an underscore, can be called from compiled code only: without an entry from
+    Python the filter's loops compile in four fifths of the time. `with_entry` keeps it for helpers that have tests of
+    their own.
+    """
+    return CompiledFunction(function, entry=not function.__name__.startswith("_"))
+
+
+def with_entry(function: Callable[..., Any]) -> CompiledFunction:
     """`compiled`, for a helper that can also be called from Python."""
-    return compiled(function, entry=True)
+    return CompiledFunction(function, entry=True)
 
 
 class Announcer:

@@ -9,8 +9,7 @@ digits: triangular solves with Cholesky factors, which are also the reference im
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, refuse_infinite
+from likely.core.job_size import is_large
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.numerics import spd
@@ -25,7 +25,6 @@ from likely.numerics import spd
 MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
 WIDE = 64  # columns up to which it does: the features of a full covariance grow with their square
 CHUNK = 1 << 20  # numbers of an intermediate array at a time
-LONG = 10**10  # rows × members × entries of a covariance beyond which loading a compiled loop (0.3 s) pays in one call
 ALLOWED = 1e-9  # absolute error of a distance that is accepted from the product; beyond it, factors
 SWEEP = 3_000_000  # multiplications per strip of a sweep: with more calls, two threads would wait for each other
 NEEDLE = 1e5  # condition number (column deviation to smallest deviation) up to which whitening is accurate enough
@@ -93,10 +92,9 @@ class Quadratic:
         unit = np.sqrt(variance.mean(axis=0))
         return self.mean.mean(axis=0), np.where(unit > 0, unit, 1.0)
 
-    def prepare(self, n: int) -> None:
-        """Load the compiled loop if it saves more time for n rows than loading it takes."""
-        if self.reach > 0 and n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]) > LONG:
-            load_loops()
+    def work(self, n: int) -> float:
+        """Scalar operations for n rows."""
+        return float(n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]))
 
     @cached_property
     def _in_frame(self) -> tuple[Array, Array, float]:
@@ -187,10 +185,12 @@ class Quadratic:
 
     def white_logs(self, u: Array, constant: Array, out: Array) -> None:
         """Write constant − ½ distance of u (d, n) in the frame into the ill-conditioned members' rows of out (K, n)."""
-        if (from_white := _loop("from_white")) is None:
-            out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
-        else:
+        if is_large():
+            from likely.distributions.gaussian._loops.quadratic_features import from_white
+
             from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
+        else:
+            out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
 
     def white_distances(self, u: Array) -> Array:
         """Squared distances (T, n) of rows u (d, n) in the frame to the ill-conditioned members."""
@@ -290,17 +290,18 @@ class Quadratic:
             features = np.empty((len(natural), n))
             length = self.features(x, np.empty((d + d // 2, n)), features)
             return np.matmul(natural.T, features).T, length
-        loop = _loop()
-        if loop is not None:
-            return self._by_loop(loop, x, natural)
+        if is_large():
+            return self._by_loop(x, natural)
         out, length = np.empty((natural.shape[1], n)), np.empty(n)
         for at, circle, features in moments.feature_strips(n, d, *self._size(natural)):
             length[at] = self.features(x[at], circle, features)
             np.matmul(natural.T, features, out=out[:, at])
         return out.T, length
 
-    def _by_loop(self, loop: Callable[..., Any], x: Array, natural: Array) -> tuple[Array, Array]:
+    def _by_loop(self, x: Array, natural: Array) -> tuple[Array, Array]:
         """`_by_product` with the compiled loop that forms the features of a strip in one pass: bit-for-bit equal."""
+        from likely.distributions.gaussian._loops.quadratic_features import expand_rows
+
         n, (p, K), (origin, unit) = len(x), natural.shape, self.frame
         out, length = np.empty((K, n)), np.empty(n)
         step = min(moments.feature_rows(*self._size(natural)), n)
@@ -308,7 +309,7 @@ class Quadratic:
         plain = moments.scratch("circle", 1 + x.shape[1], step) if self._white else features
         for a in range(0, n, step):
             at = slice(a, min(a + step, n))
-            loop(_for_loop(x[at]), origin, unit, *self._pairs, plain, length[at])
+            expand_rows(_for_loop(x[at]), origin, unit, *self._pairs, plain, length[at])
             part = features[:, : at.stop - a]
             if self._white:
                 length[at] = self._whitened(plain[1:, : at.stop - a], length[at], part)
@@ -320,7 +321,9 @@ class Quadratic:
     ) -> Iterator[tuple[slice, Array]]:
         """Strips of rows: slice and features (p, rows); `length` (n,) becomes |u|²."""
         n, d = x.shape
-        loop, (origin, unit) = _loop(), self.frame
+        from likely.distributions.gaussian._loops.quadratic_features import expand_rows
+
+        by_loop, (origin, unit) = is_large(), self.frame
         if edges is None:
             step = max(min(moments.feature_rows(*self._size(natural), SWEEP), n), 1)
             edges = [(a, min(a + step, n)) for a in range(0, n, step)]
@@ -328,10 +331,10 @@ class Quadratic:
         circle, features = moments.scratch("circle", d + d // 2, step), moments.scratch("features", len(natural), step)
         for a, b in edges:
             rows, at, part = b - a, slice(a, b), features[:, : b - a]
-            if loop is None:
-                length[at] = self.features(x[at], circle[:, :rows], part)
+            if by_loop:
+                expand_rows(_for_loop(x[at]), origin, unit, *self._pairs, features, length[at])
             else:
-                loop(_for_loop(x[at]), origin, unit, *self._pairs, features, length[at])
+                length[at] = self.features(x[at], circle[:, :rows], part)
             yield at, part
 
     def _size(self, natural: Array) -> tuple[int, int]:
@@ -536,16 +539,6 @@ class Quadratic:
             q[rows] = part.by_factors(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean)))
             logdet[rows], rank[rows] = part.logdet, part.rank
         return q, logdet, rank
-
-
-def load_loops() -> None:
-    """Import the compiled loops, which takes 0.3 s: pays off when many rows are scored."""
-    import likely.distributions.gaussian._loops.quadratic_features  # noqa: F401
-
-
-def _loop(name: str = "expand_rows") -> Any:
-    """Compiled version of `features` or `white_logs` if `load_loops` was called, else None: bit-for-bit equal."""
-    return getattr(sys.modules.get("likely.distributions.gaussian._loops.quadratic_features"), name, None)
 
 
 def _for_loop(x: Array) -> Array:
