@@ -17,7 +17,11 @@ from likely.numerics.compile import CompiledFunction
 
 
 def test_a_job_is_small_large_or_neither():
-    for work, fits, small, large in ((1.0, True, True, False), (1.0, False, False, False), (math.inf, True, False, True)):
+    for work, fits, small, large in (
+        (1.0, True, True, False),
+        (1.0, False, False, False),
+        (math.inf, True, False, True),
+    ):
         with job(work, fits):
             assert (is_small(), is_large()) == (small, large)
     assert not is_small() and not is_large()

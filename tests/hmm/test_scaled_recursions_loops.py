@@ -79,10 +79,7 @@ def few_arcs(K, share=0.05):
 
 def test_lists_of_arcs_are_made_alike_in_all_files():
     """A loop and its helpers share a file, so the helper stands in three of them."""
-    made = {
-        inspect.getsource(m._sparse_rows.function)
-        for m in (scaled_recursions, log_recursions, path_recursions)
-    }
+    made = {inspect.getsource(m._sparse_rows.function) for m in (scaled_recursions, log_recursions, path_recursions)}
     assert len(made) == 1
 
 
