@@ -51,9 +51,14 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
         from likely.alignment import _loops as warp
 
         n_computed = np.zeros(1)
+        bounds = np.empty((min(start + PART, len(queries)) - start, len(known)))
+        warp.lower_bounds(
+            queries.values, queries.offsets, start, *query_envelopes, known.values, known.offsets, *known_envelopes,
+            len(lo) > 0, rules.kind, bounds,
+        )  # fmt: skip
         warp.search(
-            queries.values, queries.offsets, start, min(start + PART, len(queries)), *query_envelopes, known.values,
-            known.offsets, *known_envelopes, len(lo) > 0, rules.kind, *rules.band.plain, leave_out, totals, indices,
+            queries.values, queries.offsets, start, known.values, known.offsets, bounds,
+            bounds.argsort(axis=1, kind="stable"), rules.kind, *rules.band.plain, leave_out, totals, indices,
             n_computed,
         )  # fmt: skip
         return float(n_computed[0])
