@@ -7,7 +7,7 @@ and at the job as a whole, never at a chunk or a block of it:
   in plain Python.
 - A sequence that is scored is a job of its own: its length × the work of the model per frame, whatever else is in the
   call. Where a NumPy version of the loop exists, it is used for short sequences.
-- Loops with a NumPy version that is equal bit for bit, and hardly slower, are loaded for large jobs only.
+- Where NumPy gives the same bits, the work of the whole call decides: nobody can see which way was taken.
 
 Both ways agree to 1e-12 (tests/core/test_job_size.py and the tests of each loop).
 """
@@ -50,6 +50,11 @@ def is_small() -> bool:
 def is_large() -> bool:
     """True inside of a large job: loops are loaded also where NumPy gives the same bits."""
     return (_JOB.get() or (0.0, False))[0] > LARGE
+
+
+def compiles_for(work: float) -> bool:
+    """True if a call of so many operations uses a loop whose NumPy version gives the same bits, and is slower."""
+    return (_JOB.get() or (work, False))[0] > SMALL
 
 
 def is_short(frames: Any, work: float) -> Any:

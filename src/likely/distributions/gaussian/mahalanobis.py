@@ -28,6 +28,7 @@ ALLOWED = 1e-9  # absolute error of a distance that is accepted from the product
 SWEEP = 3_000_000  # multiplications per strip of a sweep: with more calls, two threads would wait for each other
 NEEDLE = 1e5  # condition number (column deviation to smallest deviation) up to which whitening is accurate enough
 AWAY = 1e10  # squared length in the frame up to which whitened coordinates are used
+NARROW = 3  # columns up to which there are so few patterns that NumPy, one after another, needs no compiled loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,8 +442,8 @@ class Quadratic:
         u = (filled - origin) / unit
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
         patterns = Patterns.of(mask)
-        if self.shared:
-            return self._incomplete_shared(x, patterns)
+        if self.shared or mask.shape[1] <= NARROW:
+            return self._incomplete_by_pattern(x, patterns)
         few_missing = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
         if not (quick and self.error_reach > 0):
             few_missing = np.zeros(len(few_missing), bool)
@@ -511,8 +512,8 @@ class Quadratic:
         by_covariance(rows, patterns.seen, patterns.starts, center, covariance, part, determinant)
         q[patterns.order], logdet[patterns.order] = part, determinant
 
-    def _incomplete_shared(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
-        """One covariance for all members: each pattern's marginal is factorized once for all of them."""
+    def _incomplete_by_pattern(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
+        """One covariance for all members, or few patterns: each pattern's marginal is factorized for all its rows."""
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
         for p, columns in enumerate(patterns.seen):
             rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
