@@ -12,7 +12,7 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.hmm.decoding import is_one
 from likely.numerics import spd
-from likely.statespace.linear.kalman_filter import Series, series_of, split_sequences
+from likely.statespace.linear.kalman_filter import Series, read_only, series_of, split_sequences
 
 
 class Stack(NamedTuple):
@@ -46,19 +46,14 @@ class Switched(NamedTuple):
         same = all(s.y is each[0].y or not driven for s in each)
         y = each[0].y if same else np.concatenate([s.y for s in each])
         intercept = np.concatenate([s.intercept for s in each]) if driven else np.array(each[0].intercept)
-        return cls(each, each[0].offsets, _own(y), 0 if same else F, _own(intercept), int(driven), _own(mask))
+        y, intercept, mask = (read_only(np.ascontiguousarray(a)) for a in (y, intercept, mask))
+        return cls(each, read_only(each[0].offsets), y, 0 if same else F, intercept, int(driven), mask)
 
     def cut(self, a: int, b: int) -> Switched:
         """Sequences a … b − 1."""
         first, last = int(self.offsets[a]), int(self.offsets[b])
         mask = self.mask if len(self.mask) == 1 else self.mask[first:last]
         return Switched.of([s.cut(a, b) for s in self.each], np.ascontiguousarray(mask))
-
-
-def _own(a: Array) -> Array:
-    """Writable array of the type that the loops were compiled for."""
-    a = np.ascontiguousarray(a)
-    return a if a.flags.writeable else a.copy()
 
 
 class Filtered(NamedTuple):
