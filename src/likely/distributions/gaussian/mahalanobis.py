@@ -515,15 +515,33 @@ class Quadratic:
     def _incomplete_by_pattern(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
         """One covariance for all members, or few patterns: each pattern's marginal is factorized for all its rows."""
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
+        none = np.zeros(len(self.mean))
         for p, columns in enumerate(patterns.seen):
             rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
             at = np.flatnonzero(columns)
-            part = Quadratic(self.mean[:, at], self.covariance[:, at[:, None], at], self.whose)
-            q[rows] = part.complete(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean))) if len(at) else 0.0
-            logdet[rows] = part.logdet if len(at) else 0.0
+            if not len(at):
+                q[rows], logdet[rows] = 0.0, 0.0
+                continue
+            part = self._marginal(at)
+            natural = part._plain if part.reach > 0 else None
+            q[rows], logdet[rows] = part.complete(x[np.ix_(rows, at)], 1.0, none, natural), part.logdet
         n_observed = np.empty(len(x))
         n_observed[patterns.order] = patterns.counts()
         return np.maximum(q, 0.0), logdet, n_observed
+
+    def _marginal(self, at: Index) -> Quadratic:
+        """The form of the columns `at`; kept where there are few patterns of them."""
+        kept, key = self._marginals, at.tobytes()
+        if key not in kept:
+            part = Quadratic(self.mean[:, at], self.covariance[:, at[:, None], at], self.whose)
+            if self.mean.shape[1] > NARROW:
+                return part
+            kept[key] = part
+        return kept[key]
+
+    @cached_property
+    def _marginals(self) -> dict[bytes, Quadratic]:
+        return {}
 
     def _incomplete_singular(self, x: Array) -> tuple[Array, Array, Array]:
         """Singular covariances: the marginal of each pattern, one after another."""
