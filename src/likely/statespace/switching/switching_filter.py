@@ -105,7 +105,7 @@ def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
     F, (K, d) = len(s.each[0].y), stack.m.shape
     kept = Filtered(np.full((F, K), -np.inf), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.empty(F),
                     np.empty(len(s.offsets) - 1))  # fmt: skip
-    kalman.switch_pass(
+    kalman.switch_pass.dispatcher(  # never in plain Python, whose exp has other last bits: see `backward`
         stack.P, stack.A, stack.N, stack.C, stack.R, s.intercept, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
         stack.log_initial, stack.m, stack.U, both, *kept,
     )  # fmt: skip
@@ -113,13 +113,16 @@ def forward(stack: Stack, s: Switched, both: bool) -> Filtered:
 
 
 def backward(stack: Stack, s: Switched, kept: Filtered) -> Smoothed:
-    """Backward pass by expectation correction (Barber 2006): z_t is weighted by its predictive density of x_{t+1}."""
+    """Backward pass by expectation correction (Barber 2006): z_t is weighted by its predictive density of x_{t+1}.
+
+    Where a state has no noise, last bits decide about the rank of a predictive covariance, and so about the weights.
+    """
     from likely.statespace.linear import _loops as kalman
 
     F, K, d = kept.means.shape
     out = Smoothed(np.zeros((F, K)), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.zeros((F, K, K)),
                    np.zeros((F * K * K, d)), np.zeros((F * K * K, d, d)), np.zeros((F * K * K, d, d)))  # fmt: skip
-    kalman.switch_back(
+    kalman.switch_back.dispatcher(
         stack.P,
         stack.A,
         stack.N,
