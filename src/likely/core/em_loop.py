@@ -14,7 +14,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport, Run
-from likely.core.job_size import entries, job
+from likely.core.job_size import fit_work, job
 from likely.core.warnings import said_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
@@ -124,7 +124,7 @@ def _passes(
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
 
-    work = blocks.units * entries(model) * stop.max_iter
+    work = fit_work(blocks.units, model, stop.max_iter)
 
     def collected(model: Any) -> Any:
         with job(work, fits=True):

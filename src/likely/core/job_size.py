@@ -3,8 +3,8 @@
 Compiling a loop takes seconds, once per machine; loading it takes 0.3 s, once per process. The rule looks at the model
 and at the job as a whole, never at a chunk or a block of it:
 
-- A `fit` is one job: rows (of sequences: frames) × entries of the model × passes at most. If it is small, all loops run
-  in plain Python.
+- A `fit` is one job: rows (of sequences: frames) × (entries of the model + 20) × passes at most. If it is small, all
+  loops run in plain Python.
 - A sequence that is scored is a job of its own: its length × the work of the model per frame, whatever else is in the
   call. Where a NumPy version of the loop exists, it is used for short sequences.
 - Where NumPy gives the same bits, the work of the whole call decides: nobody can see which way was taken.
@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-SMALL = 2e6  # scalar operations of a fit that plain Python does in about a second
+SMALL = 1.5e6  # scalar operations of a fit that plain Python does in about a second
+PER_ROW = 20  # operations that a row costs beside those with the entries of the model
 SHORT = 2e5  # scalar operations of a sequence up to which NumPy, one frame after another, takes about 10 ms
 LARGE = 3e9  # scalar operations beyond which loading a loop pays that saves a tenth of NumPy's time
 
@@ -60,10 +61,16 @@ def compiles_for(work: float) -> bool:
 def is_short(frames: Any, work: float) -> Any:
     """True per sequence of so many frames where it is short for a model that takes `work` operations per frame.
 
-    Inside of a job all sequences are, or none, as the whole of it is small or not.
+    Inside of a job all sequences are, or none, as the whole of it is small or not: a quarter of the work, which is
+    done by four times as many calls.
     """
     whole = _JOB.get()
-    return np.asarray(frames) * work <= SHORT if whole is None else np.full(np.shape(frames), whole[0] <= SMALL)
+    return np.asarray(frames) * work <= SHORT if whole is None else np.full(np.shape(frames), whole[0] <= SMALL / 4)
+
+
+def fit_work(rows: float, model: Any, passes: int) -> float:
+    """Scalar operations of a fit."""
+    return rows * (entries(model) + PER_ROW) * passes
 
 
 def entries(value: Any) -> int:
