@@ -14,7 +14,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_checkpoint import Progress
 from likely.core.fit_report import FitReport, Run
-from likely.core.job_size import fit_work, job
+from likely.core.job_size import fit_job
 from likely.core.warnings import said_once
 
 FALLS = 1e-8  # relative decrease of the objective attributed to rounding; EM itself never decreases it
@@ -124,10 +124,10 @@ def _passes(
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
 
-    work = fit_work(blocks.units, model, stop.max_iter)
+    rows = blocks.units
 
     def collected(model: Any) -> Any:
-        with job(work, fits=True):
+        with fit_job(rows, model, stop.max_iter):
             return engine.total(partial(gather, model, hard=hard), blocks)
 
     stats = collected(model)

@@ -15,62 +15,82 @@ Both ways agree to 1e-12 (tests/core/test_job_size.py and the tests of each loop
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-SMALL = 1.5e6  # scalar operations of a fit that plain Python does in about a second
+SMALL = 4e6  # scalar operations of a fit that plain Python does in about a second
 PER_ROW = 20  # operations that a row costs beside those with the entries of the model
 SHORT = 2e5  # scalar operations of a sequence up to which NumPy, one frame after another, takes about 10 ms
 LARGE = 3e9  # scalar operations beyond which loading a loop pays that saves a tenth of NumPy's time
 
-_JOB: ContextVar[tuple[float, bool] | None] = ContextVar("likely_job", default=None)
+
+class Job(NamedTuple):
+    """What runs: scalar operations in all; of a fit also rows × passes, and 0 of anything else."""
+
+    work: float
+    visits: float = 0.0
+
+
+_JOB: ContextVar[Job | None] = ContextVar("likely_job", default=None)
 
 
 @contextmanager
-def job(work: float, fits: bool = False) -> Iterator[None]:
-    """Inside, one job of so many scalar operations runs, a fit or not; a job within another is a part of it."""
+def job(work: float, visits: float = 0.0) -> Iterator[None]:
+    """Inside, one job of so many scalar operations runs, and `visits` to rows if it is a fit.
+
+    A job within another is a part of it.
+    """
     if _JOB.get() is not None:
         yield
         return
-    token = _JOB.set((work, fits))
+    token = _JOB.set(Job(work, visits))
     try:
         yield
     finally:
         _JOB.reset(token)
 
 
+def fit_job(rows: float, model: Any, passes: int) -> AbstractContextManager[None]:
+    """The job of a fit: per visit to a row as many operations as the model has entries, and some more."""
+    visits = float(rows) * passes
+    return job(visits * (entries(model) + PER_ROW), visits)
+
+
 def is_small() -> bool:
     """True inside of a small fit: loops run in plain Python."""
-    work, fits = _JOB.get() or (0.0, False)
-    return fits and work <= SMALL
+    now = _JOB.get()
+    return now is not None and now.visits > 0 and now.work <= SMALL
+
+
+def is_small_for(work: float) -> bool:
+    """True inside of a fit that is small for a model of so many operations per frame."""
+    now = _JOB.get()
+    return now is not None and 0 < now.visits * work <= SMALL
 
 
 def is_large() -> bool:
     """True inside of a large job: loops are loaded also where NumPy gives the same bits."""
-    return (_JOB.get() or (0.0, False))[0] > LARGE
+    now = _JOB.get()
+    return now is not None and now.work > LARGE
 
 
 def compiles_for(work: float) -> bool:
     """True if a call of so many operations uses a loop whose NumPy version gives the same bits, and is slower."""
-    return (_JOB.get() or (work, False))[0] > SMALL
+    now = _JOB.get()
+    return (work if now is None else now.work) > SMALL
 
 
 def is_short(frames: Any, work: float) -> Any:
     """True per sequence of so many frames where it is short for a model that takes `work` operations per frame.
 
-    Inside of a job all sequences are, or none, as the whole of it is small or not: a quarter of the work, which is
-    done by four times as many calls.
+    Inside of a job all sequences are, or none, as the whole of it is small or not.
     """
-    whole = _JOB.get()
-    return np.asarray(frames) * work <= SHORT if whole is None else np.full(np.shape(frames), whole[0] <= SMALL / 4)
-
-
-def fit_work(rows: float, model: Any, passes: int) -> float:
-    """Scalar operations of a fit."""
-    return rows * (entries(model) + PER_ROW) * passes
+    if _JOB.get() is None:
+        return np.asarray(frames) * work <= SHORT
+    return np.full(np.shape(frames), is_small_for(work))
 
 
 def entries(value: Any) -> int:

@@ -187,7 +187,7 @@ class _Tree:
         self.firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.blocks, self.numbers = np.empty((self.leaves, d, LANES)), np.empty((self.leaves, LANES), dtype=np.int64)
         self.boxes = np.full((self.firsts[-1], 2, d, FAN), np.inf)
-        with job(10.0 * points.size * np.log2(n + 1), fits=True):
+        with job(10.0 * points.size * np.log2(n + 1), visits=n):
             fill(self.points, self.order_of(self.points), self.blocks, self.numbers, self.boxes, self.firsts)
         self._centered: Any = None
 

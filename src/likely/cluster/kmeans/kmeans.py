@@ -49,7 +49,8 @@ def kmeans(
     rng = rng or np.random.default_rng()
     drawn = isinstance(init, str) and init in SEEDS
     n_runs = n_init if drawn else 1
-    with job(float(np.size(x)) * k * stop.max_iter * n_runs, fits=True):
+    visits = float(np.size(x)) * stop.max_iter * n_runs
+    with job(visits * k, visits):
         table = present(Table.of(x, weight))
         begin = _starter(table, k, init, rng, stop)
         runs = [_improved(table, begin(), method, variances, stop) for _ in range(n_runs)]

@@ -18,7 +18,7 @@ from likely.core.ragged import Ragged
 from likely.hmm.decoding import PassedOver
 from likely.hmm.hmm import BadFrame
 from likely.statespace.linear.result_repr import states_words
-from likely.statespace.linear.short_sequences import are_short, filter_short
+from likely.statespace.linear.short_sequences import are_short, filter_short, loop_for
 from likely.statespace.linear.state_belief import DiffusePart, diffuse_moments
 
 PART = 65_536  # frames per task of a thread
@@ -233,7 +233,7 @@ def filter_part(model: Any, series: Series, keeps: bool = True) -> FilterOutput:
     if q:  # the diffuse phase has a loop of its own: few models need it, and its compilation is long
         mean, root = np.empty((n, d)), np.empty((n, d, d))
         for a, b in equal_runs(filtered.is_short):
-            diffuse_pass = kalman.diffuse_pass.plain if filtered.is_short[a] else kalman.diffuse_pass
+            diffuse_pass = loop_for(kalman.diffuse_pass, model, filtered.is_short[a])
             out = filtered.cut(series, a, b)
             diffuse_pass(
                 *_frames_for_loops(m, series.cut(a, b)), m.m, m.U, m.E, 0, *_outputs(out), out.diffuse_end,
@@ -243,7 +243,9 @@ def filter_part(model: Any, series: Series, keeps: bool = True) -> FilterOutput:
     at = filter_short(m, series, mean, root, at, filtered)
     if (at < np.diff(series.offsets)).any():
         frames = _frames_for_loops(m, series)
-        kalman.filter_pass(*frames, read_only(mean), read_only(root), 0, read_only(at), *_outputs(filtered))
+        loop_for(kalman.filter_pass, model)(
+            *frames, read_only(mean), read_only(root), 0, read_only(at), *_outputs(filtered)
+        )
     if np.isnan(filtered.total).any():
         got = f"a state of {model.states} entries that overflowed within {len(series.y)} frames"
         remedy = "the transition matrix is unstable: inspect its eigenvalues"

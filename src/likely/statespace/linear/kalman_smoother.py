@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.errors import DataError, sentence
 from likely.statespace.linear.kalman_filter import ME, FilterOutput, Series, equal_runs, filter_part, read_only
-from likely.statespace.linear.short_sequences import smooth_short
+from likely.statespace.linear.short_sequences import loop_for, smooth_short
 
 
 def smooth_part(
@@ -29,9 +29,9 @@ def smooth_part(
             n = b - a if (some.diffuse_end > 0).any() else 0
             frames = m.A, m.N, read_only(part.intercept), read_only(part.offsets), 0
             back = np.empty((n, d)), np.empty((n, d, d))
-            smooth_pass, smooth_diffuse_pass = kalman.smooth_pass, kalman.smooth_diffuse_pass
-            if some.is_short[0]:
-                smooth_pass, smooth_diffuse_pass = smooth_pass.plain, smooth_diffuse_pass.plain
+            smooth_pass, smooth_diffuse_pass = (
+                loop_for(loop, model, some.is_short[0]) for loop in (kalman.smooth_pass, kalman.smooth_diffuse_pass)
+            )
             to = out[at], cov[at], lag[at]
             smooth_pass(*frames, some.diffuse_end, some.means, some.roots, some.is_steady, *to, *back)
             if n:

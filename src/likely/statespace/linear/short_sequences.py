@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.job_size import is_short
+from likely.core.job_size import is_short, is_small_for
 
 CALLS = 100  # of NumPy per frame, in units of the operations that they take the time of
 SINGULAR = 1e-10  # share of a column's norm below which its pivot may be rounding: left to the loops
@@ -35,11 +35,20 @@ def are_short(model: Any, series: Any) -> Mask:
     """Sequences (n,) that are filtered here: short for the model, complete, with constant matrices."""
     m, lengths = model.matrices, np.diff(series.offsets)
     constant = all(len(a) == 1 for a in (m.A, m.N, m.C, m.R))
-    short = np.asarray(is_short(lengths, CALLS + (model.states + model.dim) ** 3)) & (lengths > 0) & constant
+    short = np.asarray(is_short(lengths, _work(model))) & (lengths > 0) & constant
     if short.any():
         gaps = np.flatnonzero(np.isnan(series.y).any(axis=1))
         short[np.searchsorted(series.offsets, gaps, side="right") - 1] = False
     return short
+
+
+def loop_for(loop: Any, model: Any, short: bool = False) -> Any:
+    """A loop in plain Python for short sequences and small fits, else compiled."""
+    return loop.plain if short or is_small_for(_work(model)) else loop.dispatcher
+
+
+def _work(model: Any) -> float:
+    return float(CALLS + (model.states + model.dim) ** 3)
 
 
 def filter_short(m: Any, series: Any, mean: Array, root: Array, at: Index, out: Any) -> Index:
