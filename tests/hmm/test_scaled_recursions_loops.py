@@ -63,14 +63,14 @@ def use_every_way():
 @jit
 def test_each_loop_compiles_once():
     use_every_way()
-    assert {f.__name__: len(f.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}
+    assert {f.__name__: len(f.dispatcher.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}
 
 
 @jit
 def test_options_of_the_one_decorator():
     for f in LOOPS:
-        assert f.targetoptions.get("nogil") and f.targetoptions.get("error_model") == "numpy"
-        assert not f.targetoptions.get("fastmath") and not f.targetoptions.get("parallel")
+        assert f.dispatcher.targetoptions.get("nogil") and f.dispatcher.targetoptions.get("error_model") == "numpy"
+        assert not f.dispatcher.targetoptions.get("fastmath") and not f.dispatcher.targetoptions.get("parallel")
 
 
 def few_arcs(K, share=0.05):

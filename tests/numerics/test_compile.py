@@ -49,15 +49,15 @@ def use_every_way():
 def test_each_loop_compiles_once():
     use_every_way()
     *loops, helper = LOOPS
-    assert {f.__name__: len(f.signatures) for f in loops} == {f.__name__: 1 for f in loops}
-    assert len(helper.signatures) <= 1  # none, where the loops around it came from the cache
+    assert {f.__name__: len(f.dispatcher.signatures) for f in loops} == {f.__name__: 1 for f in loops}
+    assert len(helper.dispatcher.signatures) <= 1  # none, where the loops around it came from the cache
 
 
 @jit
 def test_options_of_the_one_decorator():
     for f in LOOPS:
-        assert f.targetoptions.get("nogil") and f.targetoptions.get("error_model") == "numpy"
-        assert not f.targetoptions.get("fastmath") and not f.targetoptions.get("parallel")
+        assert f.dispatcher.targetoptions.get("nogil") and f.dispatcher.targetoptions.get("error_model") == "numpy"
+        assert not f.dispatcher.targetoptions.get("fastmath") and not f.dispatcher.targetoptions.get("parallel")
 
 
 @pytest.mark.slow
@@ -67,7 +67,7 @@ def test_loops_work_where_no_cache_can_be_written(tmp_path):
         "import logging; logging.basicConfig(level='INFO')\n"
         "from numba.core import caching\n"
         "caching.CacheImpl._locator_classes = []\n"  # what numba finds where nothing is writable
-        "from likely import word_errors\n"  # whose loops are the quickest to compile
+        "from likely.metrics import word_errors\n"  # whose loops are the quickest to compile
         "print(word_errors('a b', 'a c d').rate)\n"
     )
     env = {**os.environ, "HOME": str(tmp_path / "none"), "NUMBA_DISABLE_JIT": "0"}

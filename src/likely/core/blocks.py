@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -43,6 +44,12 @@ class Rows:
 
     def __iter__(self) -> Iterator[Block]:
         return (_cut(self.data, a, b) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True))
+
+    @property
+    def units(self) -> int:
+        """Number of rows, of sequences the frames."""
+        a, b, x = self.edges[0], self.edges[-1], self.data.x
+        return int(x.offsets[b] - x.offsets[a]) if isinstance(x, Ragged) else b - a
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +128,11 @@ class Blocks:
     def whole(self) -> Blocks:
         """The same parts, each one in memory as a single block: for models that split rows themselves."""
         return Blocks([Rows(p.data, p.edges[:1] + p.edges[1:][-1:]) if isinstance(p, Rows) else p for p in self.parts])
+
+    @property
+    def units(self) -> float:
+        """Rows of all parts, of sequences the frames; infinite where parts are loaded."""
+        return sum(p.units if isinstance(p, Rows) else math.inf for p in self.parts)
 
     @property
     def first(self) -> Block:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 MANY = 24  # states from which lists of possible transitions may be faster for maxima,
 FEW = 0.2  # where no more than this share of them is possible
 
 
-@with_entry
+@compiled
 def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
     """The transitions that are possible in any matrix (S, K, K), by row: (indptr, indices); data is that of the first.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 LEAST = 1e-200  # a scaling factor below that is too near the end of the range to be divided by
 TINY = 1e-280  # products below that count as underflow
@@ -43,7 +43,7 @@ def shift(logs, log_max, size):  # type: ignore[no-untyped-def]
                 row[k] -= maximum
 
 
-@with_entry
+@compiled
 def _sparse_rows(transition, share):  # type: ignore[no-untyped-def]
     """Compressed sparse rows (indptr, indices, data) of a constant transition matrix (1, K, K).
 
@@ -303,7 +303,7 @@ LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.908214
 LEAST_LOG = -708.0  # its exponential is next to the smallest number
 
 
-@with_entry
+@compiled
 def _exponentials(x, whole):  # type: ignore[no-untyped-def]
     """exp(x) in place for x (n,) ≤ 0: 2^k times a polynomial, correct to one unit in the last place.
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 ROUNDING = 4e-15**2  # share of a column's squared norm below which its residual is rounding: rank-deficient
 UNDETERMINED = 1e-11**2  # the same for later divisors: rows that should agree differ by more than one rounding
@@ -54,7 +54,7 @@ def _copy3(a, to):  # type: ignore[no-untyped-def]
                 to[i, j, k] = a[i, j, k]
 
 
-@with_entry
+@compiled
 def _triangularize(w, r, c, pivots, s, tol):  # type: ignore[no-untyped-def]
     """QR factorization by Householder reflections: w[:r, :c] to echelon form with positive pivots; returns the rank.
 
@@ -114,7 +114,7 @@ def _triangularize(w, r, c, pivots, s, tol):  # type: ignore[no-untyped-def]
     return row
 
 
-@with_entry
+@compiled
 def _triangularize_rank_revealing(w, r, c, pivots, tol):  # type: ignore[no-untyped-def]
     """As `_triangularize`, for stacks with a pivot of −2: rank decisions by the largest magnitude of each entry so far.
 
