@@ -10,7 +10,7 @@ import pytest
 
 import likely as lk
 from likely.core import job_size
-from likely.core.blocks import Blocks
+from likely.core.blocks import Blocks, size
 from likely.core.engine import Threads
 from likely.core.job_size import entries, is_large, is_short, is_small, job
 from likely.numerics.compile import CompiledFunction
@@ -58,10 +58,10 @@ def test_entries_are_those_of_all_arrays():
     assert entries(model) >= 2 + 2 * 3 + 2 * 9
 
 
-def test_units_are_rows_or_frames():
-    assert Blocks.of(np.zeros((9000, 2))).units == 9000
-    assert Blocks.of([np.zeros((3, 1)), np.zeros((4, 1))], sequences=True).units == 7
-    assert Blocks.read([lambda: [Blocks.of(np.zeros((2, 1))).first]]).units == math.inf
+def test_the_size_of_data_is_in_rows_or_frames():
+    assert size(Blocks.of(np.zeros((9000, 2)))) == 9000
+    assert size(Blocks.of([np.zeros((3, 1)), np.zeros((4, 1))], sequences=True)) == 7
+    assert size(Blocks.read([lambda: [Blocks.of(np.zeros((2, 1))).first]])) == math.inf
 
 
 def jobs():

@@ -67,7 +67,7 @@ def test_loops_work_where_no_cache_can_be_written(tmp_path):
         "import logging; logging.basicConfig(level='INFO')\n"
         "from numba.core import caching\n"
         "caching.CacheImpl._locator_classes = []\n"  # what numba finds where nothing is writable
-        "from likely.metrics import word_errors\n"  # whose loops are the quickest to compile
+        "from likely.metrics.word_error_rate import word_errors\n"  # whose loops are the quickest to compile
         "print(word_errors('a b', 'a c d').rate)\n"
     )
     env = {**os.environ, "HOME": str(tmp_path / "none"), "NUMBA_DISABLE_JIT": "0"}
@@ -75,6 +75,26 @@ def test_loops_work_where_no_cache_can_be_written(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert float(ran.stdout) == 1.0  # one word is wrong, one is too many, of two
     assert "no writable cache" in ran.stderr and "compiling metrics.edit_rows, once" in ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["numba.version_info[:2]", "None"])
+def test_helpers_are_compiled_with_any_version_of_numba(tmp_path, version):
+    """Inside of their loops only with the version that this was tested with, by themselves with others; from the cache."""
+    code = (
+        "import numba, likely as lk\n"
+        "from likely.alignment import _loops\n"
+        "from likely.numerics import compile\n"
+        f"tested, compile.DEFERRED = compile.DEFERRED, {version}\n"
+        "if compile.DEFERRED == tested or compile.DEFERRED is None:\n"
+        "    print(lk.dtw([0.0, 1.0, 3.0], [0.0, 2.0], cost='absolute').distance)\n"
+        "    library = type(_loops._cost_row.dispatcher.overloads.popitem()[1].library).__name__\n"
+        "    assert (library == 'HelperLibrary') == (compile.DEFERRED == tested), library\n"
+    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout in ("2.0\n", "")  # nothing with a version that was not tested
 
 
 class Seconds(Announcer):

@@ -153,6 +153,7 @@ def _by_numpy(one: Series, other: Series, rules: Rules, same: bool) -> Array:
     return out + np.triu(out, 1).T if same else out
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _totals(a: Array, b: Array, lengths: Index, rules: Rules) -> Array:
     """Total costs (N,) of frames a (n, D) against b (m, N, D), in which series k ends after lengths[k] frames."""
     m, N, D = b.shape

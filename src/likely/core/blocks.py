@@ -45,12 +45,6 @@ class Rows:
     def __iter__(self) -> Iterator[Block]:
         return (_cut(self.data, a, b) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True))
 
-    @property
-    def units(self) -> int:
-        """Number of rows, of sequences the frames."""
-        a, b, x = self.edges[0], self.edges[-1], self.data.x
-        return int(x.offsets[b] - x.offsets[a]) if isinstance(x, Ragged) else b - a
-
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
@@ -130,17 +124,20 @@ class Blocks:
         return Blocks([Rows(p.data, p.edges[:1] + p.edges[1:][-1:]) if isinstance(p, Rows) else p for p in self.parts])
 
     @property
-    def units(self) -> float:
-        """Rows of all parts, of sequences the frames; infinite where parts are loaded."""
-        return sum(p.units if isinstance(p, Rows) else math.inf for p in self.parts)
-
-    @property
     def first(self) -> Block:
         """The first block with rows; an error if there is none."""
         for block in self:
             if len(block):
                 return block
         raise DataError(sentence("Blocks", "at least one row is needed", "0 rows"))
+
+
+def size(blocks: Blocks) -> float:
+    """Number of rows, of sequences that of frames; infinite where parts are loaded one after another."""
+    if not all(isinstance(part, Rows) for part in blocks.parts):
+        return math.inf
+    ends = [(part.data.x, part.edges[0], part.edges[-1]) for part in blocks.parts if isinstance(part, Rows)]
+    return float(sum(x.offsets[b] - x.offsets[a] if isinstance(x, Ragged) else b - a for x, a, b in ends))
 
 
 def _is_sequences(x: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.blocks import Block, Blocks
+from likely.core.blocks import Block, Blocks, size
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport, Run
@@ -117,10 +117,10 @@ def _passes(
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
 
-    rows = blocks.units
+    n = size(blocks)
 
     def collected(model: Any) -> Any:
-        with fit_job(rows, model, stop.max_iter):
+        with fit_job(n, model, stop.max_iter):
             return engine.total(partial(gather, model, hard=hard), blocks)
 
     stats = collected(model)

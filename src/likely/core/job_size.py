@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SMALL = 4e6  # scalar operations of a fit that plain Python does in about a second
+SMALL = 2e6  # scalar operations of a fit that plain Python does in about half a second
 PER_ROW = 20  # operations that a row costs beside those with the entries of the model
-SHORT = 2e5  # scalar operations of a sequence up to which NumPy, one frame after another, takes about 10 ms
+SHORT = 4e4  # scalar operations of a sequence up to which NumPy, one frame after another, takes some 5 ms
 LARGE = 3e9  # scalar operations beyond which loading a loop pays that saves a tenth of NumPy's time
 
 

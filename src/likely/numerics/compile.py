@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache, cached_property, update_wrapper
-from threading import Lock, Timer
+from importlib import import_module
+from threading import Lock, RLock, Timer
 from time import perf_counter
 from types import FunctionType
 from typing import Any
@@ -19,6 +20,7 @@ from likely.core.job_size import is_small
 LOG = logging.getLogger("likely")
 PATIENCE = 1.0  # seconds of compiling after which a message is printed on a terminal
 SPEAKS: bool | None = None  # whether the message is printed on stderr; None: in interactive use
+DEFERRED = (0, 68)  # version of Numba with which helpers get machine code inside of their loops only
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
@@ -38,7 +40,8 @@ class CompiledFunction:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's dispatcher, whose helpers are dispatchers too."""
-        return _names(self.__module__, True)[self.__name__]
+        with _MAKING:  # two threads would compile the loop twice
+            return _names(self.__module__, True)[self.__name__]
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
@@ -49,6 +52,9 @@ class CompiledFunction:
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop, compiled unless the job is small."""
         return self.plain(*arguments) if self.is_helper or is_small() else self.dispatcher(*arguments)
+
+
+_MAKING = RLock()
 
 
 @cache
@@ -68,13 +74,14 @@ def _dispatcher(function: Callable[..., Any]) -> Any:
 
     No fastmath (it would change sums), no parallel (threads belong to the engine), no signatures.
     """
-    import numba
-
+    numba: Any = import_module("numba")
     _listen()
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if function.__name__.startswith("_"):
-        helper = numba.njit(**options, no_cpython_wrapper=True, pipeline_class=_helper_compiler())(function)
-        return helper if numba.config.DISABLE_JIT else _without_literals(helper)
+        options["no_cpython_wrapper"] = True
+        if numba.config.DISABLE_JIT or numba.version_info[:2] != DEFERRED:
+            return numba.njit(**options)(function)
+        return _without_literals(numba.njit(**options, pipeline_class=_helper_compiler())(function))
     try:
         return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable cache: a read-only package folder without a home
@@ -95,8 +102,9 @@ def _without_literals(dispatcher: Any) -> Any:
 def _helper_compiler() -> Any:
     """Numba's compiler without optimization and machine code: a helper gets both inside of the loops that call it.
 
-    Else it would be optimized once by itself, once within each helper that calls it and once within each loop, which
-    takes a third of all compile time.
+    Else it would be optimized once by itself, once within each helper that calls it and once within each loop: all
+    loops together take 142 s of CPU time to compile instead of 88 s. This relies on internals of Numba, so it is used
+    with the version that it was tested with (`DEFERRED`) alone; with others helpers are compiled as usual.
     """
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler

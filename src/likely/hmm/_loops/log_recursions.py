@@ -17,18 +17,26 @@ FEW = 0.2  # where no more than this share of them is possible
 
 
 @compiled
+def _fill(a, value):  # type: ignore[no-untyped-def]
+    """Entry by entry: an assignment to a slice takes a second to compile, for its error message."""
+    for i in range(len(a)):
+        a[i] = value
+
+
+@compiled
 def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
     """The transitions that are possible in any matrix (S, K, K), by row: (indptr, indices); data is that of the first.
 
     `indptr` is empty where there are more than `max_entries`.
     """
     S, K, _ = transition.shape
-    mask = np.zeros((K, K), dtype=np.bool_)
+    mask, count = np.zeros((K, K), dtype=np.bool_), 0
     for s in range(S):
         for i in range(K):
             for j in range(K):
-                mask[i, j] |= transition[s, i, j] != -np.inf
-    count = mask.sum()
+                if not mask[i, j] and transition[s, i, j] != -np.inf:
+                    mask[i, j] = True
+                    count += 1
     is_listed = count <= max_entries
     indptr = np.zeros(K + 1 if is_listed else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
     indices = np.empty(count if is_listed else 0, dtype=np.uint64)
@@ -130,7 +138,7 @@ def expected_counts(transition, logs, offsets, alpha, beta, total, weight, gamma
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             if total[n] == -np.inf:
-                gamma[t] = 0.0
+                _fill(gamma[t], 0.0)
                 continue
             for i in range(K):
                 log_gamma[i] = alpha[t, i] + beta[t, i]
@@ -206,7 +214,7 @@ def viterbi(initial, transition, final, scores, offsets, last, score):  # type: 
                 for j in range(K):
                     scores[t, j] += initial[j]
                 continue
-            new[:] = -np.inf
+            _fill(new, -np.inf)
             if len(indptr) > 0:
                 _sparse_max_product(scores, t - 1, indptr, indices, data, new)
             elif varying:
@@ -250,11 +258,12 @@ def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no
     Each state keeps its k best partial paths in order; a backpointer is the state before and the rank there.
     """
     T, K = logs.shape
-    delta, varying = np.full((K, k), -np.inf), len(transition) > 1
+    delta, varying = np.empty((K, k)), len(transition) > 1
     backpointers, ranks = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
     new = np.empty((K, k))
     indptr, indices, data = _possible(transition.transpose(0, 2, 1), K * K)
     for j in range(K):
+        _fill(delta[j], -np.inf)
         delta[j, 0] = initial[j] + logs[0, j]
     for t in range(1, T):
         for j in range(K):
@@ -271,7 +280,7 @@ def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no
         for j in range(K):
             for r in range(k):
                 delta[j, r] = new[j, r] + logs[t, j]
-    score[:] = -np.inf
+    _fill(score, -np.inf)
     state, rank = np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
     for j in range(K):
         for r in range(k):

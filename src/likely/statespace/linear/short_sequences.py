@@ -79,25 +79,27 @@ def _filter_together(m: Any, series: Any, chosen: Index, mean: Array, first: int
     """Filter sequences of one initial root; their log-likelihoods from frame `first` on."""
     longest_first = np.argsort(-np.diff(series.offsets)[chosen], kind="stable")
     starts, lengths = series.offsets[chosen[longest_first]], np.diff(series.offsets)[chosen[longest_first]]
+    times = np.arange(first, int(lengths[0]))
+    step, counts = np.minimum(times - first, len(gains.root) - 1), np.searchsorted(-lengths, -times)
+    frames = [starts[:n] + t for t, n in zip(times.tolist(), counts.tolist(), strict=True)]
     x = np.broadcast_to(mean, (len(chosen), mean.shape[1]))[longest_first]
-    total, last = np.zeros(len(chosen)), len(gains.root) - 1
-    for t in range(first, int(lengths[0])):
-        n, g = int(np.searchsorted(-lengths, -t)), min(t - first, last)
-        frames, x = starts[:n] + t, x[:n]
+    means, white = [], []
+    for at, t, g in zip(frames, times.tolist(), step.tolist(), strict=True):
         if t:
-            x = _product(x, m.A[0]) + _intercept(series, frames)
-        e, z = series.y[frames] - _product(x, m.C[0]), np.empty((n, m.C.shape[1]))
+            x = _product(x[: len(at)], m.A[0]) + _intercept(series, at)
+        z = series.y[at] - _product(x[: len(at)], m.C[0])
         for j, S in enumerate(gains.innovation[g].T):  # Sᵀ z = e
-            z[:, j] = (e[:, j] - _product(z[:, :j], S[None, :j])[:, 0]) / S[j]
-        x = x + _product(z, gains.gain[g].T)
-        lp = gains.log_norm[g] - 0.5 * _product(z * z, np.ones((1, z.shape[1])))[:, 0]
-        total[:n] += lp
-        if len(out.means):
-            out.means[frames], out.roots[frames] = x, gains.root[g]
-            out.increments[frames], out.is_steady[frames] = lp, t - first > last
-    back = np.empty_like(total)
-    back[longest_first] = total
-    return back
+            z[:, j] = (z[:, j] - _product(z[:, :j], S[None, :j])[:, 0] if j else z[:, j]) / S[j]
+        x = x[: len(at)] + _product(z, gains.gain[g].T)
+        means.append(x)
+        white.append(z)
+    at, g, z = np.concatenate(frames), np.repeat(step, counts), np.concatenate(white)
+    increments = gains.log_norm[g] - 0.5 * _product(z * z, np.ones((1, z.shape[1])))[:, 0]
+    if len(out.means):
+        out.means[at], out.roots[at], out.increments[at] = np.concatenate(means), gains.root[g], increments
+        out.is_steady[at] = np.repeat(times - first, counts) >= len(gains.root)
+    which = np.concatenate([longest_first[:n] for n in counts.tolist()])
+    return np.bincount(which, increments, len(chosen))  # sums frame after frame
 
 
 def smooth_short(m: Any, series: Any, filtered: Any, out: Array, cov: Array, lag: Array) -> Mask:
@@ -131,18 +133,17 @@ def _smooth_together(
     for t in range(int(lengths[0]) - 1, -1, -1):
         frames = starts[: int(np.searchsorted(-lengths, -t))] + t
         k = len(x)  # sequences that have a later frame; for the others t is the last one
-        mean, U = filtered.means[frames], filtered.roots[frames[k:]]
-        P_last = np.einsum("nki,nkj->nij", U, U)
-        if not k:
-            x, P = mean, P_last
-        else:
+        mean = filtered.means[frames]
+        if k:
             J = gains[min(t, len(gains) - 1)]
             e = x - _product(mean[:k], m.A[0]) - _intercept(series, frames[:k] + 1)
             L = np.einsum("nij,kj->nik", P, J)  # Cov(x_{t+1}, x_t)
             if len(lag):
                 lag[frames[:k] + 1] = L
-            x = np.concatenate([mean[:k] + _product(e, J), mean[k:]])
-            P = np.concatenate([np.einsum("ij,njk->nik", J, L) + given[min(t, len(given) - 1)], P_last])
+            x, P = mean[:k] + _product(e, J), np.einsum("ij,njk->nik", J, L) + given[min(t, len(given) - 1)]
+        if k < len(frames):
+            U = filtered.roots[frames[k:]]
+            x, P = np.concatenate([x, mean[k:]]), np.concatenate([P, np.einsum("nki,nkj->nij", U, U)])
         out[frames], cov[frames] = x, P
 
 
@@ -190,8 +191,8 @@ def _is_regular(root: Array) -> bool:
 
 def _product(x: Array, a: Array) -> Array:
     """x aᵀ, summed term by term: a matrix product has other rounding for one row than for many."""
-    out = np.zeros((len(x), len(a)))
-    for j in range(a.shape[1]):
+    out = x[:, :1] * a[:, 0]
+    for j in range(1, a.shape[1]):
         out += x[:, j : j + 1] * a[:, j]
     return out
 
