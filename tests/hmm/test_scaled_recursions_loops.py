@@ -83,12 +83,15 @@ def few_arcs(K, share=0.05):
 def test_lists_of_arcs():
     table = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     with np.errstate(divide="ignore"):
-        indptr, indices, data = log_recursions._possible(np.log(table)[None], 3)
-        both = log_recursions._possible(np.log(np.stack([table, np.eye(3)])), 9)
-        assert len(log_recursions._possible(np.log(table)[None], 2)[0]) == 0
+        indptr, indices, data = log_recursions._possible(np.log(table)[None], 3, False)
+        both = log_recursions._possible(np.log(np.stack([table, np.eye(3)])), 9, False)
+        assert len(log_recursions._possible(np.log(table)[None], 2, False)[0]) == 0
     assert (
         indptr.tolist() == [0, 2, 2, 3] and indices.tolist() == [1, 2, 0] and np.exp(data).tolist() == [0.5, 0.5, 1.0]
     )
+    with np.errstate(divide="ignore"):
+        into, transposed = (log_recursions._possible(np.log(a)[None], 9, f) for a, f in ((table, True), (table.T, False)))
+    assert all((a == b).all() for a, b in zip(into, transposed, strict=True))
     assert both[0].tolist() == [0, 3, 4, 6] and both[1].tolist() == [0, 1, 2, 1, 0, 2]
     wide = few_arcs(30)
     indptr, indices, data = scaled_recursions._sparse_rows(wide[None], 0.15)

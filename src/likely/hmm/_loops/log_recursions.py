@@ -24,9 +24,10 @@ def _fill(a, value):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
+def _possible(transition, max_entries, into):  # type: ignore[no-untyped-def]
     """The transitions that are possible in any matrix (S, K, K), by row: (indptr, indices); data is that of the first.
 
+    With `into` by column: the transitions into each state. (`transpose` takes three seconds to compile.)
     `indptr` is empty where there are more than `max_entries`.
     """
     S, K, _ = transition.shape
@@ -34,8 +35,9 @@ def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
     for s in range(S):
         for i in range(K):
             for j in range(K):
-                if not mask[i, j] and transition[s, i, j] != -np.inf:
-                    mask[i, j] = True
+                row, column = (j, i) if into else (i, j)
+                if transition[s, i, j] != -np.inf and not mask[row, column]:
+                    mask[row, column] = True
                     count += 1
     is_listed = count <= max_entries
     indptr = np.zeros(K + 1 if is_listed else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
@@ -45,7 +47,7 @@ def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
     for i in range(len(indptr) - 1):
         for j in range(K):
             if mask[i, j]:
-                indices[p], data[p] = j, transition[0, i, j]
+                indices[p], data[p] = j, transition[0, j, i] if into else transition[0, i, j]
                 p += 1
         indptr[i + 1] = p
     return indptr, indices, data
@@ -78,7 +80,7 @@ def forward(initial, transition, final, logs, offsets, alpha, scale, total):  # 
     """
     K = len(initial)
     varying, terms = len(transition) > 1, np.empty(K)
-    indptr, indices, data = _possible(transition.transpose(0, 2, 1), K * K)
+    indptr, indices, data = _possible(transition, K * K, True)
     for n in range(len(offsets) - 1):
         total[n] = 0.0
         for t in range(offsets[n], offsets[n + 1]):
@@ -107,7 +109,7 @@ def backward(transition, final, logs, offsets, beta):  # type: ignore[no-untyped
     """Backward variables log β_t(i) = log p(x_{t+1} … x_T | s_t = i) in beta (T, K), less the maximum of each frame."""
     K = len(final)
     varying, terms = len(transition) > 1, np.empty(K)
-    indptr, indices, data = _possible(transition, K * K)
+    indptr, indices, data = _possible(transition, K * K, False)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             maximum = -np.inf
@@ -133,7 +135,7 @@ def expected_counts(transition, logs, offsets, alpha, beta, total, weight, gamma
     """
     K = transition.shape[1]
     varying = len(transition) > 1
-    indptr, indices, data = _possible(transition, K * K)
+    indptr, indices, data = _possible(transition, K * K, False)
     log_gamma, log_xi = np.empty(K), np.empty(len(indices))
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
@@ -207,7 +209,7 @@ def viterbi(initial, transition, final, scores, offsets, last, score):  # type: 
     K = len(initial)
     varying, matrix, new = len(transition) > 1, transition[0], np.empty(K)
     most = int(FEW * K * K) if K >= MANY and not varying else -1
-    indptr, indices, data = _possible(transition.transpose(0, 2, 1), most)
+    indptr, indices, data = _possible(transition, most, True)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             if t == offsets[n]:
@@ -261,7 +263,7 @@ def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no
     delta, varying = np.empty((K, k)), len(transition) > 1
     backpointers, ranks = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
     new = np.empty((K, k))
-    indptr, indices, data = _possible(transition.transpose(0, 2, 1), K * K)
+    indptr, indices, data = _possible(transition, K * K, True)
     for j in range(K):
         _fill(delta[j], -np.inf)
         delta[j, 0] = initial[j] + logs[0, j]
