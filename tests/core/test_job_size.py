@@ -14,6 +14,10 @@ from likely.core.blocks import Blocks, size
 from likely.core.engine import Threads
 from likely.core.job_size import entries, is_large, is_short, is_small, job
 from likely.numerics.compile import CompiledFunction
+from likely.statespace.linear import kalman_filter
+from likely.statespace.linear.linear_em import LinearLearner
+from likely.statespace.linear.quasi_newton import fit_quasi_newton
+from likely.statespace.linear.short_sequences import are_short
 
 
 def test_a_job_is_small_large_or_neither():
@@ -98,6 +102,18 @@ def test_small_fits_equal_compiled_ones(monkeypatch, name):
     np.testing.assert_allclose(small.trace, compiled.trace, rtol=1e-12)
     for got, want in zip(arrays(small.model), arrays(compiled.model), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_quasi_newton_fit_is_one_job(monkeypatch, small):
+    """All of its passes take the way of the whole, also where each sequence by itself is short."""
+    seen = []
+    monkeypatch.setattr(kalman_filter, "are_short", lambda *a: seen.append(are_short(*a)) or seen[-1])
+    monkeypatch.setattr(job_size, "SMALL", math.inf if small else -1.0)
+    level = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=2.0)
+    y = np.random.default_rng(0).standard_normal((3, 12)).cumsum(axis=1)
+    fit_quasi_newton(LinearLearner.of(level, ["process_covariance"]), lk.Ragged.of(list(y[:, :, None])))
+    assert seen and {bool(flag) for flags in seen for flag in flags} == {small}
 
 
 def arrays(value):

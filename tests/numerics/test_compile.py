@@ -80,7 +80,7 @@ def test_loops_work_where_no_cache_can_be_written(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["numba.version_info[:2]", "None"])
 def test_helpers_are_compiled_with_any_version_of_numba(tmp_path, version):
-    """Inside of their loops only with the version that this was tested with, by themselves with others; from the cache."""
+    """Only inside of their loops with the version of Numba that this was tested with, by themselves with others."""
     code = (
         "import numba, likely as lk\n"
         "from likely.alignment import _loops\n"

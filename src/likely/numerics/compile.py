@@ -35,19 +35,20 @@ class CompiledFunction:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         update_wrapper(self, function)
-        self.function, self.is_helper = function, function.__name__.startswith("_")
+        self.function, self.name = function, function.__name__
+        self.is_helper = self.name.startswith("_")
 
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's dispatcher, whose helpers are dispatchers too."""
         with _MAKING:  # two threads would compile the loop twice
-            return _names(self.__module__, True)[self.__name__]
+            return _names(self.__module__, True)[self.name]
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
         """The plain Python function, whose helpers are plain functions too; silent about overflow, as compiled code."""
-        function = _names(self.__module__, False)[self.__name__]
-        return np.errstate(all="ignore")(function)  # type: ignore[no-any-return]
+        function: Callable[..., Any] = _names(self.__module__, False)[self.name]
+        return np.errstate(all="ignore")(function)
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop, compiled unless the job is small."""
@@ -106,10 +107,10 @@ def _helper_compiler() -> Any:
     loops together take 142 s of CPU time to compile instead of 88 s. This relies on internals of Numba, so it is used
     with the version that it was tested with (`DEFERRED`) alone; with others helpers are compiled as usual.
     """
-    from numba.core.codegen import JITCodeLibrary
-    from numba.core.compiler import Compiler
+    JITCodeLibrary: Any = import_module("numba.core.codegen").JITCodeLibrary
+    Compiler: Any = import_module("numba.core.compiler").Compiler
 
-    class HelperLibrary(JITCodeLibrary):
+    class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         def finalize(self) -> None:
             for library in dict.fromkeys(self._linking_libraries):
                 self._reload_init.update(library._reload_init)
@@ -127,7 +128,7 @@ def _helper_compiler() -> Any:
         def set_env(self, name: str, environment: Any) -> None:
             """Helpers raise no errors, and need no environment."""
 
-    class HelperCompiler(Compiler):
+    class HelperCompiler(Compiler):  # type: ignore[misc]
         def define_pipelines(self) -> Any:
             library = HelperLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             library.enable_object_caching()

@@ -99,7 +99,8 @@ def _filter_together(m: Any, series: Any, chosen: Index, mean: Array, first: int
         out.means[at], out.roots[at], out.increments[at] = np.concatenate(means), gains.root[g], increments
         out.is_steady[at] = np.repeat(times - first, counts) >= len(gains.root)
     which = np.concatenate([longest_first[:n] for n in counts.tolist()])
-    return np.bincount(which, increments, len(chosen))  # sums frame after frame
+    total: Array = np.bincount(which, increments, len(chosen)).astype(np.float64)  # frame after frame
+    return total
 
 
 def smooth_short(m: Any, series: Any, filtered: Any, out: Array, cov: Array, lag: Array) -> Mask:
@@ -162,7 +163,10 @@ def _gains(m: Any, U: Array, first: int, frames: int) -> Gains | None:
         found.append((w[:p, :p], w[:p, p:], U, -np.log(np.diag(w)[:p]).sum() - p * HALF_LOG_2PI))
         if t > first and (np.abs(U - before) <= STEADY * np.linalg.norm(U, axis=0)).all():
             break
-    return Gains(*(np.array(a) for a in zip(*found, strict=True)), until) if found else None
+    if not found:
+        return None
+    innovation, gain, root, log_norm = (np.array(a) for a in zip(*found, strict=True))
+    return Gains(innovation, gain, root, log_norm, until)
 
 
 def _smoother_gains(m: Any, roots: Array) -> tuple[Array, Array]:
