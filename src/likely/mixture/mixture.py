@@ -331,7 +331,9 @@ class Mixture(Distribution):
         """Scalar operations for n rows, of the order of full covariances."""
         return float(n * self.weights.size * self.dim**2)
 
-    def _collect(self, x: Any, w: Array, labels: Index | None, log_mask: Array | None, hard: bool) -> MixtureStats:
+    def _collect(
+        self, x: Any, w: Array | None, labels: Index | None, log_mask: Array | None, hard: bool
+    ) -> MixtureStats:
         n = n_rows(x)
         if n <= ROWS * BLOCKS and labels is None and log_mask is None and not hard:
             stats = self._collect_in_one_pass(x, w)
