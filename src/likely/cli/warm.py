@@ -202,7 +202,8 @@ def _kalman() -> None:
         observation=np.eye(1, 2),
         observation_covariance=one,
     )
-    trend.smooth(y, lag=0), trend.steady_state()
+    trend.smooth(y, lag=0)
+    lk.LinearGaussian.local_level(level_variance=1e-6, observation_variance=1.0).steady_state()  # slow: compiled
     moving = lk.LinearSDE.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
         moving.smooth(y, times), list(lk.follow(moving, y, inputs=times))

@@ -1188,7 +1188,7 @@ def update_one(y, C, R, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def smoother_gain_one(A, N, t, U, J, cond):  # type: ignore[no-untyped-def]
+def _smoother_gain_one(A, N, t, U, J, cond):  # type: ignore[no-untyped-def]
     """Smoother gain J of x_{t−1} (root U) given x_t, and the root `cond` of its conditional covariance."""
     d = U.shape[0]
     w, pivots, s, V = np.zeros((2 * d, 2 * d)), np.zeros(2 * d, np.int64), np.zeros(2 * d), np.zeros((d, d))
@@ -1251,7 +1251,7 @@ def step_many(A, N, C, R, intercept, y, which_model, predicts, m, U, out):  # ty
 
 
 @compiled
-def diffuse_step(A, N, C, R, intercept, y, t, now_at, m, U, M, B, offset, G, n_free, diffuse_lp, to_m, to_U, delta, D):  # type: ignore[no-untyped-def]
+def _diffuse_step(A, N, C, R, intercept, y, t, now_at, m, U, M, B, offset, G, n_free, diffuse_lp, to_m, to_U, delta, D):  # type: ignore[no-untyped-def]
     """One step of the augmented filter in the diffuse phase, all but to_*, delta and D in place.
 
     A negative t is an update at frame `now_at`, without a prediction.
