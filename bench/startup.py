@@ -135,10 +135,10 @@ from numba.core import event
 spent, stack = {}, []
 class Clock(event.Listener):
     def on_start(self, e):
-        stack.append([time.perf_counter(), 0.0])
+        stack.append([time.process_time(), 0.0])
     def on_end(self, e):
         began, inner = stack.pop()
-        took, f = time.perf_counter() - began, e.data["dispatcher"].py_func
+        took, f = time.process_time() - began, e.data["dispatcher"].py_func
         name = f"{f.__module__.rpartition('.')[2]}.{f.__name__}"
         spent[name] = spent.get(name, 0.0) + took - inner
         if stack:
@@ -148,8 +148,8 @@ event.register("numba:compile", Clock())
 
 
 def first_call(code: str, cache: str) -> tuple[float, dict[str, float]]:
-    """Seconds of a call in a fresh process, data and imports not counted, and the compile time of each loop."""
-    timed = f"began = time.perf_counter()\n{code}\nprint(json.dumps([time.perf_counter() - began, spent]))"
+    """CPU seconds of a call in a fresh process, data and imports not counted, and those of compiling each loop."""
+    timed = f"began = time.process_time()\n{code}\nprint(json.dumps([time.process_time() - began, spent]))"
     env = {**os.environ, "NUMBA_CACHE_DIR": cache}
     done = subprocess.run(python(LISTEN + PREPARE + timed), check=True, capture_output=True, text=True, env=env)
     seconds, loops = json.loads(done.stdout.splitlines()[-1])

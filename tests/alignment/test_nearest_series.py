@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,16 @@ from likely.alignment.bands import band_of, band_rows
 from likely.alignment.nearest_series import envelopes, nearest
 from likely.alignment.pairwise_dtw import Rules, pair_totals
 from likely.alignment.series import all_series
+from likely.core.job_size import job
 
 COSTS = {"absolute": 0, "squared": 1, "euclidean": 2}
+
+
+@pytest.fixture(autouse=True)
+def large_job():
+    """Small ones compare all pairs."""
+    with job(math.inf):
+        yield
 
 
 def walks(rng, n, D=1, equal=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -15,6 +16,7 @@ from likely.alignment.dtw import dtw
 from likely.alignment.pairwise_dtw import dtw_matrix
 from likely.alignment.subsequence_search import subsequence
 from likely.core.errors import DataError, DomainError, ShapeError
+from likely.core.job_size import job
 from likely.core.ragged import Ragged
 
 
@@ -32,11 +34,14 @@ def one_by_one(seqs, others, **how):
 @pytest.mark.parametrize("D", [1, 3])
 @pytest.mark.parametrize("cost", ["absolute", "squared", "euclidean"])
 def test_the_same_bits_as_one_by_one(cost, D, equal, rng):
+    """In vector lanes, as in a large job, and in NumPy."""
     seqs, others = some(rng, 21, D, equal), some(rng, 18, D, equal)
     for band in (None, 0.4, ("itakura", 4.0)):
-        assert (dtw_matrix(seqs, cost=cost, band=band) == one_by_one(seqs, seqs, cost=cost, band=band)).all()
-        across = dtw_matrix(seqs, others, cost=cost, band=band)
-        assert (across == one_by_one(seqs, others, cost=cost, band=band)).all()
+        own, across = (one_by_one(seqs, b, cost=cost, band=band) for b in (seqs, others))
+        for work in (0.0, math.inf):
+            with job(work):
+                assert (dtw_matrix(seqs, cost=cost, band=band) == own).all()
+                assert (dtw_matrix(seqs, others, cost=cost, band=band) == across).all()
 
 
 @pytest.mark.parametrize(

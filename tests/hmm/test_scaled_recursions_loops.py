@@ -63,14 +63,14 @@ def use_every_way():
 @jit
 def test_each_loop_compiles_once():
     use_every_way()
-    assert {f.__name__: len(f.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}
+    assert {f.__name__: len(f.dispatcher.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}
 
 
 @jit
 def test_options_of_the_one_decorator():
     for f in LOOPS:
-        assert f.targetoptions.get("nogil") and f.targetoptions.get("error_model") == "numpy"
-        assert not f.targetoptions.get("fastmath") and not f.targetoptions.get("parallel")
+        assert f.dispatcher.targetoptions.get("nogil") and f.dispatcher.targetoptions.get("error_model") == "numpy"
+        assert not f.dispatcher.targetoptions.get("fastmath") and not f.dispatcher.targetoptions.get("parallel")
 
 
 def few_arcs(K, share=0.05):
@@ -83,12 +83,16 @@ def few_arcs(K, share=0.05):
 def test_lists_of_arcs():
     table = np.array([[0.0, 0.5, 0.5], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]])
     with np.errstate(divide="ignore"):
-        indptr, indices, data = log_recursions._possible(np.log(table)[None], 3)
-        both = log_recursions._possible(np.log(np.stack([table, np.eye(3)])), 9)
-        assert len(log_recursions._possible(np.log(table)[None], 2)[0]) == 0
+        indptr, indices, data = log_recursions._possible(np.log(table)[None], 3, False)
+        both = log_recursions._possible(np.log(np.stack([table, np.eye(3)])), 9, False)
+        assert len(log_recursions._possible(np.log(table)[None], 2, False)[0]) == 0
     assert (
         indptr.tolist() == [0, 2, 2, 3] and indices.tolist() == [1, 2, 0] and np.exp(data).tolist() == [0.5, 0.5, 1.0]
     )
+    with np.errstate(divide="ignore"):
+        into = log_recursions._possible(np.log(table)[None], 9, True)
+        transposed = log_recursions._possible(np.log(table.T)[None], 9, False)
+    assert all((a == b).all() for a, b in zip(into, transposed, strict=True))
     assert both[0].tolist() == [0, 3, 4, 6] and both[1].tolist() == [0, 1, 2, 1, 0, 2]
     wide = few_arcs(30)
     indptr, indices, data = scaled_recursions._sparse_rows(wide[None], 0.15)

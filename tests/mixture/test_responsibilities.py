@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
+import math
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from scipy.special import entr, logsumexp, softmax
 
-import likely.mixture._loops as loops
+from likely.core.job_size import job
 from likely.mixture import responsibilities
 from likely.mixture.responsibilities import weighted_responsibilities
-
-
-@pytest.fixture
-def without_loops(monkeypatch):
-    """What a short job sees, in which nothing compiled has been loaded."""
-    monkeypatch.delitem(sys.modules, "likely.mixture._loops", raising=False)
 
 
 def logs_of(rng, K, n, how):
@@ -29,16 +24,9 @@ def logs_of(rng, K, n, how):
 def both_ways(logs, prior, weight):
     """What the loops and what NumPy make of the same logs."""
     out = []
-    for way in (loops, None):
-        if way is None:
-            sys.modules.pop("likely.mixture._loops")
-        else:
-            sys.modules["likely.mixture._loops"] = loops
-        try:
-            with np.errstate(all="ignore"):
-                out.append(weighted_responsibilities(logs.copy(), prior, weight))
-        finally:
-            sys.modules["likely.mixture._loops"] = loops
+    for around in (job(math.inf), nullcontext()):
+        with around, np.errstate(all="ignore"):
+            out.append(weighted_responsibilities(logs.copy(), prior, weight))
     return out
 
 
@@ -54,14 +42,14 @@ def test_loops_have_the_bits_of_numpy(how, K, n, weighted):
         assert fast.tobytes() == slow.tobytes() and np.float64(unsure).tobytes() == np.float64(doubt).tobytes()
 
 
-def test_the_twins_are_different_code(without_loops, monkeypatch):
+def test_the_twins_are_different_code(monkeypatch):
     """Else the comparison above would compare a thing with itself."""
     used = []
     by_numpy = responsibilities._by_numpy
     monkeypatch.setattr(responsibilities, "_by_numpy", lambda *a: used.append("numpy") or by_numpy(*a))
     weighted_responsibilities(np.zeros((2, 3)), np.array([0.5, 0.5]))
-    sys.modules["likely.mixture._loops"] = loops
-    weighted_responsibilities(np.zeros((2, 3)), np.array([0.5, 0.5]))
+    with job(math.inf):
+        weighted_responsibilities(np.zeros((2, 3)), np.array([0.5, 0.5]))
     assert used == ["numpy"]
 
 

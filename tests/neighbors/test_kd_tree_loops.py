@@ -53,4 +53,4 @@ def test_each_loop_is_compiled_once():
     NeighborSearch.of(gaps).nearest(gaps, 3)
     NeighborSearch.of(x).nearest(gaps, 3)
     if hasattr(loops.search, "signatures"):
-        assert {f.__name__: len(f.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}
+        assert {f.__name__: len(f.dispatcher.signatures) for f in LOOPS} == {f.__name__: 1 for f in LOOPS}

@@ -49,15 +49,15 @@ def use_every_way():
 def test_each_loop_compiles_once():
     use_every_way()
     *loops, helper = LOOPS
-    assert {f.__name__: len(f.signatures) for f in loops} == {f.__name__: 1 for f in loops}
-    assert len(helper.signatures) <= 1  # none, where the loops around it came from the cache
+    assert {f.__name__: len(f.dispatcher.signatures) for f in loops} == {f.__name__: 1 for f in loops}
+    assert len(helper.dispatcher.signatures) <= 1  # none, where the loops around it came from the cache
 
 
 @jit
 def test_options_of_the_one_decorator():
     for f in LOOPS:
-        assert f.targetoptions.get("nogil") and f.targetoptions.get("error_model") == "numpy"
-        assert not f.targetoptions.get("fastmath") and not f.targetoptions.get("parallel")
+        assert f.dispatcher.targetoptions.get("nogil") and f.dispatcher.targetoptions.get("error_model") == "numpy"
+        assert not f.dispatcher.targetoptions.get("fastmath") and not f.dispatcher.targetoptions.get("parallel")
 
 
 @pytest.mark.slow
@@ -75,6 +75,26 @@ def test_loops_work_where_no_cache_can_be_written(tmp_path):
     assert ran.returncode == 0, ran.stderr
     assert float(ran.stdout) == 1.0  # one word is wrong, one is too many, of two
     assert "no writable cache" in ran.stderr and "compiling metrics.edit_rows, once" in ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["numba.version_info[:2]", "None"])
+def test_helpers_are_compiled_with_any_version_of_numba(tmp_path, version):
+    """Only inside of their loops with the version of Numba that this was tested with, by themselves with others."""
+    code = (
+        "import numba, likely as lk\n"
+        "from likely.alignment import _loops\n"
+        "from likely.numerics import compile\n"
+        f"tested, compile.DEFERRED = compile.DEFERRED, {version}\n"
+        "if compile.DEFERRED == tested or compile.DEFERRED is None:\n"
+        "    print(lk.dtw([0.0, 1.0, 3.0], [0.0, 2.0], cost='absolute').distance)\n"
+        "    library = type(_loops._cost_row.dispatcher.overloads.popitem()[1].library).__name__\n"
+        "    assert (library == 'HelperLibrary') == (compile.DEFERRED == tested), library\n"
+    )
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout in ("2.0\n", "")  # nothing with a version that was not tested
 
 
 class Seconds(Announcer):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2
 DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # backpointers: how a grid point was reached
@@ -19,6 +19,20 @@ LANES = (
     24  # alignments in lockstep: 16 would be unrolled before vectorization (half as fast), 32 leave more lanes unused
 )
 CHECK_EVERY = 8  # rows between two checks for early abandoning
+
+
+@compiled
+def _fill(a, value):  # type: ignore[no-untyped-def]
+    """Entry by entry, here and below: an assignment to a slice takes a second to compile, for its error message."""
+    for i in range(len(a)):
+        a[i] = value
+
+
+@compiled
+def _fill_rows(a, value):  # type: ignore[no-untyped-def]
+    for i in range(a.shape[0]):
+        for j in range(a.shape[1]):
+            a[i, j] = value
 
 
 # ------------------------------------------------------------------ local costs
@@ -108,11 +122,14 @@ def accumulate_three(  # type: ignore[no-untyped-def]
     """
     given, store_backpointers, store_table = local.size > 0, backpointers.size > 0, table.size > 0
     n, m = len(lo), len(last)
-    prev, cur, cost = np.full(m + 1, np.inf), np.full(m + 1, np.inf), np.empty(m)
+    prev, cur, cost = np.empty(m + 1), np.empty(m + 1), np.empty(m)
+    _fill(prev, np.inf)
+    _fill(cur, np.inf)
     for i in range(n):
         low, high, least = lo[i], hi[i], np.inf
         if given:
-            cost[low:high] = local[i, low:high]
+            for j in range(low, high):
+                cost[j] = local[i, j]
         else:
             _cost_row(a[i], b, kind, has_missing, blank, low, high, cost)
         cur[low] = np.inf
@@ -138,8 +155,8 @@ def accumulate_three(  # type: ignore[no-untyped-def]
         if least > limit:
             return False
         prev, cur = cur, prev
-    last[:] = prev[1:]
-    last[: lo[n - 1]] = np.inf
+    for j in range(m):
+        last[j] = prev[j + 1] if j >= lo[n - 1] else np.inf
     return True
 
 
@@ -169,7 +186,7 @@ def accumulate(  # type: ignore[no-untyped-def]
     Points outside the band, and those of infinite cost, cannot be matched; a step of weight 0 only passes through them.
     `backpointers` (n, m) gets the production that reached each point, len(counts) for the start.
     """
-    table[:] = np.inf
+    _fill_rows(table, np.inf)
     rules = len(counts)
     for i in range(len(lo)):
         for j in range(lo[i], hi[i]):
@@ -235,7 +252,7 @@ def _radius(band_kind, size, n, m):  # type: ignore[no-untyped-def]
     return int(np.floor(size * max(n, m) + 1e-9)) if band_kind == SHARE else int(size)
 
 
-@with_entry
+@compiled
 def _band_row(band_kind, size, n, m, i):  # type: ignore[no-untyped-def]
     """Columns low ≤ j < high of row i of n × m points: `alignment.bands.band_rows`, one row at a time."""
     if band_kind == NO_BAND or n == 1 or m == 1:
@@ -249,7 +266,7 @@ def _band_row(band_kind, size, n, m, i):  # type: ignore[no-untyped-def]
     return max(-((reach - along) // (n - 1)), 0), min((along + reach) // (n - 1) + 1, m)
 
 
-@with_entry
+@compiled
 def _connected(band_kind, size, n, m):  # type: ignore[no-untyped-def]
     """True if the band leaves a path through n × m points."""
     if band_kind == NO_BAND or n == 1 or m == 1:
@@ -338,7 +355,8 @@ def _lane_row_absolute(x, b, prev, cur, low, high):  # type: ignore[no-untyped-d
 @compiled
 def _can_abandon(row, low, high, limit):  # type: ignore[no-untyped-def]
     """Early abandoning: True if in every lane every point of the row is above the limit."""
-    least = np.full(LANES, np.inf)
+    least = np.empty(LANES)
+    _fill(least, np.inf)
     for j in range(low + 1, high + 1):
         for k in range(LANES):
             least[k] = row[j, k] if row[j, k] < least[k] else least[k]
@@ -388,45 +406,47 @@ def _lanes(a, b, ends, kind, band_kind, size, limit, prev, cur, cost, out):  # t
     n, m, D = len(a), len(b), b.shape[1]
     flat = b.reshape(m, D * LANES)
     lo, hi = np.empty(LANES), np.empty(LANES)  # as numbers that vector lanes compare
-    equal_lengths = band_kind == NO_BAND or ends.min() == ends.max()
-    prev[:] = np.inf
-    cur[:] = np.inf
-    prev[0] = 0.0
+    equal_lengths = True
+    for k in range(1, LANES):
+        equal_lengths = equal_lengths and (band_kind == NO_BAND or ends[k] == ends[0])
+    _fill_rows(prev, np.inf)
+    _fill_rows(cur, np.inf)
+    _fill(prev[0], 0.0)
     for i in range(n):
         if equal_lengths:
             low, high = _band_row(band_kind, size, n, m, i)
-            cur[low] = np.inf
+            _fill(cur[low], np.inf)
             _lane_span(a[i], b, flat, kind, prev, cur, cost, low, high)
         else:
-            low, high = _all_rows(band_kind, size, n, ends, i, lo, hi)
-            cur[low] = np.inf
-            middle = min(int(lo.max()), high)
-            after = max(int(hi.min()), middle)
+            low, high, middle, after = _all_rows(band_kind, size, n, ends, i, lo, hi)
+            _fill(cur[low], np.inf)
             _lane_edge(a[i], b, kind, prev, cur, cost, low, middle, lo, hi)
             _lane_span(a[i], b, flat, kind, prev, cur, cost, middle, after)
             _lane_edge(a[i], b, kind, prev, cur, cost, after, high, lo, hi)
         if limit < np.inf and i % CHECK_EVERY == CHECK_EVERY - 1 and _can_abandon(cur, low, high, limit):
-            out[:] = np.inf
+            _fill(out, np.inf)
             return
         prev, cur = cur, prev
         if i == 0:
-            cur[0] = np.inf
+            _fill(cur[0], np.inf)
     for k in range(LANES):
         out[k] = prev[ends[k], k]
 
 
 @compiled
 def _all_rows(band_kind, size, n, ends, i, lo, hi):  # type: ignore[no-untyped-def]
-    """Row i of each lane's band into lo, hi (LANES,), and the range that covers them all."""
-    low, high, before = 0, 0, -1
+    """Row i of each lane's band into lo, hi (LANES,); the range that covers them all, and the range common to them."""
+    low, high, before, last, first = 0, 0, -1, 0, 0
     for k in range(LANES):
         if ends[k] != before:  # lanes of equal length are adjacent
             before = ends[k]
             begin, stop = _band_row(band_kind, size, n, before, i)
             low = begin if k == 0 else min(low, begin)
-            high = max(high, stop)
+            first = stop if k == 0 else min(first, stop)
+            high, last = max(high, stop), max(last, begin)
         lo[k], hi[k] = begin, stop
-    return low, high
+    middle = min(last, high)
+    return low, high, middle, max(first, middle)
 
 
 @compiled
@@ -486,7 +506,7 @@ def envelope(values, offsets, lo, hi, low, high):  # type: ignore[no-untyped-def
                 low[begin + i, d], high[begin + i, d] = least, most
 
 
-@with_entry
+@compiled
 def _lb_keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
     """LB_Keogh: Σ_i cost of x[i] against [low[i], high[i]]; one frame may serve all rows (Keogh 2005)."""
     total, one = 0.0, len(low) == 1
@@ -501,7 +521,7 @@ def _lb_keogh(x, low, high, kind):  # type: ignore[no-untyped-def]
     return total
 
 
-@with_entry
+@compiled
 def _lb_kim(a, b, kind):  # type: ignore[no-untyped-def]
     """LB_Kim: costs of the first and of the last frames, which are on every path; one point if both have one frame."""
     first = _cost_with_missing(a[0], b[0], kind, 0.0)
@@ -511,15 +531,35 @@ def _lb_kim(a, b, kind):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def search(  # type: ignore[no-untyped-def]
-    values, offsets, first, stop, low, high, others, other_offsets, other_low, other_high, envelopes, kind, band_kind,
-    size, leave_out, distances, which, n_computed,
-):  # fmt: skip
-    """Exact k nearest neighbors of queries first ≤ q < stop among `others`: total costs and indices (queries, k).
+def lower_bounds(  # type: ignore[no-untyped-def]
+    values, offsets, first, low, high, others, other_offsets, other_low, other_high, envelopes, kind, bounds
+):
+    """Lower bounds (queries, N) of the total costs between queries, from `first` on, and `others`.
 
-    Nearest first; ties go to the lower index. `low`, `high` are envelopes of all series: frame by frame (offsets as for
-    the values), or one frame per series where `envelopes` is False. `leave_out`: a query is not its own neighbor.
-    `n_computed` gains the number of computed alignments.
+    `low`, `high` are envelopes of all series: frame by frame (offsets as for the values), or one frame per series where
+    `envelopes` is False.
+    """
+    for r in range(len(bounds)):
+        q = first + r
+        a = values[offsets[q] : offsets[q + 1]]
+        s, e = (offsets[q], offsets[q + 1]) if envelopes else (q, q + 1)
+        for c in range(bounds.shape[1]):
+            y = others[other_offsets[c] : other_offsets[c + 1]]
+            cs, ce = (other_offsets[c], other_offsets[c + 1]) if envelopes else (c, c + 1)
+            bound = _lb_keogh(a, other_low[cs:ce], other_high[cs:ce], kind)
+            bound = max(bound, _lb_keogh(y, low[s:e], high[s:e], kind), _lb_kim(a, y, kind))
+            bounds[r, c] = bound * (1.0 - 1e-10)  # room for rounding of long sums
+
+
+@compiled
+def search(  # type: ignore[no-untyped-def]
+    values, offsets, first, others, other_offsets, bounds, orders, kind, band_kind, size, leave_out, distances, which,
+    n_computed,
+):  # fmt: skip
+    """Exact k nearest neighbors of queries, from `first` on, among `others`: total costs and indices (all queries, k).
+
+    Nearest first; ties go to the lower index. `bounds` (queries, N) are lower bounds, `orders` sort them.
+    `leave_out`: a query is not its own neighbor. `n_computed` gains the number of computed alignments.
     """
     N, D, k = len(other_offsets) - 1, values.shape[1], distances.shape[1]
     m = 0
@@ -527,22 +567,13 @@ def search(  # type: ignore[no-untyped-def]
         m = max(m, other_offsets[c + 1] - other_offsets[c])
     b, ends, totals = np.empty((m, D, LANES)), np.empty(LANES, np.int64), np.empty(LANES)
     prev, cur, cost = np.empty((m + 1, LANES)), np.empty((m + 1, LANES)), np.empty((m, LANES))
-    bound, chosen = np.empty(N), np.empty(LANES, np.int64)
-    for q in range(first, stop):
+    chosen = np.empty(LANES, np.int64)
+    for row in range(len(bounds)):
+        q, bound, order = first + row, bounds[row], orders[row]
         a = values[offsets[q] : offsets[q + 1]]
-        s, e = (offsets[q], offsets[q + 1]) if envelopes else (q, q + 1)
-        for c in range(N):
-            y = others[other_offsets[c] : other_offsets[c + 1]]
-            cs, ce = (other_offsets[c], other_offsets[c + 1]) if envelopes else (c, c + 1)
-            bound_query = _lb_keogh(a, other_low[cs:ce], other_high[cs:ce], kind)
-            bound_candidate = _lb_keogh(y, low[s:e], high[s:e], kind)
-            bound[c] = max(max(bound_query, bound_candidate), _lb_kim(a, y, kind)) * (
-                1.0 - 1e-10
-            )  # room for rounding of long sums
-        order = np.argsort(bound, kind="mergesort")
         best, at = distances[q], which[q]
-        best[:] = np.inf
-        at[:] = N
+        _fill(best, np.inf)
+        _fill(at, N)
         position = 0
         while position < N:
             limit, count = best[k - 1], 0
@@ -587,7 +618,9 @@ def subsequence_costs(query, series, kind, has_missing, blank, missing_query, mi
     Two columns of the grid are in memory, for any length of the series.
     """
     n = len(query)
-    prev, cur, cost = np.full(n + 1, np.inf), np.full(n + 1, np.inf), np.empty(n)
+    prev, cur, cost = np.empty(n + 1), np.empty(n + 1), np.empty(n)
+    _fill(prev, np.inf)
+    _fill(cur, np.inf)
     prev_from, cur_from = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     for t in range(len(series)):
         _cost_row(series[t], query, kind, has_missing, blank, 0, n, cost)
@@ -629,7 +662,8 @@ def non_overlapping(order, starts, stops, k, found):  # type: ignore[no-untyped-
         count += 1
         if count == k:
             break
-        inside[begin : last + 1] = True
+        for t in range(begin, last + 1):
+            inside[t] = True
         at = last + 1
         while at <= n:
             tree[at] += 1

@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from likely.alignment.bands import band_rows, refuse_disconnected
-from likely.alignment.pairwise_dtw import SMALL, Rules, pair_totals
+from likely.alignment.pairwise_dtw import SMALL, Rules, numpy_work, pair_totals
 from likely.alignment.series import Series
 from likely.alignment.step_patterns import THREE
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
+from likely.core.job_size import compiles_for
 
 PART = 8  # queries that a thread takes at a time
 
@@ -40,7 +41,7 @@ class Envelopes(NamedTuple):
 
 def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: bool = False) -> NearestSeries:
     """The k nearest of `known` for each query; with `leave_out` both are the same, and none is its own neighbor."""
-    if queries.has_missing or known.has_missing or not rules.plain:
+    if queries.has_missing or known.has_missing or not rules.plain or not compiles_for(numpy_work(queries, known)):
         return _brute(queries, known, k, rules, leave_out)
     refuse_disconnected(rules.band, queries.lengths, known.lengths, rules.whose)
     lo, hi = _rows(queries, known, rules)
@@ -51,9 +52,14 @@ def nearest(queries: Series, known: Series, k: int, rules: Rules, leave_out: boo
         from likely.alignment import _loops as warp
 
         n_computed = np.zeros(1)
+        bounds = np.empty((min(start + PART, len(queries)) - start, len(known)))
+        warp.lower_bounds(
+            queries.values, queries.offsets, start, *query_envelopes, known.values, known.offsets, *known_envelopes,
+            len(lo) > 0, rules.kind, bounds,
+        )  # fmt: skip
         warp.search(
-            queries.values, queries.offsets, start, min(start + PART, len(queries)), *query_envelopes, known.values,
-            known.offsets, *known_envelopes, len(lo) > 0, rules.kind, *rules.band.plain, leave_out, totals, indices,
+            queries.values, queries.offsets, start, known.values, known.offsets, bounds,
+            bounds.argsort(axis=1, kind="stable"), rules.kind, *rules.band.plain, leave_out, totals, indices,
             n_computed,
         )  # fmt: skip
         return float(n_computed[0])

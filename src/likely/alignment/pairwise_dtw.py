@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.alignment.bands import Band, band_of, refuse_disconnected
+from likely.alignment._loops import ABSOLUTE, EUCLIDEAN, LANES
+from likely.alignment.bands import Band, band_of, band_rows, refuse_disconnected
 from likely.alignment.dtw_grid import NOTHING, Grid
 from likely.alignment.local_costs import LocalCost, local_cost
 from likely.alignment.series import Series, all_series, flag, same_width
@@ -16,8 +17,8 @@ from likely.alignment.step_patterns import THREE, StepPattern, step_pattern_of
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
+from likely.core.job_size import compiles_for
 
-LANES = 24  # as in _loops, which would load the compiler
 ROWS = 64  # series that a task compares with a block of others
 SMALL = 10**6  # grid points up to which threads do not pay
 
@@ -114,7 +115,8 @@ def pair_totals(one: Series, other: Series, rules: Rules) -> Array:
     if rules.band.mask is None:
         refuse_disconnected(rules.band, one.lengths, other.lengths, rules.whose)
     if rules.plain and not (one.has_missing or other.has_missing):
-        return _by_lanes(one, other, rules, same)
+        by = _by_lanes if compiles_for(numpy_work(one, other)) else _by_numpy
+        return by(one, other, rules, same)
     out = np.zeros((len(one), len(other)))
     _run_all(lambda i: _one_row(one, i, other, rules, same, out), list(range(len(one))), one, other)
     return out + np.triu(out, 1).T if same else out
@@ -132,6 +134,48 @@ def _one_row(one: Series, i: int, other: Series, rules: Rules, same: bool, out: 
     for j in range(i if same else 0, len(other)):
         total, _, scale = rules.grid(one, i, other, j).best()
         out[i, j] = total * max(scale, 1.0)
+
+
+def numpy_work(one: Series, other: Series) -> float:
+    """Work of `_by_numpy`, of which a call of NumPy is ten operations."""
+    return 30.0 * float(one.lengths.sum()) * float(other.lengths.max(initial=0))
+
+
+def _by_numpy(one: Series, other: Series, rules: Rules, same: bool) -> Array:
+    """Total costs, of each series with all others side by side: the bits of the compiled lanes."""
+    out, lengths = np.zeros((len(one), len(other))), other.lengths
+    places = other.offsets[:-1] + np.minimum(np.arange(lengths.max())[:, None], lengths - 1)  # padded by the last frame
+    padded = other.values[places]  # (m, N, D)
+    for i in range(len(one)):
+        first = i + 1 if same else 0
+        if first < len(other):
+            out[i, first:] = _totals(one.one(i), padded[:, first:], lengths[first:], rules)
+    return out + np.triu(out, 1).T if same else out
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _totals(a: Array, b: Array, lengths: Index, rules: Rules) -> Array:
+    """Total costs (N,) of frames a (n, D) against b (m, N, D), in which series k ends after lengths[k] frames."""
+    m, N, D = b.shape
+    lo, hi = np.empty((2, len(a), N), np.int64)
+    for length in np.unique(lengths):
+        lo[:, lengths == length], hi[:, lengths == length] = (
+            edge[:, None] for edge in band_rows(rules.band, len(a), int(length), rules.whose)
+        )
+    prev, columns = np.full((m + 1, N), np.inf), np.arange(m)[:, None]
+    prev[0] = 0.0
+    for i, x in enumerate(a):
+        cost = np.zeros((m, N))
+        for d in range(D):
+            z = x[d] - b[:, :, d]
+            cost += np.abs(z) if rules.kind == ABSOLUTE else z * z
+        cost = np.sqrt(cost) if rules.kind == EUCLIDEAN else cost
+        cost[(columns < lo[i]) | (columns >= hi[i])] = np.inf
+        best, cur = np.minimum(prev[:-1], prev[1:]), np.full((m + 1, N), np.inf)
+        for j in range(m):
+            cur[j + 1] = cost[j] + np.minimum(best[j], cur[j])
+        prev = cur
+    return prev[lengths, np.arange(N)]
 
 
 # ------------------------------------------------------------------ vector lanes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from time import perf_counter
@@ -9,6 +10,7 @@ from typing import Any
 
 import click
 
+from likely.core.job_size import job
 from likely.numerics import compile
 
 EPILOG = """\b
@@ -34,7 +36,8 @@ def warm(subjects: tuple[str, ...]) -> None:
     start = perf_counter()
     for name in dict.fromkeys(subjects or JOBS):
         began = perf_counter()
-        JOBS[name]()
+        with job(math.inf):  # small jobs would not compile
+            JOBS[name]()
         click.echo(f"{name}: {perf_counter() - began:.1f} s", err=True)
     click.echo(f"{len(compiled_loops())} compiled functions are ready after {perf_counter() - start:.1f} s")
 
@@ -44,9 +47,9 @@ def compiled_loops() -> dict[str, int]:
     loaded = {name: vars(module) for name, module in sys.modules.items() if name.startswith("likely.")}
     found = ((name, function, value) for name, names in loaded.items() for function, value in names.items())
     return {
-        f"{name}.{function}": len(value.signatures)
+        f"{name}.{function}": len(getattr(value.dispatcher, "signatures", ()))
         for name, function, value in found
-        if hasattr(value, "signatures") and value.py_func.__module__ == name and not function.startswith("_")
+        if isinstance(value, compile.CompiledFunction) and not function.startswith("_")
     }  # helpers with an underscore live inside of others
 
 
@@ -61,9 +64,7 @@ def _rows(dtype: Any) -> tuple[Any, Any]:
 def _complete() -> None:
     """Classifiers without missing values, in both precisions."""
     import likely as lk
-    from likely.distributions.gaussian.mahalanobis import load_loops
 
-    load_loops()  # else only large jobs do
     for dtype in ("float64", "float32"):
         X, y = _rows(dtype)
         for kind in ("full", "pooled", "diagonal", "spherical"):
@@ -96,11 +97,7 @@ def _mixtures() -> None:
     import numpy as np
 
     import likely as lk
-    from likely.distributions.gaussian import mahalanobis
-    from likely.mixture import responsibilities
 
-    mahalanobis.load_loops()  # else only large jobs do
-    responsibilities.load_loops()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for dtype in ("float64", "float32"):
@@ -205,7 +202,8 @@ def _kalman() -> None:
         observation=np.eye(1, 2),
         observation_covariance=one,
     )
-    trend.smooth(y, lag=0), trend.steady_state()
+    trend.smooth(y, lag=0)
+    lk.LinearGaussian.local_level(level_variance=1e-6, observation_variance=1.0).steady_state()  # slow: compiled
     moving = lk.LinearSDE.integrated(2)
     for times in ([0.0, 1.0, 2.0], [0.0, 1.0, 3.0]):
         moving.smooth(y, times), list(lk.follow(moving, y, inputs=times))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -129,6 +130,14 @@ class Blocks:
             if len(block):
                 return block
         raise DataError(sentence("Blocks", "at least one row is needed", "0 rows"))
+
+
+def size(blocks: Blocks) -> float:
+    """Number of rows, of sequences that of frames; infinite where parts are loaded one after another."""
+    if not all(isinstance(part, Rows) for part in blocks.parts):
+        return math.inf
+    ends = [(part.data.x, part.edges[0], part.edges[-1]) for part in blocks.parts if isinstance(part, Rows)]
+    return float(sum(x.offsets[b] - x.offsets[a] if isinstance(x, Ragged) else b - a for x, a, b in ends))
 
 
 def _is_sequences(x: Any) -> bool:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.blocks import Block, Blocks
+from likely.core.blocks import Block, Blocks, size
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport, Run
+from likely.core.job_size import fit_job
 from likely.core.progress import CheckpointStore, Progress
 from likely.core.warnings import warnings_once
 
@@ -116,8 +117,11 @@ def _passes(
     if getattr(model, "takes_parts", False):
         blocks = blocks.whole()
 
+    n = size(blocks)
+
     def collected(model: Any) -> Any:
-        return engine.total(partial(gather, model, hard=hard), blocks)
+        with fit_job(n, model, stop.max_iter):
+            return engine.total(partial(gather, model, hard=hard), blocks)
 
     stats = collected(model)
     step = _step(model, stats, resolve_prior(model, stats, prior))

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import cache
 from operator import add
@@ -88,7 +89,7 @@ def ordered_map(f: Callable[[A], B], items: Iterable[A], workers: int) -> Iterat
         waiting: deque[Any] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(f, item))
+                waiting.append(pool.submit(copy_context().run, f, item))
                 if len(waiting) >= 2 * workers:
                     yield waiting.popleft().result()
             while waiting:

@@ -15,7 +15,6 @@ from likely.core.blocks import runs
 from likely.core.ragged import Ragged
 from likely.distributions.gaussian.fused_em_sweep import shared_sweep
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.gaussian.mahalanobis import load_loops
 from likely.distributions.gaussian.moments import Moments, scratch
 from likely.hmm import forward_backward
 from likely.hmm.hmm_stats import HMMStats
@@ -39,7 +38,6 @@ def gaussian_e_step(data: SequenceBlocks, weight: Array) -> HMMStats | None:
         mixed and not model.emission.weights.all()
     ):  # sums of scores would lose digits here
         return None
-    load_loops()  # compiled loops are needed here anyway
     x = rows(seqs.values, distribution.dim, "HMM")
     accumulator = _Accumulator(model, seqs, weight)
     offset = np.log(model.emission.weights.ravel()) if mixed else np.zeros(distribution.members or 1)

@@ -18,6 +18,20 @@ SEEN = 1e-20  # ... which are computed in logarithms where the result is not abo
 
 
 @compiled
+def _fill(a, value):  # type: ignore[no-untyped-def]
+    """Entry by entry: an assignment to a slice takes a second to compile, for its error message."""
+    for i in range(len(a)):
+        a[i] = value
+
+
+@compiled
+def _fill_rows(a, n, value):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        for j in range(a.shape[1]):
+            a[i, j] = value
+
+
+@compiled
 def advance(  # type: ignore[no-untyped-def]
     first, context, arc_first, arc_from, arcs, starts, ends, column, lm, highest, pause, beam, logs, first_frame,
     score, link, alive, enter, source, boundary, ended, before, record, link_unit, link_frame, link_back, used,
@@ -59,7 +73,7 @@ def advance(  # type: ignore[no-untyped-def]
             alive[u] = is_active
         least = best - beam
         _ends_of_units(first, context, ends, least, score, link, alive, boundary, ended, before)
-        record[:] = -1
+        _fill(record, -1)
         _enter_words(boundary, lm, highest, least, enter, source)
         for u in range(C, U):
             enter[u], source[u] = boundary[context[u]] + pause, context[u]
@@ -71,7 +85,7 @@ def advance(  # type: ignore[no-untyped-def]
 @compiled
 def _ends_of_units(first, context, ends, least, score, link, alive, boundary, ended, before):  # type: ignore[no-untyped-def]
     """Beam pruning below `least`; the best token that leaves each unit goes to its boundary."""
-    boundary[:] = -np.inf
+    _fill(boundary, -np.inf)
     for u in range(len(context)):
         if not alive[u]:
             continue
@@ -161,7 +175,7 @@ def advance_many(  # type: ignore[no-untyped-def]
                         enter_history[u, q],
                         flat_record[s],
                     )
-        boundary[:] = -np.inf
+        _fill_rows(boundary, len(boundary), -np.inf)
         for u in range(U):
             g = context[u]
             for j in range(first[u], first[u + 1]):
@@ -177,7 +191,7 @@ def advance_many(  # type: ignore[no-untyped-def]
                         _insert_with_unit(
                             boundary[g], boundary_history[g], ended[g], before[g], total_score, extended, u, link[j, q]
                         )
-        flat_record[:] = -1
+        _fill(flat_record, -1)
         _enter_many(boundary, boundary_history, lm, highest, enter, enter_history, source)
         for u in range(C, U):
             for q in range(k):
@@ -196,7 +210,7 @@ def _enter_many(boundary, boundary_history, lm, highest, enter, enter_history, s
     (G, k), C, maximum = boundary.shape, lm.shape[1], 0
     for g in range(1, G):
         maximum = g if boundary[g, 0] > boundary[maximum, 0] else maximum
-    enter[:C] = -np.inf
+    _fill_rows(enter, C, -np.inf)
     worst = -np.inf
     for n in range(G):
         g = maximum if n == 0 else n - 1 if n <= maximum else n
@@ -209,7 +223,9 @@ def _enter_many(boundary, boundary_history, lm, highest, enter, enter_history, s
                     break
                 _insert(enter[w], enter_history[w], source[w], candidate, boundary_history[g, q], g * k + q)
         if n == 0:
-            worst = enter[:C, k - 1].min()
+            worst = np.inf
+            for w in range(C):
+                worst = enter[w, k - 1] if enter[w, k - 1] < worst else worst
 
 
 @compiled
@@ -280,14 +296,16 @@ def forward(  # type: ignore[no-untyped-def]
                 for r in range(arc_first[j], arc_first[j + 1]):
                     total += _exp_below(alpha[arc_from[r]] + arcs[r], maximum)
                 new[j] = maximum + np.log(total) + logs[t, column[j]] if maximum > -np.inf else -np.inf
-        alpha[:] = new
-        boundary[:] = -np.inf
+        for j in range(len(new)):
+            alpha[j] = new[j]
+        _fill(boundary, -np.inf)
         for u in range(U):
             out = _log_sum(alpha[first[u] : first[u + 1]], ends[first[u] : first[u + 1]])
             boundary[context[u]] = _log_add(boundary[context[u]], out)
         if which[t] >= 0:
             a, z = first[which[t]], first[which[t] + 1]
-            stored[t, : z - a] = alpha[a:z]
+            for j in range(a, z):
+                stored[t, j - a] = alpha[j]
         _forward_boundaries(boundary, lm_probs, highest, lm_indptr, lm_indices, lm_logs, enter, sums)
         for u in range(C, U):
             enter[u] = boundary[context[u]] + pause
@@ -342,7 +360,7 @@ def _forward_boundaries(boundary, lm_probs, highest, lm_indptr, lm_indices, lm_l
     for g in range(len(boundary)):
         candidate = boundary[g] + highest[g]
         maximum = candidate if candidate > maximum else maximum
-    sums[:] = 0.0
+    _fill(sums, 0.0)
     if maximum > -np.inf:
         for g in range(len(boundary)):
             weight = np.exp(boundary[g] + highest[g] - maximum)
@@ -361,8 +379,10 @@ def _forward_boundaries(boundary, lm_probs, highest, lm_indptr, lm_indices, lm_l
 @compiled
 def _backward_boundaries(entry_beta, lm_probs, highest, lm_indptr, lm_indices, lm_logs, boundary_beta, sums):  # type: ignore[no-untyped-def]
     """Backward step over boundaries: boundary_beta[g] = log Σ_w exp(lm[g, w] + entry_beta[w])."""
-    maximum = entry_beta.max()
-    sums[:] = 0.0
+    maximum = -np.inf
+    for w in range(len(entry_beta)):
+        maximum = entry_beta[w] if entry_beta[w] > maximum else maximum
+    _fill(sums, 0.0)
     if maximum > -np.inf:
         for w in range(len(entry_beta)):
             weight = np.exp(entry_beta[w] - maximum)

@@ -18,12 +18,12 @@ from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import EMPTY
+from likely.core.job_size import job
 from likely.core.ragged import Ragged
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import REMEDIES, Distribution, NotKnown
 from likely.distributions.downdating import less, without
-from likely.distributions.gaussian import mahalanobis
 from likely.distributions.gaussian.fused_em_sweep import shared_sweep
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments
@@ -32,7 +32,6 @@ from likely.distributions.stacks.stack import side_by_side
 from likely.distributions.stacks.stack_statistics import joined
 from likely.distributions.stacks.tied import one_covariance, untied
 from likely.distributions.statistics.counts import one_column
-from likely.mixture import responsibilities
 from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture_moments import (
     is_circular,
@@ -45,7 +44,6 @@ from likely.mixture.mixture_moments import (
 from likely.mixture.responsibilities import ResponsibilityAccumulator, weighted_responsibilities
 
 SUM_TO_ONE = 1e-9
-LONG = 10**8  # rows × components × column pairs in one E-step from which compiled loops (0.3 s to load) pay off
 FLOOR = 1e-12  # weight of a component that a sparse prior has emptied
 WHOLE = 16  # components up to which any distribution may take many labeled rows at once: some store (n, K) numbers
 
@@ -176,10 +174,8 @@ class Mixture(Distribution):
     def _map_rows(self, x: Any, f: Callable[[Any], Array], columns: int | None, dtype: Any = None) -> Array:
         x = self._rows_like(x)
         x = sliceable(x, self.dim) if isinstance(x, np.ndarray | np.number) else x
-        n = n_rows(x)
-        if n > ROWS and isinstance(self.components, Gaussian):
-            self.components.prepare(n)
-        return map_rows(f, x, columns, dtype)
+        with job(self._work(n_rows(x))):
+            return map_rows(f, x, columns, dtype)
 
     def _rows_like(self, x: Any) -> Any:
         """Data whose rows can be sliced: sequences where components are densities of sequences, else a table."""
@@ -336,9 +332,17 @@ class Mixture(Distribution):
         n = n_rows(x)
         w = weights(weight, n, "Mixture")
         self._check_weight(w, n)
-        if n * self.weights.size * self.dim**2 > LONG:
-            mahalanobis.load_loops()
-            responsibilities.load_loops()
+        with job(self._work(n)):
+            return self._collect(x, w, labels, log_mask, hard)
+
+    def _work(self, n: int) -> float:
+        """Scalar operations for n rows, of the order of full covariances."""
+        return float(n * self.weights.size * self.dim**2)
+
+    def _collect(
+        self, x: Any, w: Array | None, labels: Index | None, log_mask: Array | None, hard: bool
+    ) -> MixtureStats:
+        n = n_rows(x)
         if n <= ROWS * BLOCKS and labels is None and log_mask is None and not hard:
             stats = self._collect_in_one_pass(x, w)
             if stats is not None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 from scipy.special import xlogy
 
 from likely.core.arrays import Array
+from likely.core.job_size import is_large
 
 LOG_FLOOR = -230.0  # log of a negligible responsibility, 1e-100: below it, arithmetic on subnormal numbers is slow
 
@@ -23,29 +22,18 @@ def weighted_responsibilities(logs: Array, prior: Array, weight: Array | None = 
     return resp, accumulator.entropy(prior, [(slice(None), resp)])
 
 
-def load_loops() -> None:
-    """Import the compiled version: worth its load time before many rows; the results are equal bit for bit."""
-    import likely.mixture._loops  # noqa: F401
-
-
 class ResponsibilityAccumulator:
     """Responsibilities computed block by block; rows of density 0 are completed at the end."""
 
     def __init__(self, n: int, weight: Array | None) -> None:
         self.weight = np.ones(n) if weight is None else np.array(weight)
         self.total, self.sum_r_log_r = np.empty((2, n))
-        self.loops = sys.modules.get("likely.mixture._loops")
 
     def responsibilities(self, logs: Array, at: slice) -> Array:
         """Responsibilities (K, rows) of the rows `at`, times their weight."""
         total, sum_r_log_r = self.total[at], self.sum_r_log_r[at]
-        if self.loops is None:
-            return _by_numpy(logs, self.weight[at], total, sum_r_log_r)
-        top = np.empty(logs.shape[1])
-        self.loops.subtract_max(logs, top, LOG_FLOOR)
-        resp = np.exp(logs)
-        self.loops.normalize_to_weight(logs, resp, LOG_FLOOR, self.weight[at], total, sum_r_log_r)
-        return resp
+        by = _by_loops if is_large() else _by_numpy  # equal bit for bit
+        return by(logs, self.weight[at], total, sum_r_log_r)
 
     def entropy(self, prior: Array, strips: list[tuple[slice, Array]]) -> float:
         """Σ weight · entropy; rows of density 0 under every component get the prior as responsibilities."""
@@ -62,6 +50,16 @@ class ResponsibilityAccumulator:
     def all_possible(self) -> bool:
         """True if every row has positive density under some component."""
         return bool(self.total.all())
+
+
+def _by_loops(logs: Array, weight: Array, total: Array, sum_r_log_r: Array) -> Array:
+    from likely.mixture import _loops as loops
+
+    top = np.empty(logs.shape[1])
+    loops.subtract_max(logs, top, LOG_FLOOR)
+    resp = np.exp(logs)
+    loops.normalize_to_weight(logs, resp, LOG_FLOOR, weight, total, sum_r_log_r)
+    return resp
 
 
 def _by_numpy(logs: Array, weight: Array, total: Array, sum_r_log_r: Array) -> Array:

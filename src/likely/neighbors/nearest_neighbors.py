@@ -10,6 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, sentence
+from likely.core.job_size import job
 from likely.core.value import Value
 from likely.distributions.gaussian.missing_values_em import any_missing
 from likely.neighbors.distances import Metric, sums
@@ -156,7 +157,7 @@ class NeighborSearch(Value):
             if share > 0.15 + 1.5 / z.shape[1]:  # a product takes a seventh of the time, selection the rest
                 _in_threads(lambda some: self._by_products(z, own, some, away, rows), part, STRIP)
                 return
-        order = part[self.tree.order_of(z[part])] if len(part) > 1 else part
+        order = part[self.tree.order_of(z[part])] if len(part) > PIECE else part
         _in_threads(lambda some: self.tree.search(z, some, own, kind, p, away, rows), order)
 
     def _by_products(self, z: Array, own: Index, part: Index, away: Array, rows: Index) -> None:
@@ -205,7 +206,8 @@ class _Tree:
         self.firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self.blocks, self.numbers = np.empty((self.leaves, d, LANES)), np.empty((self.leaves, LANES), dtype=np.int64)
         self.boxes = np.full((self.firsts[-1], 2, d, FAN), np.inf)
-        fill(self.points, self.order_of(self.points), self.blocks, self.numbers, self.boxes, self.firsts)
+        with job(10.0 * points.size * np.log2(n + 1), visits=n):
+            fill(self.points, self.order_of(self.points), self.blocks, self.numbers, self.boxes, self.firsts)
         self._centered: Any = None
 
     @staticmethod

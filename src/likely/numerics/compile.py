@@ -6,41 +6,141 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
-from threading import Lock, Timer
+from functools import cache, cached_property, update_wrapper
+from importlib import import_module
+from threading import Lock, RLock, Timer
 from time import perf_counter
+from types import FunctionType
 from typing import Any
+
+import numpy as np
+
+from likely.core.job_size import is_small
 
 LOG = logging.getLogger("likely")
 PATIENCE = 1.0  # seconds of compiling after which a message is printed on a terminal
 SPEAKS: bool | None = None  # whether the message is printed on stderr; None: in interactive use
+DEFERRED = (0, 68)  # version of Numba with which helpers get machine code inside of their loops only
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
-def compiled(function: Callable[..., Any], entry: bool = False) -> Callable[..., Any]:
-    """Compile on first call with Numba, release the GIL, and cache the machine code where possible.
+class CompiledFunction:
+    """A loop that Numba compiles on its first call, and its source as a plain Python function.
+
+    Numba is imported with the first loop that is called compiled. In a small job (`core.job_size`) a call runs the
+    plain function. A loop and its helpers share one file: the cache does not notice a change in another file. Helpers,
+    whose names begin with an underscore, are compiled with the loops that call them, and called from Python they run
+    in plain Python.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self.function, self.name = function, function.__name__
+        self.is_helper = self.name.startswith("_")
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher, whose helpers are dispatchers too."""
+        with _MAKING:  # two threads would compile the loop twice
+            return _names(self.__module__, True)[self.name]
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The plain Python function, whose helpers are plain functions too; silent about overflow, as compiled code."""
+        function: Callable[..., Any] = _names(self.__module__, False)[self.name]
+        return np.errstate(all="ignore")(function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the loop, compiled unless the job is small."""
+        return self.plain(*arguments) if self.is_helper or is_small() else self.dispatcher(*arguments)
+
+
+_MAKING = RLock()
+
+
+@cache
+def _names(module: str, by_numba: bool) -> dict[str, Any]:
+    """Names of a module in which every loop is Numba's dispatcher, or plain Python."""
+    names = dict(vars(sys.modules[module]))
+    for name, value in list(names.items()):
+        if isinstance(value, CompiledFunction):
+            code = FunctionType(value.function.__code__, names, value.function.__name__)
+            code.__module__, code.__doc__ = value.function.__module__, value.function.__doc__
+            names[name] = _dispatcher(code) if by_numba else code
+    return names
+
+
+def _dispatcher(function: Callable[..., Any]) -> Any:
+    """Numba's dispatcher: releases the GIL, and caches the machine code of loops where possible.
 
     No fastmath (it would change sums), no parallel (threads belong to the engine), no signatures.
-    A loop and its helpers share one file: the cache does not notice a change in another file. A helper, whose name
-    begins with an underscore, can be called from compiled code only: without an entry from Python the filter's loops
-    compile in four fifths of the time. `with_entry` keeps it for helpers that have tests of their own.
     """
-    import numba
-
+    numba: Any = import_module("numba")
     _listen()
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    options["no_cpython_wrapper"] = function.__name__.startswith("_") and not entry
+    if function.__name__.startswith("_"):
+        options["no_cpython_wrapper"] = True
+        if numba.config.DISABLE_JIT or numba.version_info[:2] != DEFERRED:
+            return numba.njit(**options)(function)
+        return _without_literals(numba.njit(**options, pipeline_class=_helper_compiler())(function))
     try:
-        dispatcher = numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable cache: a read-only package folder without a home
         LOG.info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
-        dispatcher = numba.njit(**options)(function)
+        return numba.njit(**options)(function)
+
+
+def _without_literals(dispatcher: Any) -> Any:
+    """The dispatcher, which takes the type of a constant argument for any integer: else each would be compiled for."""
+    from numba.core.types import unliteral
+
+    resolve = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda args, kws: resolve(tuple(map(unliteral, args)), kws)
     return dispatcher
 
 
-def with_entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`compiled`, for a helper that can also be called from Python."""
-    return compiled(function, entry=True)
+@cache
+def _helper_compiler() -> Any:
+    """Numba's compiler without optimization and machine code: a helper gets both inside of the loops that call it.
+
+    Else it would be optimized once by itself, once within each helper that calls it and once within each loop: all
+    loops together take 142 s of CPU time to compile instead of 88 s. This relies on internals of Numba, so it is used
+    with the version that it was tested with (`DEFERRED`) alone; with others helpers are compiled as usual.
+    """
+    JITCodeLibrary: Any = import_module("numba.core.codegen").JITCodeLibrary
+    Compiler: Any = import_module("numba.core.compiler").Compiler
+
+    class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
+        def finalize(self) -> None:
+            for library in dict.fromkeys(self._linking_libraries):
+                self._reload_init.update(library._reload_init)
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            self._finalized = True
+
+        def get_pointer_to_function(self, name: str) -> int:
+            self._ensure_finalized()
+            return 0  # no entry from Python
+
+        @property
+        def codegen(self) -> Any:
+            return self
+
+        def set_env(self, name: str, environment: Any) -> None:
+            """Helpers raise no errors, and need no environment."""
+
+    class HelperCompiler(Compiler):  # type: ignore[misc]
+        def define_pipelines(self) -> Any:
+            library = HelperLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+            library.enable_object_caching()
+            self.state.library = library
+            return super().define_pipelines()
+
+    return HelperCompiler
+
+
+def compiled(function: Callable[..., Any]) -> CompiledFunction:
+    """Decorator of loops and of their helpers."""
+    return CompiledFunction(function)
 
 
 class Announcer:

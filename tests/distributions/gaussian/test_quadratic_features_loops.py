@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
+import math
 
 import numba
 import numpy as np
 import pytest
 
 from likely import Gaussian
-from likely.distributions.gaussian import mahalanobis
+from likely.core import job_size
+from likely.core.job_size import job
 from likely.distributions.gaussian._loops import quadratic_features
 
 KINDS = ["full", "tied", "diagonal"]
@@ -37,19 +38,16 @@ def test_a_sweep_is_the_plain_formula(rng):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("d", [1, 2, 7, 20])
 @pytest.mark.parametrize("n", [16, 100, 5000])
-def test_it_changes_no_bit(monkeypatch, kind, d, n):
-    """With the loop loaded and without: gaps, outliers and read-only rows included."""
+def test_it_changes_no_bit(kind, d, n):
+    """In a large job and outside of one: gaps, outliers and read-only rows included."""
     g = distribution(kind, d)
     x = np.random.default_rng(n).standard_normal((n, d)) * 3
     x[3], x[5, 0], x[7] = 1e9, np.nan, 1e300
     x.setflags(write=False)
-    with_loop = g.log_prob(x)
     form = g.form
-    with np.errstate(all="ignore"):
+    with job(math.inf), np.errstate(all="ignore"):
+        with_loop = g.log_prob(x)
         swept = form._by_product(x, g._natural)
-    assert mahalanobis._loop() is quadratic_features.expand_rows
-    monkeypatch.delitem(sys.modules, "likely.distributions.gaussian._loops.quadratic_features")
-    assert mahalanobis._loop() is None
     with np.errstate(all="ignore"):
         plain = form._by_product(x, g._natural)
     near = np.isfinite(plain[0]) & np.isfinite(swept[0])
@@ -57,27 +55,28 @@ def test_it_changes_no_bit(monkeypatch, kind, d, n):
     assert g.log_prob(x).tobytes() == with_loop.tobytes()
 
 
-def test_white_coordinates_change_no_bit(monkeypatch, rng):
+def test_white_coordinates_change_no_bit(rng):
     thin = np.array([np.diag([1e-9, 1.0, 2.0]), np.eye(3), np.diag([1.0, 1e-10, 1.0])])
     form = Gaussian(rng.standard_normal((3, 3)), thin).form
     u, constant = rng.standard_normal((3, 200)), rng.standard_normal(len(form.thin))
     by_loop, plain = np.zeros((2, 3, 200))
     assert len(form.thin)
-    form.white_logs(u, constant, by_loop)
-    monkeypatch.delitem(sys.modules, "likely.distributions.gaussian._loops.quadratic_features")
+    with job(math.inf):
+        form.white_logs(u, constant, by_loop)
     form.white_logs(u, constant, plain)
     assert plain.any() and np.array_equal(by_loop, plain)
 
 
-def test_long_jobs_load_the_loop(monkeypatch):
-    """Short ones do not: a start of 0.3 s is more than they take."""
-    monkeypatch.delitem(sys.modules, "likely.distributions.gaussian._loops.quadratic_features")
+def test_large_jobs_use_the_loop(monkeypatch):
+    """Others do not: a start of 0.3 s is more than they take."""
+    calls = []
+    monkeypatch.setattr(quadratic_features, "expand_rows", lambda *_: calls.append(1))
     g = distribution("full", 3)
     g.log_prob(np.zeros((100, 3)))
-    assert mahalanobis._loop() is None
-    monkeypatch.setattr(mahalanobis, "LONG", 100)
+    assert not calls
+    monkeypatch.setattr(job_size, "LARGE", 100)
     g.log_prob(np.zeros((100, 3)))
-    assert mahalanobis._loop() is not None
+    assert calls
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
@@ -86,10 +85,10 @@ def test_it_compiles_once(rng):
         for d in (2, 5):
             g, x = distribution(kind, d), rng.standard_normal((6000, d))
             for rows in (x, np.asfortranarray(x), x.astype(np.float32), x[::2]):
-                g.log_prob(rows)
-                rows.setflags(write=False)
-                g.log_prob(rows)
-    assert len(quadratic_features.expand_rows.signatures) == 1
-    assert quadratic_features.expand_rows.targetoptions.get(
-        "nogil"
-    ) and not quadratic_features.expand_rows.targetoptions.get("fastmath")
+                with job(math.inf):
+                    g.log_prob(rows)
+                    rows.setflags(write=False)
+                    g.log_prob(rows)
+    assert len(quadratic_features.expand_rows.dispatcher.signatures) == 1
+    options = quadratic_features.expand_rows.dispatcher.targetoptions
+    assert options.get("nogil") and not options.get("fastmath")

@@ -16,6 +16,13 @@ STRIP = 1024  # points at a time: their differences stay in the first cache
 
 
 @compiled
+def _fill(a, value):  # type: ignore[no-untyped-def]
+    """Entry by entry: an assignment to a slice takes a second to compile, for its error message."""
+    for i in range(len(a)):
+        a[i] = value
+
+
+@compiled
 def _squares(points, i, start, stop, out):  # type: ignore[no-untyped-def]
     """out[: stop − start] = |points[:, start:stop] − points[:, i]|²."""
     d, m = points.shape[0], stop - start
@@ -135,7 +142,8 @@ def fold_columns(matrix, m, how, first, merged, second, start, stop):  # type: i
     old = np.empty(m)
     for r in range(start, stop):
         row = matrix[r]
-        old[:] = row[:m]
+        for c in range(m):
+            old[c] = row[c]
         for c in range(len(first)):
             row[c] = old[first[c]]
         for c in merged:
@@ -150,7 +158,8 @@ def fold_rows(matrix, how, first, second, start, stop):  # type: ignore[no-untyp
         if second[r] >= 0:
             _join_rows(how, a, matrix[second[r], start:stop], row)
         elif first[r] != r:
-            row[:] = a
+            for c in range(len(row)):
+                row[c] = a[c]
         if start <= r < stop:
             row[r - start] = np.inf
 
@@ -165,7 +174,7 @@ def join_few(matrix, m, how, a, b):  # type: ignore[no-untyped-def]
         for j in range(m):
             matrix[j, a[q]] = row[j]
             matrix[j, b[q]] = np.inf
-        other[:] = np.inf
+        _fill(other, np.inf)
 
 
 @compiled
@@ -235,7 +244,8 @@ def _least(values, m):  # type: ignore[no-untyped-def]
 def shortest_tree(points, one, other, square):  # type: ignore[no-untyped-def]
     """Minimum spanning tree of points (d, n) by Prim's algorithm: edges (one, other, |Δ|²); points are reordered."""
     d, n = points.shape
-    name, near, link, apart = np.arange(n), np.full(n, np.inf), np.zeros(n, np.int64), np.empty(n)
+    name, near, link, apart = np.arange(n), np.empty(n), np.zeros(n, np.int64), np.empty(n)
+    _fill(near, np.inf)
     for t in range(n - 1):
         m = n - t - 1  # the newest point of the tree stands at m, those outside before it
         _squares(points, m, 0, m, apart)

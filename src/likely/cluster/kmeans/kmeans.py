@@ -17,6 +17,7 @@ from likely.core.arrays import Array
 from likely.core.em_loop import Stop
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import Run
+from likely.core.job_size import job
 from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import Note, tell
 from likely.metrics.clusterings import adjusted_rand_index
@@ -44,12 +45,15 @@ def kmeans(
     >>> kmeans(x, 2, rng=np.random.default_rng(0)).inertia
     1.0
     """
-    table = present(KMeansData.of(x, weight))
     _refuse_unknown(init, method, variances)
     rng = rng or np.random.default_rng()
-    begin = _starter(table, k, init, rng, stop)
     drawn = isinstance(init, str) and init in SEEDS
-    runs = [_improved(table, begin(), method, variances, stop) for _ in range(n_init if drawn else 1)]
+    n_runs = n_init if drawn else 1
+    visits = float(np.size(x)) * stop.max_iter * n_runs
+    with job(visits * k, visits):
+        table = present(KMeansData.of(x, weight))
+        begin = _starter(table, k, init, rng, stop)
+        runs = [_improved(table, begin(), method, variances, stop) for _ in range(n_runs)]
     best = max(runs, key=lambda run: run.report.objective)
     if best.model.members < k:
         m = best.model.members

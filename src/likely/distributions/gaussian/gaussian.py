@@ -28,6 +28,7 @@ from likely.core.arrays import (
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.job_size import job
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, tell
 from likely.distributions.distribution import in_units, lone
@@ -153,12 +154,8 @@ class Gaussian(Algebra):
     def log_prob(self, x: Any) -> Array:
         """log N(x | μ, Σ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         x = sliceable(_rows_like(x), self.dim)
-        self.prepare(n_rows(x))
-        return map_rows(self.log_prob_block, x, self.members)
-
-    def prepare(self, n: int) -> None:
-        """Precompute what pays for itself when n rows are scored."""
-        self.form.prepare(n)
+        with job(self.form.work(n_rows(x))):
+            return map_rows(self.log_prob_block, x, self.members)
 
     def log_prob_block(self, block: Any) -> Array:
         """`log_prob` of one block of rows, called with NumPy's warnings off (as by `map_rows`).

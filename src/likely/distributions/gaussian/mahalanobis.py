@@ -9,15 +9,14 @@ digits: triangular solves with Cholesky factors, which are also the reference im
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, refuse_infinite
+from likely.core.job_size import is_large
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.numerics import spd
@@ -25,11 +24,11 @@ from likely.numerics import spd
 MANY = 4  # members from which the product beats the factors (measured at d = 2 … 64)
 WIDE = 64  # columns up to which it does: the features of a full covariance grow with their square
 CHUNK = 1 << 20  # numbers of an intermediate array at a time
-LONG = 10**10  # rows × members × entries of a covariance beyond which loading a compiled loop (0.3 s) pays in one call
 ALLOWED = 1e-9  # absolute error of a distance that is accepted from the product; beyond it, factors
 SWEEP = 3_000_000  # multiplications per strip of a sweep: with more calls, two threads would wait for each other
 NEEDLE = 1e5  # condition number (column deviation to smallest deviation) up to which whitening is accurate enough
 AWAY = 1e10  # squared length in the frame up to which whitened coordinates are used
+NARROW = 3  # columns up to which there are so few patterns that NumPy, one after another, needs no compiled loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +92,9 @@ class Quadratic:
         unit = np.sqrt(variance.mean(axis=0))
         return self.mean.mean(axis=0), np.where(unit > 0, unit, 1.0)
 
-    def prepare(self, n: int) -> None:
-        """Load the compiled loop if it saves more time for n rows than loading it takes."""
-        if self.reach > 0 and n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]) > LONG:
-            load_loops()
+    def work(self, n: int) -> float:
+        """Scalar operations for n rows."""
+        return float(n * self.mean.size * (1 if self.diagonal or self.shared else self.mean.shape[1]))
 
     @cached_property
     def _in_frame(self) -> tuple[Array, Array, float]:
@@ -187,10 +185,12 @@ class Quadratic:
 
     def white_logs(self, u: Array, constant: Array, out: Array) -> None:
         """Write constant − ½ distance of u (d, n) in the frame into the ill-conditioned members' rows of out (K, n)."""
-        if (from_white := _loop("from_white")) is None:
-            out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
-        else:
+        if is_large():
+            from likely.distributions.gaussian._loops.quadratic_features import from_white
+
             from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
+        else:
+            out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
 
     def white_distances(self, u: Array) -> Array:
         """Squared distances (T, n) of rows u (d, n) in the frame to the ill-conditioned members."""
@@ -290,17 +290,18 @@ class Quadratic:
             features = np.empty((len(natural), n))
             length = self.features(x, np.empty((d + d // 2, n)), features)
             return np.matmul(natural.T, features).T, length
-        loop = _loop()
-        if loop is not None:
-            return self._by_loop(loop, x, natural)
+        if is_large():
+            return self._by_loop(x, natural)
         out, length = np.empty((natural.shape[1], n)), np.empty(n)
         for at, circle, features in moments.feature_strips(n, d, *self._size(natural)):
             length[at] = self.features(x[at], circle, features)
             np.matmul(natural.T, features, out=out[:, at])
         return out.T, length
 
-    def _by_loop(self, loop: Callable[..., Any], x: Array, natural: Array) -> tuple[Array, Array]:
+    def _by_loop(self, x: Array, natural: Array) -> tuple[Array, Array]:
         """`_by_product` with the compiled loop that forms the features of a strip in one pass: bit-for-bit equal."""
+        from likely.distributions.gaussian._loops.quadratic_features import expand_rows
+
         n, (p, K), (origin, unit) = len(x), natural.shape, self.frame
         out, length = np.empty((K, n)), np.empty(n)
         step = min(moments.feature_rows(*self._size(natural)), n)
@@ -308,7 +309,7 @@ class Quadratic:
         plain = moments.scratch("circle", 1 + x.shape[1], step) if self._white else features
         for a in range(0, n, step):
             at = slice(a, min(a + step, n))
-            loop(_for_loop(x[at]), origin, unit, *self._pairs, plain, length[at])
+            expand_rows(_for_loop(x[at]), origin, unit, *self._pairs, plain, length[at])
             part = features[:, : at.stop - a]
             if self._white:
                 length[at] = self._whitened(plain[1:, : at.stop - a], length[at], part)
@@ -320,7 +321,9 @@ class Quadratic:
     ) -> Iterator[tuple[slice, Array]]:
         """Strips of rows: slice and features (p, rows); `length` (n,) becomes |u|²."""
         n, d = x.shape
-        loop, (origin, unit) = _loop(), self.frame
+        from likely.distributions.gaussian._loops.quadratic_features import expand_rows
+
+        by_loop, (origin, unit) = is_large(), self.frame
         if edges is None:
             step = max(min(moments.feature_rows(*self._size(natural), SWEEP), n), 1)
             edges = [(a, min(a + step, n)) for a in range(0, n, step)]
@@ -328,10 +331,10 @@ class Quadratic:
         circle, features = moments.scratch("circle", d + d // 2, step), moments.scratch("features", len(natural), step)
         for a, b in edges:
             rows, at, part = b - a, slice(a, b), features[:, : b - a]
-            if loop is None:
-                length[at] = self.features(x[at], circle[:, :rows], part)
+            if by_loop:
+                expand_rows(_for_loop(x[at]), origin, unit, *self._pairs, features, length[at])
             else:
-                loop(_for_loop(x[at]), origin, unit, *self._pairs, features, length[at])
+                length[at] = self.features(x[at], circle[:, :rows], part)
             yield at, part
 
     def _size(self, natural: Array) -> tuple[int, int]:
@@ -439,8 +442,8 @@ class Quadratic:
         u = (filled - origin) / unit
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
         patterns = Patterns.of(mask)
-        if self.shared:
-            return self._incomplete_shared(x, patterns)
+        if self.shared or mask.shape[1] <= NARROW:
+            return self._incomplete_by_pattern(x, patterns)
         few_missing = patterns.seen.sum(axis=1) * 2 >= mask.shape[1]
         if not (quick and self.error_reach > 0):
             few_missing = np.zeros(len(few_missing), bool)
@@ -509,18 +512,36 @@ class Quadratic:
         by_covariance(rows, patterns.seen, patterns.starts, center, covariance, part, determinant)
         q[patterns.order], logdet[patterns.order] = part, determinant
 
-    def _incomplete_shared(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
-        """One covariance for all members: each pattern's marginal is factorized once for all of them."""
+    def _incomplete_by_pattern(self, x: Array, patterns: Patterns) -> tuple[Array, Array, Array]:
+        """One covariance for all members, or few patterns: each pattern's marginal is factorized for all its rows."""
         q, logdet = np.empty((len(x), len(self.mean))), np.empty((len(x), len(self.mean)))
+        none = np.zeros(len(self.mean))
         for p, columns in enumerate(patterns.seen):
             rows = patterns.order[patterns.starts[p] : patterns.starts[p + 1]]
             at = np.flatnonzero(columns)
-            part = Quadratic(self.mean[:, at], self.covariance[:, at[:, None], at], self.whose)
-            q[rows] = part.complete(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean))) if len(at) else 0.0
-            logdet[rows] = part.logdet if len(at) else 0.0
+            if not len(at):
+                q[rows], logdet[rows] = 0.0, 0.0
+                continue
+            part = self._marginal(at)
+            natural = part._plain if part.reach > 0 else None
+            q[rows], logdet[rows] = part.complete(x[np.ix_(rows, at)], 1.0, none, natural), part.logdet
         n_observed = np.empty(len(x))
         n_observed[patterns.order] = patterns.counts()
         return np.maximum(q, 0.0), logdet, n_observed
+
+    def _marginal(self, at: Index) -> Quadratic:
+        """The form of the columns `at`; kept where there are few patterns of them."""
+        kept, key = self._marginals, at.tobytes()
+        if key not in kept:
+            part = Quadratic(self.mean[:, at], self.covariance[:, at[:, None], at], self.whose)
+            if self.mean.shape[1] > NARROW:
+                return part
+            kept[key] = part
+        return kept[key]
+
+    @cached_property
+    def _marginals(self) -> dict[bytes, Quadratic]:
+        return {}
 
     def _incomplete_singular(self, x: Array) -> tuple[Array, Array, Array]:
         """Singular covariances: the marginal of each pattern, one after another."""
@@ -536,16 +557,6 @@ class Quadratic:
             q[rows] = part.by_factors(x[np.ix_(rows, at)], 1.0, np.zeros(len(self.mean)))
             logdet[rows], rank[rows] = part.logdet, part.rank
         return q, logdet, rank
-
-
-def load_loops() -> None:
-    """Import the compiled loops, which takes 0.3 s: pays off when many rows are scored."""
-    import likely.distributions.gaussian._loops.quadratic_features  # noqa: F401
-
-
-def _loop(name: str = "expand_rows") -> Any:
-    """Compiled version of `features` or `white_logs` if `load_loops` was called, else None: bit-for-bit equal."""
-    return getattr(sys.modules.get("likely.distributions.gaussian._loops.quadratic_features"), name, None)
 
 
 def _for_loop(x: Array) -> Array:

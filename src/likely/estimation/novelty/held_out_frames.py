@@ -14,6 +14,7 @@ from likely.core.blocks import Blocks
 from likely.core.em_loop import gather
 from likely.core.engine import Threads, one_blas_thread
 from likely.core.errors import LikelyError
+from likely.core.job_size import fit_job
 from likely.core.ragged import Ragged
 from likely.core.warnings import warnings_discarded
 from likely.estimation.novelty.hmm_novelty_score import ChainTail
@@ -38,7 +39,8 @@ def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
     frames the influence of a single one is negligible: these are scored by the model itself.
     """
     learn = _learned_on if len(X.values) <= MANY else lambda density, fold: density.model_
-    return _surprises(_judges(density, _folds(density, X, weight), JUDGED // PARTS, learn))
+    with fit_job(len(X.values), density.model_, PARTS * (1 + AGAIN)):
+        return _surprises(_judges(density, _folds(density, X, weight), JUDGED // PARTS, learn))
 
 
 def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
@@ -50,7 +52,8 @@ def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
     there, w = _there(X, weight)
     if not enough(kept) or len(there) >= PARTS or not _may_be_cut(density):
         return 0.0
-    found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _fitted_from_scratch))
+    with fit_job(len(X.values), density.model_, ANEW):
+        found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _fitted_from_scratch))
     if not enough(found):
         return 0.0
     return float(found[1] @ (found[0] > quantile(*stretches(kept), TAIL))) / float(found[1].sum())

@@ -10,25 +10,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 MANY = 24  # states from which lists of possible transitions may be faster for maxima,
 FEW = 0.2  # where no more than this share of them is possible
 
 
-@with_entry
-def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
+@compiled
+def _fill(a, value):  # type: ignore[no-untyped-def]
+    """Entry by entry: an assignment to a slice takes a second to compile, for its error message."""
+    for i in range(len(a)):
+        a[i] = value
+
+
+@compiled
+def _possible(transition, max_entries, into):  # type: ignore[no-untyped-def]
     """The transitions that are possible in any matrix (S, K, K), by row: (indptr, indices); data is that of the first.
 
+    With `into` by column: the transitions into each state. (`transpose` takes three seconds to compile.)
     `indptr` is empty where there are more than `max_entries`.
     """
     S, K, _ = transition.shape
-    mask = np.zeros((K, K), dtype=np.bool_)
+    mask, count = np.zeros((K, K), dtype=np.bool_), 0
     for s in range(S):
         for i in range(K):
             for j in range(K):
-                mask[i, j] |= transition[s, i, j] != -np.inf
-    count = mask.sum()
+                row, column = (j, i) if into else (i, j)
+                if transition[s, i, j] != -np.inf and not mask[row, column]:
+                    mask[row, column] = True
+                    count += 1
     is_listed = count <= max_entries
     indptr = np.zeros(K + 1 if is_listed else 0, dtype=np.uint64)  # unsigned: three times as fast as signed
     indices = np.empty(count if is_listed else 0, dtype=np.uint64)
@@ -37,7 +47,7 @@ def _possible(transition, max_entries):  # type: ignore[no-untyped-def]
     for i in range(len(indptr) - 1):
         for j in range(K):
             if mask[i, j]:
-                indices[p], data[p] = j, transition[0, i, j]
+                indices[p], data[p] = j, transition[0, j, i] if into else transition[0, i, j]
                 p += 1
         indptr[i + 1] = p
     return indptr, indices, data
@@ -70,7 +80,7 @@ def forward(initial, transition, final, logs, offsets, alpha, scale, total):  # 
     """
     K = len(initial)
     varying, terms = len(transition) > 1, np.empty(K)
-    indptr, indices, data = _possible(transition.transpose(0, 2, 1), K * K)
+    indptr, indices, data = _possible(transition, K * K, True)
     for n in range(len(offsets) - 1):
         total[n] = 0.0
         for t in range(offsets[n], offsets[n + 1]):
@@ -99,7 +109,7 @@ def backward(transition, final, logs, offsets, beta):  # type: ignore[no-untyped
     """Backward variables log β_t(i) = log p(x_{t+1} … x_T | s_t = i) in beta (T, K), less the maximum of each frame."""
     K = len(final)
     varying, terms = len(transition) > 1, np.empty(K)
-    indptr, indices, data = _possible(transition, K * K)
+    indptr, indices, data = _possible(transition, K * K, False)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
             maximum = -np.inf
@@ -125,12 +135,12 @@ def expected_counts(transition, logs, offsets, alpha, beta, total, weight, gamma
     """
     K = transition.shape[1]
     varying = len(transition) > 1
-    indptr, indices, data = _possible(transition, K * K)
+    indptr, indices, data = _possible(transition, K * K, False)
     log_gamma, log_xi = np.empty(K), np.empty(len(indices))
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             if total[n] == -np.inf:
-                gamma[t] = 0.0
+                _fill(gamma[t], 0.0)
                 continue
             for i in range(K):
                 log_gamma[i] = alpha[t, i] + beta[t, i]
@@ -199,14 +209,14 @@ def viterbi(initial, transition, final, scores, offsets, last, score):  # type: 
     K = len(initial)
     varying, matrix, new = len(transition) > 1, transition[0], np.empty(K)
     most = int(FEW * K * K) if K >= MANY and not varying else -1
-    indptr, indices, data = _possible(transition.transpose(0, 2, 1), most)
+    indptr, indices, data = _possible(transition, most, True)
     for n in range(len(offsets) - 1):
         for t in range(offsets[n], offsets[n + 1]):
             if t == offsets[n]:
                 for j in range(K):
                     scores[t, j] += initial[j]
                 continue
-            new[:] = -np.inf
+            _fill(new, -np.inf)
             if len(indptr) > 0:
                 _sparse_max_product(scores, t - 1, indptr, indices, data, new)
             elif varying:
@@ -250,11 +260,12 @@ def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no
     Each state keeps its k best partial paths in order; a backpointer is the state before and the rank there.
     """
     T, K = logs.shape
-    delta, varying = np.full((K, k), -np.inf), len(transition) > 1
+    delta, varying = np.empty((K, k)), len(transition) > 1
     backpointers, ranks = np.zeros((T, K, k), dtype=np.int32), np.zeros((T, K, k), dtype=np.int32)
     new = np.empty((K, k))
-    indptr, indices, data = _possible(transition.transpose(0, 2, 1), K * K)
+    indptr, indices, data = _possible(transition, K * K, True)
     for j in range(K):
+        _fill(delta[j], -np.inf)
         delta[j, 0] = initial[j] + logs[0, j]
     for t in range(1, T):
         for j in range(K):
@@ -271,7 +282,7 @@ def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no
         for j in range(K):
             for r in range(k):
                 delta[j, r] = new[j, r] + logs[t, j]
-    score[:] = -np.inf
+    _fill(score, -np.inf)
     state, rank = np.zeros(k, dtype=np.int32), np.zeros(k, dtype=np.int32)
     for j in range(K):
         for r in range(k):

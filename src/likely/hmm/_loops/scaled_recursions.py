@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 LEAST = 1e-200  # a scaling factor below that is too near the end of the range to be divided by
 TINY = 1e-280  # products below that count as underflow
@@ -23,6 +23,13 @@ DOMINATED = 1e20  # underflow does not matter where other paths to the same stat
 MANY = 24  # states from which a sparse transition matrix may be faster,
 FEW = 0.15  # where no more than this share of its entries is not zero: else whole rows fill the vector lanes
 RARE = 0.04  # the same for expected transition counts, against a product of matrices
+
+
+@compiled
+def _fill(a, value):  # type: ignore[no-untyped-def]
+    """Entry by entry: an assignment to a slice takes a second to compile, for its error message."""
+    for i in range(len(a)):
+        a[i] = value
 
 
 @compiled
@@ -43,7 +50,7 @@ def shift(logs, log_max, size):  # type: ignore[no-untyped-def]
                 row[k] -= maximum
 
 
-@with_entry
+@compiled
 def _sparse_rows(transition, share):  # type: ignore[no-untyped-def]
     """Compressed sparse rows (indptr, indices, data) of a constant transition matrix (1, K, K).
 
@@ -134,9 +141,10 @@ def forward(initial, transition, final, entry, b, c, offsets, alpha, scale, term
             if not in_range[n]:
                 break
             if t == offsets[n]:
-                predicted[:] = initial
+                for j in range(K):
+                    predicted[j] = initial[j]
             else:
-                predicted[:] = 0.0
+                _fill(predicted, 0.0)
                 if len(indptr) > 0:
                     _sparse_vector_matrix(alpha, t - 1, indptr, indices, data, predicted)
                 elif varying:
@@ -180,7 +188,8 @@ def likelihoods(initial, transition, final, entry, b, offsets, scale, terminatio
     C, K = initial.shape
     alpha, underflows = np.empty((len(b), K)), np.empty(len(offsets) - 1)
     for c in range(C):
-        in_range[c, :], underflows[:] = True, 0.0
+        _fill(in_range[c], True)
+        _fill(underflows, 0.0)
         forward(
             initial[c], transition[c : c + 1], final[c], entry[c : c + 1], b, c, offsets, alpha, scale[c],
             termination[c], in_range[c], underflows,
@@ -206,7 +215,7 @@ def backward(transposed, final, b, offsets, weight, alpha, scale, termination, i
                 for i in range(K):
                     beta[i] = final[i] / termination[n]
             else:
-                beta[:] = 0.0
+                _fill(beta, 0.0)
                 if len(indptr) > 0:
                     _sparse_vector_matrix(b_beta, t + 1, indptr, indices, data, beta)
                 elif varying:
@@ -253,7 +262,7 @@ def smooth(transposed, final, b, offsets, scale, termination, in_range, gamma): 
                 for i in range(K):
                     beta[i] = final[i] / termination[n]
             else:
-                beta[:] = 0.0
+                _fill(beta, 0.0)
                 if len(indptr) > 0:
                     _sparse_vector_matrix(b_beta, 0, indptr, indices, data, beta)
                 elif varying:
@@ -291,8 +300,8 @@ def sparse_transition_counts(transition, alpha, b_beta, out):  # type: ignore[no
             if a != 0.0:
                 for p in range(indptr[i], indptr[i + 1]):
                     sums[p] += a * b_beta_t[indices[p]]
-    out[:] = 0.0
     for i in range(K):
+        _fill(out[i], 0.0)
         for p in range(indptr[i], indptr[i + 1]):
             out[i, indices[p]] = sums[p] * data[p]
     return True
@@ -303,7 +312,7 @@ LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.908214
 LEAST_LOG = -708.0  # its exponential is next to the smallest number
 
 
-@with_entry
+@compiled
 def _exponentials(x, whole):  # type: ignore[no-untyped-def]
     """exp(x) in place for x (n,) ≤ 0: 2^k times a polynomial, correct to one unit in the last place.
 
@@ -352,7 +361,8 @@ def e_step(scores, chain, transposed, entry, offsets, weight, work, gamma, first
     n = len(offsets) - 1
     b, alpha, b_beta, exponents = work[0], work[1], work[2], work[3]
     log_max, scale, termination = np.empty(T), np.empty(T), np.empty(n)
-    in_range, underflow = np.ones(n, dtype=np.bool_), np.zeros(n)
+    in_range, underflow = np.empty(n, dtype=np.bool_), np.zeros(n)
+    _fill(in_range, True)
     for t in range(T):
         log_max[t] = scores[0, t]
     for k in range(1, K):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 ROUNDING = 4e-15**2  # share of a column's squared norm below which its residual is rounding: rank-deficient
 UNDETERMINED = 1e-11**2  # the same for later divisors: rows that should agree differ by more than one rounding
@@ -54,7 +54,7 @@ def _copy3(a, to):  # type: ignore[no-untyped-def]
                 to[i, j, k] = a[i, j, k]
 
 
-@with_entry
+@compiled
 def _triangularize(w, r, c, pivots, s, tol):  # type: ignore[no-untyped-def]
     """QR factorization by Householder reflections: w[:r, :c] to echelon form with positive pivots; returns the rank.
 
@@ -114,7 +114,7 @@ def _triangularize(w, r, c, pivots, s, tol):  # type: ignore[no-untyped-def]
     return row
 
 
-@with_entry
+@compiled
 def _triangularize_rank_revealing(w, r, c, pivots, tol):  # type: ignore[no-untyped-def]
     """As `_triangularize`, for stacks with a pivot of −2: rank decisions by the largest magnitude of each entry so far.
 
@@ -1188,7 +1188,7 @@ def update_one(y, C, R, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def smoother_gain_one(A, N, t, U, J, cond):  # type: ignore[no-untyped-def]
+def _smoother_gain_one(A, N, t, U, J, cond):  # type: ignore[no-untyped-def]
     """Smoother gain J of x_{t−1} (root U) given x_t, and the root `cond` of its conditional covariance."""
     d = U.shape[0]
     w, pivots, s, V = np.zeros((2 * d, 2 * d)), np.zeros(2 * d, np.int64), np.zeros(2 * d), np.zeros((d, d))
@@ -1251,7 +1251,7 @@ def step_many(A, N, C, R, intercept, y, which_model, predicts, m, U, out):  # ty
 
 
 @compiled
-def diffuse_step(A, N, C, R, intercept, y, t, now_at, m, U, M, B, offset, G, n_free, diffuse_lp, to_m, to_U, delta, D):  # type: ignore[no-untyped-def]
+def _diffuse_step(A, N, C, R, intercept, y, t, now_at, m, U, M, B, offset, G, n_free, diffuse_lp, to_m, to_U, delta, D):  # type: ignore[no-untyped-def]
     """One step of the augmented filter in the diffuse phase, all but to_*, delta and D in place.
 
     A negative t is an update at frame `now_at`, without a prediction.

@@ -1,6 +1,6 @@
 """Exact diffuse initialization of the Kalman filter: the augmented filter of the diffuse phase, and its moments.
 
-The recursions are compiled functions in `_loops`: `diffuse_pass`, `diffuse_step`, `smooth_diffuse_pass`.
+The recursions are in `_loops`: `diffuse_pass`, `smooth_diffuse_pass`, and `_diffuse_step` for one frame.
 """
 
 from __future__ import annotations

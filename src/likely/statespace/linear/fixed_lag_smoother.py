@@ -69,7 +69,7 @@ def _step(model: Any, belief: DiffusePart, t: int) -> tuple[Array, Array]:
 
     m, d = model.matrices, model.states
     J, left = np.empty((d, d)), np.empty((d, d))
-    kalman.smoother_gain_one(m.A, m.N, t, np.array(belief.root), J, left)
+    kalman._smoother_gain_one(m.A, m.N, t, np.array(belief.root), J, left)  # in plain Python: of few frames
     return J, left
 
 

@@ -21,6 +21,7 @@ from likely.statespace.linear.result_repr import SMALL, matrix_words
 
 ME = "LinearGaussian"
 CONVERGED = 1e-14  # change of a root per frame, in units of the standard deviation
+FIRST = 200  # frames in which most models converge
 AT_ONCE = 10_000  # frames between checks for a keyboard interrupt
 UNOBSERVABLE = 1e-13  # smallest singular value, of columns of norm 1, that is rounding
 NOT_DETECTABLE = "some direction is neither observed nor stable; use filter(y).covariance instead"
@@ -140,7 +141,10 @@ def steady_state(model: Any, most: int = 1_000_000) -> Steady:
     nothing, y = read_only(np.zeros((1, d))), read_only(np.zeros((1, model.dim)))
     U, ahead = np.array(covariance_roots.root(model.initial_covariance + np.eye(d) * _size(model))), np.empty((d, d))
     while frames < most and not change <= CONVERGED:
-        more, change = kalman.iterate_riccati(m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE, most - frames))
+        iterate = kalman.iterate_riccati if frames else kalman.iterate_riccati.plain  # compiled only if it takes long
+        more, change = iterate(
+            m.A, m.N, m.C, m.R, nothing, y, U, ahead, min(AT_ONCE if frames else FIRST, most - frames)
+        )
         frames += more
     if change <= CONVERGED:
         return Steady(_gain(model, ahead), covariance_roots.square(ahead), covariance_roots.square(U), frames)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, BadEntry, Index, refuse_infinite, rows
+from likely.core.arrays import Array, BadEntry, Index, Mask, refuse_infinite, rows
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.core.engine import cores, one_blas_thread, ordered_map
@@ -18,6 +19,7 @@ from likely.hmm.decoding import SkippedFrames
 from likely.hmm.hmm import BadFrame
 from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 from likely.statespace.linear.result_repr import states_words
+from likely.statespace.linear.short_sequences import are_short, filter_short, loop_for
 
 PART = 65_536  # frames per task of a thread
 HUGE = 1e150  # a number whose square may overflow once a few are added
@@ -111,6 +113,7 @@ class FilterOutput:
     diffuse_end: Index  # (n,): frame at which the initial state is determined; the length if never
     diffuse_part: tuple[Array, Array, Array, Array, Array]  # m, U, M per frame; mean and root of δ per sequence
     information: Array  # (F, q + 1, q + 1): square-root information array of δ
+    is_short: Mask  # (n,): filtered without compiled loops
 
     @classmethod
     def empty(cls, series: Series, d: int, q: int, keeps: bool) -> FilterOutput:
@@ -122,7 +125,16 @@ class FilterOutput:
         return cls(
             means=np.empty((n_kept, d)), roots=np.empty((n_kept, d, d)), is_steady=np.empty(n_kept, np.uint8),
             increments=np.empty(n_kept), total=np.zeros(n), diffuse_end=np.zeros(n, np.int64),
-            diffuse_part=diffuse_part, information=np.empty((n_diffuse, q + 1, q + 1)),
+            diffuse_part=diffuse_part, information=np.empty((n_diffuse, q + 1, q + 1)), is_short=np.zeros(n, bool),
+        )  # fmt: skip
+
+    def cut(self, series: Series, a: int, b: int) -> FilterOutput:
+        """The part of sequences a … b − 1, as views."""
+        at, of = slice(int(series.offsets[a]), int(series.offsets[b])), slice(a, b)
+        m, U, M, delta, D = self.diffuse_part
+        return FilterOutput(
+            self.means[at], self.roots[at], self.is_steady[at], self.increments[at], self.total[of],
+            self.diffuse_end[of], (m[at], U[at], M[at], delta[of], D[of]), self.information[at], self.is_short[of],
         )  # fmt: skip
 
 
@@ -216,31 +228,43 @@ def filter_part(model: Any, series: Series, keeps: bool = True) -> FilterOutput:
     m = model.matrices
     n, d, q = len(series.offsets) - 1, model.states, m.E.shape[1]
     filtered = FilterOutput.empty(series, d, q, keeps)
-    frames = m.A, m.N, m.C, m.R, read_only(series.intercept), read_only(series.y), read_only(series.offsets)
-    outcome = filtered.means, filtered.roots, filtered.is_steady, filtered.increments, filtered.total
-    mean, root, at = m.m[None], m.U[None], filtered.diffuse_end
+    filtered.is_short = are_short(model, series)
+    mean, root, at = m.m[None], m.U[None], np.zeros(n, np.int64)
     if q:  # the diffuse phase has a loop of its own: few models need it, and its compilation is long
         mean, root = np.empty((n, d)), np.empty((n, d, d))
-        kalman.diffuse_pass(
-            *frames,
-            m.m,
-            m.U,
-            m.E,
-            0,
-            *outcome,
-            filtered.diffuse_end,
-            *filtered.diffuse_part,
-            filtered.information,
-            mean,
-            root,
-        )
+        for a, b in equal_runs(filtered.is_short):
+            diffuse_pass = loop_for(kalman.diffuse_pass, model, filtered.is_short[a])
+            out = filtered.cut(series, a, b)
+            diffuse_pass(
+                *_frames_for_loops(m, series.cut(a, b)), m.m, m.U, m.E, 0, *_outputs(out), out.diffuse_end,
+                *out.diffuse_part, out.information, mean[a:b], root[a:b],
+            )  # fmt: skip
         at = np.minimum(filtered.diffuse_end + 1, np.diff(series.offsets))
-    kalman.filter_pass(*frames, read_only(mean), read_only(root), 0, read_only(at), *outcome)
+    at = filter_short(m, series, mean, root, at, filtered)
+    if (at < np.diff(series.offsets)).any():
+        frames = _frames_for_loops(m, series)
+        loop_for(kalman.filter_pass, model)(
+            *frames, read_only(mean), read_only(root), 0, read_only(at), *_outputs(filtered)
+        )
     if np.isnan(filtered.total).any():
         got = f"a state of {model.states} entries that overflowed within {len(series.y)} frames"
         remedy = "the transition matrix is unstable: inspect its eigenvalues"
         raise DomainError(sentence(ME, "states must not overflow", got, remedy))
     return filtered
+
+
+def _frames_for_loops(m: Any, series: Series) -> tuple[Array, ...]:
+    return m.A, m.N, m.C, m.R, read_only(series.intercept), read_only(series.y), read_only(series.offsets)
+
+
+def _outputs(filtered: FilterOutput) -> tuple[Array, ...]:
+    return filtered.means, filtered.roots, filtered.is_steady, filtered.increments, filtered.total
+
+
+def equal_runs(flags: Any) -> list[tuple[int, int]]:
+    """Ranges [a, b) of sequences with equal flags."""
+    edges = [0, *(np.flatnonzero(flags[1:] != flags[:-1]) + 1).tolist(), len(flags)]
+    return list(pairwise(edges)) if len(flags) else []
 
 
 def skipped_frames(filtered: FilterOutput, series: Series, before: int) -> list[SkippedFrames]:

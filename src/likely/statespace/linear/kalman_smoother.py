@@ -8,7 +8,8 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, sentence
-from likely.statespace.linear.kalman_filter import ME, FilterOutput, Series, filter_part, read_only
+from likely.statespace.linear.kalman_filter import ME, FilterOutput, Series, equal_runs, filter_part, read_only
+from likely.statespace.linear.short_sequences import loop_for, smooth_short
 
 
 def smooth_part(
@@ -21,18 +22,20 @@ def smooth_part(
     refuse_unknown(filtered, series, before)
     F, d = filtered.means.shape
     out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
-    n = len(series.offsets) - 1 if (filtered.diffuse_end > 0).any() else 0
-    frames, back = (
-        (m.A, m.N, read_only(series.intercept), read_only(series.offsets), 0),
-        (np.empty((n, d)), np.empty((n, d, d))),
-    )
-    kalman.smooth_pass(
-        *frames, filtered.diffuse_end, filtered.means, filtered.roots, filtered.is_steady, out, cov, lag, *back
-    )
-    if n:
-        kalman.smooth_diffuse_pass(
-            *frames, filtered.means, filtered.diffuse_end, *filtered.diffuse_part, *back, out, cov, lag
-        )
+    left = ~smooth_short(m, series, filtered, out, cov, lag)
+    for a, b in equal_runs(left.astype(int) + (left & filtered.is_short)):  # done, in plain Python, compiled
+        if left[a]:
+            at, part, some = slice(*series.offsets[[a, b]].tolist()), series.cut(a, b), filtered.cut(series, a, b)
+            n = b - a if (some.diffuse_end > 0).any() else 0
+            frames = m.A, m.N, read_only(part.intercept), read_only(part.offsets), 0
+            back = np.empty((n, d)), np.empty((n, d, d))
+            smooth_pass, smooth_diffuse_pass = (
+                loop_for(loop, model, some.is_short[0]) for loop in (kalman.smooth_pass, kalman.smooth_diffuse_pass)
+            )
+            to = out[at], cov[at], lag[at]
+            smooth_pass(*frames, some.diffuse_end, some.means, some.roots, some.is_steady, *to, *back)
+            if n:
+                smooth_diffuse_pass(*frames, some.means, some.diffuse_end, *some.diffuse_part, *back, *to)
     if lag_one:
         lag[series.offsets[:-1][np.diff(series.offsets) > 0]] = 0.0
     return filtered, out, cov, lag

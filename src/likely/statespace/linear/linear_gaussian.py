@@ -404,8 +404,19 @@ class LinearGaussian(StructuralModels, Distribution):
         arrays = [np.array(getattr(b, name)) for name in names]
         mean, root, q = np.empty(self.states), np.empty((self.states, self.states)), len(b.offset)
         to = (mean, root, np.zeros(q), np.zeros((q, q)))
-        lp, n_free, log_prob, collapsed = kalman.diffuse_step(
-            m.A, m.N, m.C, m.R, read_only(intercept), read_only(y), t, belief.time, *arrays, b.n_free, b.log_prob, *to
+        lp, n_free, log_prob, collapsed = kalman._diffuse_step(  # in plain Python: the phase has few frames
+            m.A,
+            m.N,
+            m.C,
+            m.R,
+            read_only(intercept),
+            read_only(y),
+            t,
+            belief.time,
+            *arrays,
+            b.n_free,
+            b.log_prob,
+            *to,
         )
         if not lp > -np.inf:
             return belief, -np.inf

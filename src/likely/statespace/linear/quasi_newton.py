@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.blocks import Block, Blocks
+from likely.core.blocks import Block, Blocks, size
 from likely.core.em_loop import FALLS, INTERRUPTED, Stop, fit, gather, units
 from likely.core.engine import Threads
 from likely.core.fit_report import FitReport
+from likely.core.job_size import fit_job
 from likely.core.progress import CheckpointStore, Progress
 from likely.core.warnings import warnings_once
 from likely.statespace.linear.kalman_filter import series_of
@@ -22,6 +23,7 @@ from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.log_likelihood_gradient import Coordinates, score
 from likely.statespace.linear.variance_boundary import BoundaryCheck, CollectPair, check_boundary, with_raised
 
+USUAL_PASSES = 100  # at most, except where the maximum is at a boundary: the work that a fit is expected to be
 EM_PASSES = 10  # passes of EM first: they gain most at the beginning
 TIGHTER = 0.01  # BFGS stops at this share of tol, so that the gain of EM afterwards is below tol
 LONGEST_STEP = 2.0  # step in θ: a variance changes by e⁴ at most
@@ -60,8 +62,9 @@ def fit_quasi_newton(
     >>> report.converged, report.iterations < 60
     (True, True)
     """
-    with warnings_once():
-        return _QuasiNewtonRun(start, Blocks.of(data, sequences=True), prior, stop, checkpoint).run()
+    blocks = Blocks.of(data, sequences=True)
+    with warnings_once(), fit_job(size(blocks), start, min(stop.max_iter, USUAL_PASSES)):
+        return _QuasiNewtonRun(start, blocks, prior, stop, checkpoint).run()
 
 
 def check_converged(report: FitReport, data: Any, tol: float) -> FitReport:

@@ -13,6 +13,7 @@ from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
 from likely.core.warnings import tell
+from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun
 
@@ -63,7 +64,8 @@ class IMMFilter(Value):
         n = K * K if self._both else K
         logs, which, means, roots = np.empty(n), np.empty(n, np.int64), np.empty((n, d)), np.empty((n, d, d))
         own = [np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots)]
-        kalman.interact_once(s.P, s.A, s.N, self.model.intercept(inputs), self._both, *own, logs, which, means, roots)
+        intercept = read_only(self.model.intercept(inputs))
+        kalman.interact_once(s.P, s.A, s.N, intercept, self._both, *own, logs, which, means, roots)
         return belief.replace(
             means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=None, particle=None
         )
@@ -130,7 +132,7 @@ def updated(model: Any, belief: SwitchingBelief, y: Any, inputs: Any) -> tuple[S
 
     s = model.stack
     logs, which, means, roots = (np.array(a) for a in (belief.log_weights, belief.which, belief.means, belief.roots))
-    increment = float(kalman.update_many(model.frame(y, inputs), s.C, s.R, logs, which, means, roots))
+    increment = float(kalman.update_many(read_only(model.frame(y, inputs)), s.C, s.R, logs, which, means, roots))
     if increment == -np.inf:
         return belief, increment
     return belief.replace(means=means, roots=roots, log_weights=logs), increment

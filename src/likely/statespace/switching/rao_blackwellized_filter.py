@@ -14,6 +14,7 @@ from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
 from likely.core.warnings import tell
+from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.particle.particle_belief import CHOOSE, MOVE, keyed, seed_of, share
 from likely.statespace.particle.proposals import is_poor
 from likely.statespace.particle.resampling import SCHEMES, resampled
@@ -100,10 +101,9 @@ class RaoBlackwellizedFilter(Value):
         particle, which, logs = self._continued(belief, chosen, logs)
         parents, s = chosen[particle], self.model.stack
         means, roots = belief.means[parents], belief.roots[parents]
-        nothing = np.full((self.model.n_regimes, self.model.dim), np.nan)
-        kalman.step_many(
-            s.A, s.N, s.C, s.R, self.model.intercept(inputs), nothing, which, True, means, roots, np.empty(len(which))
-        )
+        nothing = read_only(np.full((self.model.n_regimes, self.model.dim), np.nan))
+        intercept = read_only(self.model.intercept(inputs))
+        kalman.step_many(s.A, s.N, s.C, s.R, intercept, nothing, which, True, means, roots, np.empty(len(which)))
         return belief.replace(
             means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=parents,
             particle=particle,

@@ -9,6 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
 from likely.numerics import spd
+from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.switching import switching_filter as passes
 
 MOST = 2**20  # paths
@@ -63,9 +64,8 @@ def _forward(model: Any, series: passes.Switched, T: int) -> tuple[list[_Level],
             logs = (logs[:, None] + model.log_transition[which]).ravel()
             which = np.tile(np.arange(K), len(which))
         out = np.empty(len(which))
-        kalman.step_many(
-            s.A, s.N, s.C, s.R, _intercepts(series, t), _frames(series, t), which, t > 0, means, roots, out
-        )
+        intercept, frames = read_only(_intercepts(series, t)), read_only(_frames(series, t))
+        kalman.step_many(s.A, s.N, s.C, s.R, intercept, frames, which, t > 0, means, roots, out)
         logs = logs + out
         top = float(logs.max())
         if top == -np.inf:

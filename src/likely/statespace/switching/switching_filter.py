@@ -11,7 +11,7 @@ from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell
 from likely.numerics import spd
-from likely.statespace.linear.kalman_filter import Series, series_of, split_sequences
+from likely.statespace.linear.kalman_filter import Series, read_only, series_of, split_sequences
 
 
 class RegimeMatrices(NamedTuple):
@@ -45,19 +45,14 @@ class Switched(NamedTuple):
         same = all(s.y is each[0].y or not driven for s in each)
         y = each[0].y if same else np.concatenate([s.y for s in each])
         intercept = np.concatenate([s.intercept for s in each]) if driven else np.array(each[0].intercept)
-        return cls(each, each[0].offsets, _own(y), 0 if same else F, _own(intercept), int(driven), _own(mask))
+        y, intercept, mask = (read_only(np.ascontiguousarray(a)) for a in (y, intercept, mask))
+        return cls(each, read_only(each[0].offsets), y, 0 if same else F, intercept, int(driven), mask)
 
     def cut(self, a: int, b: int) -> Switched:
         """Sequences a … b − 1."""
         first, last = int(self.offsets[a]), int(self.offsets[b])
         mask = self.mask if len(self.mask) == 1 else self.mask[first:last]
         return Switched.of([s.cut(a, b) for s in self.each], np.ascontiguousarray(mask))
-
-
-def _own(a: Array) -> Array:
-    """Writable array of the type that the loops were compiled for."""
-    a = np.ascontiguousarray(a)
-    return a if a.flags.writeable else a.copy()
 
 
 class Filtered(NamedTuple):
@@ -109,7 +104,7 @@ def forward(stack: RegimeMatrices, s: Switched, both: bool) -> Filtered:
     F, (K, d) = len(s.each[0].y), stack.m.shape
     kept = Filtered(np.full((F, K), -np.inf), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.empty(F),
                     np.empty(len(s.offsets) - 1))  # fmt: skip
-    kalman.switch_pass(
+    kalman.switch_pass.dispatcher(  # never in plain Python, whose exp has other last bits: see `backward`
         stack.P, stack.A, stack.N, stack.C, stack.R, s.intercept, s.step, F * s.step, s.y, s.stride, s.mask, s.offsets,
         stack.log_initial, stack.m, stack.U, both, *kept,
     )  # fmt: skip
@@ -117,13 +112,16 @@ def forward(stack: RegimeMatrices, s: Switched, both: bool) -> Filtered:
 
 
 def backward(stack: RegimeMatrices, s: Switched, kept: Filtered) -> RegimeMoments:
-    """Backward pass by expectation correction (Barber 2006): z_t is weighted by its predictive density of x_{t+1}."""
+    """Backward pass by expectation correction (Barber 2006): z_t is weighted by its predictive density of x_{t+1}.
+
+    Where a state has no noise, last bits decide about the rank of a predictive covariance, and so about the weights.
+    """
     from likely.statespace.linear import _loops as kalman
 
     F, K, d = kept.means.shape
     out = RegimeMoments(np.zeros((F, K)), np.zeros((F, K, d)), np.zeros((F, K, d, d)), np.zeros((F, K, K)),
                    np.zeros((F * K * K, d)), np.zeros((F * K * K, d, d)), np.zeros((F * K * K, d, d)))  # fmt: skip
-    kalman.switch_back(
+    kalman.switch_back.dispatcher(
         stack.P,
         stack.A,
         stack.N,

@@ -15,6 +15,7 @@ from likely.core.description import Description
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.distributions.distribution import Distribution
+from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.linear.linear_description import switching_description
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching import switching_em as learning
@@ -149,7 +150,7 @@ class SwitchingLinearGaussian(Distribution):
         each = [m.matrices for m in self.regimes]
         A, N, C, R = (np.concatenate([m[i] for m in each]) for i in range(4))
         m, U = (np.stack([m[i] for m in each]) for i in (4, 5))
-        return RegimeMatrices(np.array(self.transition), A, N, C, R, _logs(self.initial), m, U)
+        return RegimeMatrices(*map(read_only, (np.array(self.transition), A, N, C, R, _logs(self.initial), m, U)))
 
     @cached_property
     def incomparable(self) -> str:

@@ -23,8 +23,8 @@ def _features(x, which, m, unit, origin, gaps, own, features, size, length):  # 
     missing a mask, then where variances differ |u|². Also |u|² and the squared length of all features.
     """
     d = x.shape[1]
-    size[:] = 0.0
-    length[:] = 0.0
+    for r in range(len(size)):
+        size[r], length[r] = 0.0, 0.0
     for r in range(m):
         i = which[r]
         if gaps:

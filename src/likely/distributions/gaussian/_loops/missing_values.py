@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled, with_entry
+from likely.numerics.compile import compiled
 
 
 @compiled
@@ -28,13 +28,16 @@ def by_precision(u, observed, starts, precision, pulled, base, q, logdet):  # ty
         m = _split(observed[p], at, missing)
         for r in range(m):
             for c in range(r + 1):
-                a[r, c, :] = precision[missing[r], missing[c], :]
+                for k in range(K):  # entry by entry: an assignment to a slice takes a second to compile
+                    a[r, c, k] = precision[missing[r], missing[c], k]
         _factor(a, inverse, m, K)
-        total[:] = base
+        for k in range(K):
+            total[k] = base[k]
         _add_logdet(a, m, K, total)
         for i in range(starts[p], starts[p + 1]):
             x, distance = u[i], q[i]
-            logdet[i, :] = total
+            for k in range(K):
+                logdet[i, k] = total[k]
             for r in range(m):
                 v, scale, offset = g[r], inverse[r], pulled[missing[r]]
                 for k in range(K):
@@ -63,14 +66,16 @@ def by_covariance(u, observed, starts, mean, covariance, q, logdet):  # type: ig
         o = d - _split(observed[p], at, missing)
         for r in range(o):
             for c in range(r + 1):
-                a[r, c, :] = covariance[at[r], at[c], :]
+                for k in range(K):
+                    a[r, c, k] = covariance[at[r], at[c], k]
         _factor(a, inverse, o, K)
-        total[:] = 0.0
+        for k in range(K):
+            total[k] = 0.0
         _add_logdet(a, o, K, total)
         for i in range(starts[p], starts[p + 1]):
             distance = q[i]
-            logdet[i, :] = total
-            distance[:] = 0.0
+            for k in range(K):
+                logdet[i, k], distance[k] = total[k], 0.0
             for r in range(o):
                 v, scale, center, x = z[r], inverse[r], mean[at[r]], u[i, at[r]]
                 for k in range(K):
@@ -174,7 +179,7 @@ def _add_product(v, matrix, x, at, n):  # type: ignore[no-untyped-def]
             v[k] += m0[k] * x0
 
 
-@with_entry
+@compiled
 def _factor(a, inverse, m, K):  # type: ignore[no-untyped-def]
     """Cholesky factors of the leading m × m blocks of a (m, m, K), in place, all members at once.
 
