@@ -103,9 +103,10 @@ def _without_literals(dispatcher: Any) -> Any:
 def _helper_compiler() -> Any:
     """Numba's compiler without optimization and machine code: a helper gets both inside of the loops that call it.
 
-    Else it would be optimized once by itself, once within each helper that calls it and once within each loop: all
-    loops together take 142 s of CPU time to compile instead of 88 s. This relies on internals of Numba, so it is used
-    with the version that it was tested with (`DEFERRED`) alone; with others helpers are compiled as usual.
+    Else it would be optimized once by itself, once within each helper that calls it and once within each loop: those of
+    HMMs, Kalman filters and DTW take 50–55 s of CPU time to compile instead of 37–42 s. This relies on internals of
+    Numba, so it is used with the version that it was tested with (`DEFERRED`) alone; with others helpers are compiled
+    as usual.
     """
     JITCodeLibrary: Any = import_module("numba.core.codegen").JITCodeLibrary
     Compiler: Any = import_module("numba.core.compiler").Compiler
