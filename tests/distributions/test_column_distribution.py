@@ -6,6 +6,7 @@ from scipy import stats
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
+from tests.public_names import public
 
 PAIRS = [
     lk.Laplace(0.0, 1.0), lk.distributions.Cauchy(0.0, 1.0), lk.Uniform(0.0, 1.0),
@@ -155,7 +156,7 @@ def test_parameters_at_their_limit_are_reported(distribution, x, said):
     for prior in (None, "weak"):
         with pytest.warns(FitWarning, match=said):
             distribution.fit(x, prior=prior)
-        estimator = getattr(lk, f"{distribution.__name__}Density")(prior=prior)
+        estimator = public()[f"{distribution.__name__}Density"](prior=prior)
         with pytest.warns(FitWarning, match=said.split("column")[-1].replace("0 is", "is")):
             estimator.fit(np.reshape(x, (-1, 1)))
 

@@ -9,6 +9,7 @@ import likely as lk
 from likely.core.blocks import Blocks
 from likely.core.errors import DataError, FitWarning
 from likely.distributions.unobserved_columns import unseen_columns
+from tests.public_names import public
 
 DISTRIBUTIONS = {
     "Gaussian": {}, "StudentT": {}, "FactorGaussian": {"factors": 1}, "Poisson": {}, "Bernoulli": {}, "Gamma": {},
@@ -22,7 +23,7 @@ NOISE = "ignore:.*(not overdispersed|singular|constant|rank|not converged)"
 
 
 def fitted(name: str, x: np.ndarray, **more: object):
-    return getattr(lk, name).fit(x, **(DISTRIBUTIONS | WHOLE | RESTS)[name], **more)
+    return public()[name].fit(x, **(DISTRIBUTIONS | WHOLE | RESTS)[name], **more)
 
 
 def table(name: str) -> np.ndarray:

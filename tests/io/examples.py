@@ -652,6 +652,7 @@ REGIMES: dict[str, Callable[[], Any]] = {
     ),
     "switching belief after an outlier": lambda: list(lk.follow(jumps(), [0.0, 1e12]))[-1][0],
     "switching stats": jump_stats,
+    "switching learner": lambda: lk.statespace.SwitchingLearner.of(jumps(), ["process_covariance"], chain=()),
     "switching prior": lambda: jumps().weak_prior(jump_stats()),
 }
 

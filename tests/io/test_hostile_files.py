@@ -438,6 +438,8 @@ def survive(thing: Any) -> None:
             survive_as_sequences(thing)
         elif type(thing).__name__ in LIVE:
             survive_as_live(thing)
+        elif isinstance(thing, lk.statespace.SwitchingLearner):
+            survive_as_live(thing.model)
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
             assert len(thing.log_prob(rows_like(thing))) == 2

@@ -156,8 +156,7 @@ def test_every_field_of_a_value_is_declared():
             else:
                 assert list(declarations(cls)) == [field.name for field in dataclasses.fields(cls) if field.init], name
     assert not_stored == {
-        "Alignment", "DistanceDiagnostics", "Evaluation", "NeighborSearch", "Ragged", "Sketch", "SwitchingLearner",
-        "Track",
+        "Alignment", "DistanceDiagnostics", "Evaluation", "NeighborSearch", "Ragged", "Sketch", "Track",
         "Transcript",
     }  # fmt: skip  # results, data and machinery
 

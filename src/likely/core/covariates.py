@@ -62,16 +62,22 @@ def together(x: Any, covariates: Any, lengths: Any = None) -> Any:
     return x if covariates is None else with_covariates(x, covariates)
 
 
+def has_covariates(x: Any) -> bool:
+    """True for sequences with covariates, as by `with_covariates`."""
+    values = x.values if isinstance(x, Ragged) else x
+    return isinstance(values, Columns) and {FRAMES, COVARIATES} <= set(values)
+
+
 def frames_of(x: Ragged) -> Ragged:
     """Sequences without their covariates."""
-    if not isinstance(x.values, Columns):
+    if not has_covariates(x):
         return x
     return Ragged.trusted(values=x.values[FRAMES], offsets=x.offsets, names=x.names)
 
 
 def n_covariates(x: Ragged) -> int:
     """The number of covariates per frame; 0 without any."""
-    return int(table(x.values[COVARIATES]).shape[1]) if isinstance(x.values, Columns) else 0
+    return int(table(x.values[COVARIATES]).shape[1]) if has_covariates(x) else 0
 
 
 def apart(x: Any, covariates: Any = None, lengths: Any = None) -> Driven:

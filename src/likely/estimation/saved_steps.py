@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn import pipeline, preprocessing
 
+from likely.core.description import Description
 from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import whole_state
 from likely.io.registry import class_for
@@ -46,6 +47,12 @@ class Pipeline(pipeline.Pipeline):  # type: ignore[misc, unused-ignore]
             return "a pipeline is saved without its cache", "memory", "set_params(memory=None)"
         return None
 
+    def describe(self) -> Description:
+        """Each step in turn."""
+        parts = {n: step.describe() if hasattr(step, "describe") else Description(str(step)) for n, step in self.steps}
+        sections = [part.plus(title=f"{name}: {part.title}") for name, part in parts.items()]
+        return Description(type(self).__name__, [f"steps: {', '.join(parts)}"], sections=sections)
+
     def check_state(self) -> None:
         """After loading a file: steps have names of their own, and all but the last transform."""
         sound = all(isinstance(step, tuple) and len(step) == 2 and isinstance(step[0], str) for step in self.steps)
@@ -71,6 +78,12 @@ class StandardScaler(preprocessing.StandardScaler):  # type: ignore[misc, unused
     saved_attributes: tuple[str, ...] = (
         "mean_", "var_", "scale_", "n_samples_seen_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
+
+    def describe(self) -> Description:
+        """Means and scales of the columns."""
+        names = [name for name in ("mean_", "scale_", "n_samples_seen_") if name in vars(self)]
+        fitted = {name.rstrip("_"): vars(self)[name] for name in names}
+        return Description.of_fields(type(self).__name__, fitted or self.get_params())
 
     def check_state(self) -> None:
         """After loading a file: one mean and one positive scale per column."""

@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from likely.core.arrays import BadEntry, in_memory, refuse_infinite
-from likely.core.columns import Columns
-from likely.core.covariates import COVARIATES, FRAMES, with_covariates
+from likely.core.covariates import COVARIATES, FRAMES, has_covariates, with_covariates
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
@@ -129,7 +128,7 @@ def validated_frames(X: Any, reset: bool, estimator: Any, rows_of: Callable[[Any
         return seqs
     if reset:
         tell_of_empty(seqs, me)
-    both = isinstance(seqs.values, Columns) and {FRAMES, COVARIATES} <= set(seqs.values)
+    both = has_covariates(seqs)
     frames = seqs.values[FRAMES] if both else seqs.values
     rows = rows_of(table_of_frames(X, seqs, frames, None if reset else estimator.n_features_in_, me), reset)
     refuse_infinite_frames(rows, seqs.offsets, me)

@@ -267,7 +267,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         width = getattr(self, "n_features_in_", None)
         sound = isinstance(principal, PrincipalSubspace) and isinstance(stats, moments.Moments | ScatterRoot)
         sound = sound and type(width) is int and principal.dim == width and stats.shift.shape == (width,)  # type: ignore[union-attr]
-        if not (sound and getattr(self, "solver_", None) in ("scatter", "qr", "gram")):
+        solver = getattr(self, "solver_", None)
+        if not (sound and isinstance(solver, str) and solver in ("scatter", "qr", "gram")):
             raise DataError(sentence("PCA", "axes and statistics must be of equal width", type(principal).__name__))
 
 

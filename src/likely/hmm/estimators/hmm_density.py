@@ -14,8 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, in_memory
-from likely.core.columns import Columns
-from likely.core.covariates import COVARIATES, FRAMES, apart, features, with_covariates
+from likely.core.covariates import apart, features, has_covariates, with_covariates
 from likely.core.description import Description
 from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -685,12 +684,6 @@ def _sequences(X: Any, covariates: Any, lengths: Any) -> Any:
     if covariates is None:
         return cut(X, lengths)
     return with_covariates(cut(X, lengths), cut(covariates, lengths))
-
-
-def has_covariates(X: Any) -> bool:
-    """True for sequences with covariates, as by `with_covariates`."""
-    values = X.values if isinstance(X, Ragged) else X
-    return isinstance(values, Columns) and {FRAMES, COVARIATES} <= set(values)
 
 
 def _apart(X: Any) -> tuple[Any, Any]:

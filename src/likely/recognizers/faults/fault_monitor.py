@@ -82,7 +82,7 @@ class FaultMonitor(Recognizer):
     >>> stream = rng.normal(size=(60, 3)) + np.where(np.arange(60) < 40, 0.0, 3.0)[:, None] * [0.0, 1.0, 0.0]
     >>> seen = monitor.watch(stream)
     >>> int(np.argmax(seen.alarm)), int(seen.contributions[45].argmax())
-    (41, 1)
+    (40, 1)
     """
 
     saved_attributes = (

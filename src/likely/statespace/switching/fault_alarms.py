@@ -18,7 +18,7 @@ class Alarms(NamedTuple):
     """Actions per frame, and the expected cost of each action."""
 
     actions: Index  # (T,): rows of the cost matrix; row 0 is the action for regime 0, normal operation
-    expected: Array  # (T, A)
+    expected_costs: Array  # (T, A)
     first: int | None  # the first frame whose action is not 0
 
     @property

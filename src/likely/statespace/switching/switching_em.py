@@ -273,6 +273,17 @@ class SwitchingPrior(Value):
         expected = "the mode needs a model that specifies the fixed parameters"
         raise DomainError(sentence("SwitchingPrior", expected, which, "call model.refit(stats, prior)"))
 
+    def draw(self, rng: Generator) -> NoReturn:
+        """Always an error: pseudo-observations give no normalized distribution of parameters."""
+        self._refuse("draw")
+
+    def predictive(self) -> NoReturn:
+        """Always an error: pseudo-observations give no normalized distribution of parameters."""
+        self._refuse("predictive")
+
+    def _refuse(self, verb: str) -> NoReturn:
+        raise DomainError(sentence(f"SwitchingPrior.{verb}", "this needs a normalized prior", "pseudo-observations"))
+
 
 def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
     """Weak prior: one average frame per regime, one initial regime, and one transition from each regime."""
