@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.pipeline import Pipeline
 
 import likely as lk
 from likely.core.description import Code, Description, DescriptionTable
@@ -66,8 +67,9 @@ def test_every_class_that_can_be_saved_describes_itself():
         assert found.to_markdown().startswith(f"# {found.title}") and json.loads(found.to_json()) == found.to_dict()
         assert not Tags(found.to_html(page=True)).open, name
         seen.add(type(model).__name__)
-        seen.update(type(step).__name__ for _, step in getattr(model, "steps", ()) if hasattr(step, "describe"))
-    assert set(registry.storable()) - seen == set()
+        if isinstance(model, Pipeline):
+            seen.update(type(step).__name__ for _, step in model.steps)
+    assert set(registry.storable()) <= seen
 
 
 def test_parts_of_a_value_are_facts_and_sections():

@@ -75,6 +75,5 @@ def test_questions_that_make_no_sense():
 
 
 def test_lines_are_written_out():
-    assert lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 1.0], 1.0)).describe() == (
-        "line: 1 x0 + 0.5 x1 − 1.25 = 0"
-    )
+    line = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 1.0], 1.0))
+    assert line.describe().text == ["line: 1 x0 + 0.5 x1 − 1.25 = 0"]
