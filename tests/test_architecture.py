@@ -414,3 +414,23 @@ def tables_naming(names: set[str]) -> set[str]:
 def test_a_distribution_stands_in_one_table(name):
     """Adding one touches its own file, its test, and one line of `names.py`."""
     assert tables_naming({name, f"{name}Density"}) == {"names.py"}
+
+
+def test_no_underscore_method_is_called_from_another_package():
+    """A method that another package calls is public, and hidden from `dir` if users do not need it."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
+    homes: dict[str, set[str]] = {}
+    for path, tree in trees.items():
+        for cls in (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)):
+            for part in cls.body:
+                if isinstance(part, ast.FunctionDef) and part.name.startswith("_") and not part.name.startswith("__"):
+                    homes.setdefault(part.name, set()).add(path.relative_to(PACKAGE).parts[0])
+    allowed = {"_validate_params", "_support"}  # of scikit-learn; a field of distributions
+    found = set()
+    for path, tree in trees.items():
+        for node in (n for n in ast.walk(tree) if isinstance(n, ast.Attribute)):
+            own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            own = own or (isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super")
+            if not own and path.relative_to(PACKAGE).parts[0] not in homes.get(node.attr, {"", *path.parts}):
+                found.add(f"{name_of(path)}: {ast.unparse(node)}")
+    assert {one for one in found if one.rpartition(".")[2] not in allowed} == set()

@@ -18,7 +18,7 @@ PAIRS = [
 
 
 def widened(distribution, d):
-    names = [n for n in distribution._field_values() if isinstance(getattr(distribution, n), np.ndarray)]
+    names = [n for n in distribution.field_values() if isinstance(getattr(distribution, n), np.ndarray)]
     return distribution.replace(**{n: np.repeat(getattr(distribution, n), d) for n in names})
 
 
@@ -215,7 +215,7 @@ def test_a_column_that_rules_a_row_out_outweighs_a_pole(distribution):
     assert one.log_prob([[0.0]]) == np.inf and other.log_prob([[0.0]]) == -np.inf
     assert distribution.log_prob([[0.0, 0.0], [0.0, 0.5]]).tolist() == [-np.inf, np.inf]
     both = distribution.replace(
-        **{name: np.stack([part] * 2) for name, part in distribution._field_values().items() if np.ndim(part)}
+        **{name: np.stack([part] * 2) for name, part in distribution.field_values().items() if np.ndim(part)}
     )
     assert both.log_prob([[0.0, 0.0]]).tolist() == [[-np.inf, -np.inf]]
     assert lk.Product({"a": one, "b": other}).log_prob(lk.core.Columns(a=[0.0], b=[0.0])) == -np.inf

@@ -698,7 +698,7 @@ def same(a: Any, b: Any) -> bool:
             a.tolist() == b.tolist() if a.dtype == object else a.tobytes() == b.tobytes()
         )  # fmt: skip
     if isinstance(a, Value):
-        return same(a._field_values(), b._field_values())
+        return same(a.field_values(), b.field_values())
     if hasattr(a, "saved_attributes"):
         return same(state(a), state(b))
     if isinstance(a, dict):

@@ -1114,7 +1114,7 @@ def test_an_odd_number_of_merges_is_refused():
 def test_no_numpy_warning_comes_from_a_file():
     density = lk.KernelDensity().fit(SPOTS)
     weight = np.full(len(density.stats_.weight), 1e308)
-    density.stats_ = density.stats_.trusted(**{**density.stats_._field_values(), "weight": weight})
+    density.stats_ = density.stats_.trusted(**{**density.stats_.field_values(), "weight": weight})
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model_files.dumps(density)  # which reads back what it writes
@@ -1123,10 +1123,10 @@ def test_no_numpy_warning_comes_from_a_file():
 
 def test_axes_that_cannot_be_squared_are_refused():
     fisher = lk.FisherDiscriminant().fit(SPOTS, np.repeat([0, 1], 6))
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._field_values(), "centroids": fisher.axes_.centroids * 1e300})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_.field_values(), "centroids": fisher.axes_.centroids * 1e300})
     with pytest.raises(lk.ModelFileError, match=r"squared distances of (centers|centroids) must be finite"):
         model_files.dumps(fisher)
-    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_._field_values(), "centers": np.array([[-1e140], [1e140]])})
+    fisher.axes_ = fisher.axes_.trusted(**{**fisher.axes_.field_values(), "centers": np.array([[-1e140], [1e140]])})
     with pytest.raises(lk.DataError, match="an overflow in row 1: rescale the columns"):
         fisher.predict_proba([[0.0, 0.0], [1e200, 1e200]])
 

@@ -199,7 +199,7 @@ def stacked_model(model: Any, members: int) -> Any:
     """The same model, so many times."""
     parts = {
         name: np.repeat(part[None], members, axis=0)
-        for name, part in model._field_values().items()
+        for name, part in model.field_values().items()
         if isinstance(part, np.ndarray) and name != "levels"
     }
     return model.replace(**parts)
@@ -279,5 +279,5 @@ def post_member(post: Any, k: int) -> Any:
         return post.replace(belief=post.belief.member(k))
     if hasattr(post, "distribution"):
         return post.replace(distribution=post.distribution.member(k))
-    arrays = {name: part[k] for name, part in post._field_values().items() if isinstance(part, np.ndarray)}
+    arrays = {name: part[k] for name, part in post.field_values().items() if isinstance(part, np.ndarray)}
     return post.replace(**{name: np.array(part) for name, part in arrays.items()})

@@ -229,7 +229,7 @@ class SequenceDensity(_OfSequences):
             raise DataError(sentence(type(self).__name__, expected, len(found)))
         return found
 
-    def _live(self) -> LiveFrames:
+    def as_online_filter(self) -> LiveFrames:
         return LiveFrames(self.model_, self)
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:

@@ -132,9 +132,9 @@ class TableClassifier(TableModel, TypedClassifier):
 
     def unseen(self, X: Any) -> dict[str, Mask]:
         """Mask of rows (n,) with unknown levels, by column; only columns that have some."""
-        return self._unseen(self.frame(X))
+        return self.unseen_categories(self.frame(X))
 
-    def _unseen(self, frame: Any) -> dict[str, Mask]:
+    def unseen_categories(self, frame: Any) -> dict[str, Mask]:
         import polars as pl
 
         found = {}

@@ -144,7 +144,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self.classes_, labels = encoded_with_gaps(y)
         tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         with self._in_words():
-            report = self._learn(X, labels, weight)
+            report = self.run_em(X, labels, weight)
             self._adopt(report, self._seen_rows(X, labels, weight))
         if not (report.converged or report.stopped_early):
             tell(f"{type(self).__name__}: not converged: {report.reason}")
@@ -203,19 +203,19 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         before = novelty_threshold.surprise_of(self, X)[0] if judged else None
         hidden = self.density_.traits.latent or bool((labels < 0).any())
         if first:  # latent labels need more than one pass
-            model, known = (self._learn(X, labels, weight).model if hidden else self._blank(X, weight)), None
+            model, known = (self.run_em(X, labels, weight).model if hidden else self.blank_mixture(X, weight)), None
         else:
             model, known = self._grown(X)
         new: Any = Threads().total(
-            lambda block: gather(model, block, self._hard), self._data(X, labels, weight).whole()
+            lambda block: gather(model, block, self.is_hard), self.blocks_of(X, labels, weight).whole()
         )
         if first and not hidden and getattr(new, "filled", False):  # no model yet to impute missing values
             with warnings_discarded():
-                learned = self._learn(X, labels, weight)
+                learned = self.run_em(X, labels, weight)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._in_words():
-            self._adopt(self._after_one_refit(model, stats))
+            self._adopt(self.refit_once(model, stats))
         self._check_cost()
         if before is None:
             needed = novelty_threshold.rows_needed(X, labels, weight, stats.complete)
@@ -229,7 +229,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _fresh_density(self, X: Any) -> Any:
         return GaussianDensity() if self.density is None else clone(self.density)
 
-    def _blank(self, X: Any, weight: Any = None) -> Mixture:
+    def blank_mixture(self, X: Any, weight: Any = None) -> Mixture:
         C = len(self.classes_)
         return Mixture.trusted(weights=np.full(C, 1.0 / C), components=self.density_.blank_model(X, C, weight))
 
@@ -273,28 +273,28 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         same = parts is learned.components and weights is learned.weights
         return learned if same else Mixture.trusted(weights=np.array(weights), components=parts)
 
-    def _after_one_refit(self, model: Any, stats: Any) -> FitReport:
+    def refit_once(self, model: Any, stats: Any) -> FitReport:
         """A model after one `refit`; final for complete data."""
         prior = resolve_prior(model, stats, self._prior_rule)
         model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
         return FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)])
 
-    def _learn(self, X: Any, labels: Index, weight: Any, max_iter: int | None = None) -> FitReport:
+    def run_em(self, X: Any, labels: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Fit to validated rows."""
-        data = self._data(X, labels, weight)
+        data = self.blocks_of(X, labels, weight)
         stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
 
         def learn(i: int, start: Mixture) -> FitReport:
-            return fit(start, data, prior=self._prior_rule, stop=stop, hard=self._hard)
+            return fit(start, data, prior=self._prior_rule, stop=stop, hard=self.is_hard)
 
         return best_of(self._starts(X, labels, weight), learn)
 
     @property
-    def _hard(self) -> bool:
+    def is_hard(self) -> bool:
         return bool(getattr(self.density_, "hard", False)) and self.density_.traits.latent
 
-    def _data(self, X: Any, labels: Index, weight: Any) -> Blocks:
+    def blocks_of(self, X: Any, labels: Index, weight: Any) -> Blocks:
         """Rows with their labels; if some are missing, with masks of possible labels."""
         if not (labels < 0).any():
             return Blocks.of(X, weight, labels=labels)
@@ -307,7 +307,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         hidden = self.density_.traits.latent or bool((labels < 0).any())
         sketched = hidden and self.density_.traits.sketchable
         sketch = Sketch.of(X, weight, whose=type(self.density_).__name__) if sketched else None
-        blank = self._blank(X, weight) if sketch is None else self._blank(sketch.rows, sketch.weight)
+        blank = self.blank_mixture(X, weight) if sketch is None else self.blank_mixture(sketch.rows, sketch.weight)
         if not (self.density_.traits.latent or (labels < 0).any()):
             return [blank]
         mine = np.flatnonzero(labels >= 0)
@@ -325,7 +325,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Rows for a second pass, if all labels are known."""
         return None if (labels < 0).any() else Block(X, weight, labels=labels)
 
-    def _scoring_model_of(self, report: FitReport, rows: Block | None = None) -> Mixture:
+    def scoring_model_of(self, report: FitReport, rows: Block | None = None) -> Mixture:
         """The scoring model of another fit; hyperparameters are kept, or chosen again from `rows`."""
         if rows is None or not self.density_.traits.second_pass:
             return self._scoring(report, copy(self.density_), choose=False)
@@ -412,7 +412,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _plain_log_posterior(self, rows: Any) -> Array:
         if self._positive_everywhere:
             return self.model_.log_posterior(rows)
-        return self._of_joint(rows, self.model_._log_responsibilities, len(self.classes_), np.float64)
+        return self._of_joint(rows, self.model_.log_responsibilities, len(self.classes_), np.float64)
 
     def _calibrated(self, rows: Any, calibration: Map) -> Array:
         """Calibrated under the class probabilities of training, then converted to other ones."""
@@ -444,7 +444,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         def best(block: Any) -> Index:
             if cost is None:
                 return self.model_.most_probable(block)
-            return cost.predicted(self.model_._shares(self.model_._joint(block)))
+            return cost.predicted(self.model_._shares(self.model_.log_joint_block(block)))
 
         def cheapest(joint: Array) -> Index:
             if cost is not None:
@@ -470,7 +470,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         lost: list[int] = []
 
         def used(block: Any) -> Any:
-            joint = self.model_._joint(block)
+            joint = self.model_.log_joint_block(block)
             lost.append(int(np.isneginf(joint.max(axis=1)).sum()))
             return use(joint)
 
@@ -622,7 +622,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         other.__dict__.update(self.__dict__)
         return other
 
-    def _left_out_surprises(self) -> Array:
+    def left_out_surprises(self) -> Array:
         return self.held_out_surprise_
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:

@@ -69,14 +69,14 @@ def _log_posterior_without(
 def _by_statistics(whole: BayesClassifier, rows: Any, labels: Index, unit: float, i: int) -> Array:
     learned, one = whole.learned_model_, slice(i, i + 1)
     rest = without(whole.stats_, learned.collect(rows[one], np.array([unit]), labels[one]))
-    return whole._scoring_model_of(whole._after_one_refit(learned, rest)).log_posterior(rows[one])
+    return whole.scoring_model_of(whole.refit_once(learned, rest)).log_posterior(rows[one])
 
 
 def _by_refitting(whole: BayesClassifier, rows: Any, labels: Index, weight: Array, i: int) -> Array:
     keep = weight > 0
-    report = whole._learn(rows[keep], labels[keep], weight[keep])
+    report = whole.run_em(rows[keep], labels[keep], weight[keep])
     others = whole._seen_rows(rows[keep], labels[keep], weight[keep])
-    return whole._scoring_model_of(report, others).log_posterior(rows[i : i + 1])
+    return whole.scoring_model_of(report, others).log_posterior(rows[i : i + 1])
 
 
 def _groups_of_equal_rows(rows: Any, labels: Index, weight: Array) -> list[Index]:

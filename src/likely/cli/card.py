@@ -189,7 +189,7 @@ def _costs(facts: Facts, model: Any, path: str) -> Description:
 
     told, rate = facts["figures"], facts["novelty"]
     rows = [(action, *costs) for action, costs in zip(told["actions"], told["cost_table"], strict=True)]
-    support = None if rate is None else "".join(support_in_words(model.classifier_._left_out_surprises(), rate))
+    support = None if rate is None else "".join(support_in_words(model.classifier_.left_out_surprises(), rate))
     rules = {
         "cost of rejecting": facts["reject_cost"],
         "rejects below a posterior probability of": facts["reject_below"],

@@ -135,7 +135,7 @@ class DecidedBatch:
         kept = chosen(frame, keep)
         table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)
         rows = laid_out(table.frame, list(model.schema))
-        return cls(model.decide(Typed(rows), full=True, **how), kept, model._unseen(rows))
+        return cls(model.decide(Typed(rows), full=True, **how), kept, model.unseen_categories(rows))
 
     @property
     def novel(self) -> Any:
@@ -155,7 +155,7 @@ class DecidedBatch:
         for i in (self.novel | (self.decisions.index < 0)).nonzero()[0].tolist():
             words = [f'"{name}"' for name, mask in self.unseen.items() if mask[i]]
             strange = f"a value of {', '.join(words)} was not seen in training: it counts as missing"
-            out[i] = d._reason(i) if d.index[i] < 0 else "; ".join(part for part in (strange, out[i]) if part)
+            out[i] = d.reason(i) if d.index[i] < 0 else "; ".join(part for part in (strange, out[i]) if part)
         return out
 
     def csv(self, proba: bool, header: bool) -> str:

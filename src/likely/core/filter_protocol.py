@@ -42,8 +42,8 @@ def as_filter(model: Any) -> Any:
     if isinstance(model, type):
         expected, name = "a model is needed, not its class", model.__name__
         raise DomainError(sentence("step", expected, f"the class {name}", f"make one: {name}(…)"))
-    if hasattr(model, "_live"):  # an estimator that validates observations, too
-        return model._live()
+    if hasattr(model, "as_online_filter"):  # an estimator that validates observations, too
+        return model.as_online_filter()
     inner = getattr(model, "model_", model)
     if hasattr(inner, "update") and hasattr(inner, "initial_belief"):
         return inner

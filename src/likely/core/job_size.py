@@ -22,8 +22,6 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-import numpy as np
-
 ALWAYS = os.environ.get("LIKELY_COMPILE") == "always"
 SMALL = 0.0 if ALWAYS else 2e6  # scalar operations of a fit that plain Python does in about half a second
 PER_ROW = 20  # operations that a row costs beside those with the entries of the model
@@ -92,6 +90,8 @@ def is_short(frames: Any, work: float) -> Any:
 
     Inside of a job all sequences are, or none, as the whole of it is small or not.
     """
+    import numpy as np  # commands that compute nothing load this module, too
+
     if _JOB.get() is None:
         return np.asarray(frames) * work <= SHORT
     return np.full(np.shape(frames), is_small_for(work))
@@ -99,6 +99,8 @@ def is_short(frames: Any, work: float) -> Any:
 
 def entries(value: Any) -> int:
     """Number of entries of all arrays of a model, those of its components included."""
+    import numpy as np
+
     if isinstance(value, np.ndarray):
         return value.size
     if isinstance(value, list | tuple):

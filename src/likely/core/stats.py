@@ -61,10 +61,10 @@ class AdditiveStats(Addable, Value):
         return float(np.sum(self.rows))  # type: ignore[attr-defined]
 
     def __add__(self, other: Self) -> Self:
-        return self.trusted(**{name: part + getattr(other, name) for name, part in self._field_values().items()})
+        return self.trusted(**{name: part + getattr(other, name) for name, part in self.field_values().items()})
 
     def __mul__(self, factor: float) -> Self:
-        return self.trusted(**{name: part * factor for name, part in self._field_values().items()})
+        return self.trusted(**{name: part * factor for name, part in self.field_values().items()})
 
     def pooled(self) -> Self:
         """The sums over all members of a stack."""

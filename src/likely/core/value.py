@@ -19,9 +19,12 @@ T = TypeVar("T")
 
 # Public names of values that the library itself uses, and users do not: `dir` leaves them out.
 INTERNAL = frozenset({
-    "blank", "for_prior", "form", "hides_labels", "hyperparameters", "in_words", "inconsistency", "joined_stats",
-    "location_words", "log_prob_block", "log_smoothing", "mean_durations", "member_facts", "objective_name",
-    "of_sequences", "one_distribution", "prepare", "serves", "some", "takes_parts", "trusted",
+    "as_columns", "blank", "corrected", "estimated_from", "field_values", "fixed_parameters", "for_prior", "form",
+    "has_finite_moments", "hides_labels", "hyperparameters", "in_kind", "in_words", "inconsistency", "joined_stats",
+    "location_words", "log_joint_block", "log_prob_block", "log_responsibilities", "log_smoothing", "mean_durations",
+    "member_facts", "merged", "objective_name", "of_sequences", "one_distribution", "parameters_seen_in",
+    "predicted_observation", "prepare", "prior_in_kind", "serves", "some", "statistics_in_kind", "takes_parts",
+    "trusted",
 })  # fmt: skip
 
 
@@ -60,9 +63,9 @@ class Value:
 
     def replace(self, **fields: Any) -> Self:
         """A copy with the given fields replaced, without validation."""
-        return self.trusted(**{**self._field_values(), **fields})
+        return self.trusted(**{**self.field_values(), **fields})
 
-    def _field_values(self) -> dict[str, Any]:
+    def field_values(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def _set(self, **fields: Any) -> None:
@@ -76,19 +79,19 @@ class Value:
             stored[name] = value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._field_values())
+        return _rebuild, (type(self), self.field_values())
 
     def describe(self) -> Description:
         """What the value holds: numbers and small arrays as facts, nested values as sections."""
         from likely.core.description import Description
 
-        return Description.of_fields(type(self).__name__, self._field_values())
+        return Description.of_fields(type(self).__name__, self.field_values())
 
     def __repr__(self) -> str:
         defaults = {f.name: f.default for f in fields(self) if f.default is None or isinstance(f.default, str)}
         shown = {
             name: value
-            for name, value in self._field_values().items()
+            for name, value in self.field_values().items()
             if not _is_default(value, defaults.get(name, MISSING))
         }
         return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in shown.items())})"

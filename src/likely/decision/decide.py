@@ -179,9 +179,10 @@ class Decisions:
     @property
     def reasons(self) -> list[str]:
         """The reason of each decision, one sentence per row."""
-        return [self._reason(i) for i in range(len(self))]
+        return [self.reason(i) for i in range(len(self))]
 
-    def _reason(self, i: int) -> str:
+    def reason(self, i: int) -> str:
+        """The reason of decision i, in one sentence."""
         at, best = int(self.index[i]), self.ranking[i]
         if at == NOVEL.code:
             return f"novel: {self._why_novel(i)}"
@@ -219,7 +220,7 @@ class Decisions:
                 "decision": str(choice) if choice in (REJECT, NOVEL) else choice,
                 "cost": None if np.isnan(cost[i]) else float(cost[i]),
                 "runner_up": runner[i] if not isinstance(runner[i], np.generic) else runner[i].item(),
-                "runner_up_cost": float(dear[i]), "reason": self._reason(i),
+                "runner_up_cost": float(dear[i]), "reason": self.reason(i),
                 "posterior": {str(c): float(p) for c, p in zip(self.classes, self.posterior[i], strict=True)},
             }  # fmt: skip
 
@@ -227,7 +228,7 @@ class Decisions:
         head = f"{'row':>5}  {'decision':<16} {'cost':>8}  {'runner-up':<16} {'cost':>8}  reason"
         lines = [
             f"{i:>5}  {self.choice[i]!s:<16} {self.cost[i]:>8.4g}  {self.runner_up[i]!s:<16} "
-            f"{self.runner_up_cost[i]:>8.4g}  {self._reason(i)}"
+            f"{self.runner_up_cost[i]:>8.4g}  {self.reason(i)}"
             for i in range(min(len(self), SHOWN))
         ]
         more = [f"… and {len(self) - SHOWN} more rows"] if len(self) > SHOWN else []

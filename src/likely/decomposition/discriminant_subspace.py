@@ -49,7 +49,7 @@ class DiscriminantSubspace(Value):
     centroids: Annotated[Array, declared.numbers("K q")]  # (K, q): the class means in these coordinates
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self._field_values().items()}
+        parts = {name: parameter(part, "DiscriminantSubspace", name) for name, part in self.field_values().items()}
         q, d = len(parts["within"]), len(np.atleast_1d(parts["mean"]))
         K = len(parts["centroids"]) if parts["centroids"].ndim == 2 else 0
         got = tuple(part.shape for part in parts.values())

@@ -21,7 +21,7 @@ def completed(stats: DistinctRows, whose: str) -> DistinctRows:
     if not observed.any():
         raise DataError(sentence(whose, "at least one row with weight and an observed entry is needed", "none"))
     labels = stats.labels[observed]
-    return stats._merged(filled(rows[observed], labels, whose), stats.weight[observed], labels, stats.members)
+    return stats.merged(filled(rows[observed], labels, whose), stats.weight[observed], labels, stats.members)
 
 
 def filled(rows: Array, labels: Index, whose: str) -> Array:

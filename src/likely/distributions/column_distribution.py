@@ -129,12 +129,12 @@ class ColumnDistribution(Distribution):
         """Raise unless the other distribution has the same number of columns (and members, if both are stacks)."""
         same_columns(self, other)
 
-    def _fixed(self) -> dict[str, Any]:
+    def fixed_parameters(self) -> dict[str, Any]:
         """Fixed parameters, which are given and not estimated, as `blank` and the estimators take them."""
         return {}
 
     @classmethod
-    def _seen_in(cls, x: Any) -> dict[str, Any]:
+    def parameters_seen_in(cls, x: Any) -> dict[str, Any]:
         """Options of `blank` that depend on all rows, not on the first ones alone."""
         return {}
 
@@ -272,9 +272,9 @@ class ColumnDistribution(Distribution):
             refuse_fractions(x, cls.__name__)
         return super().fit(x, weight, **options)
 
-    def _learned_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
+    def estimated_from(self, blocks: Blocks, prior: Any, *args: Any, **how: Any) -> FitReport:
         """Report of the fit; warns of constant columns and of parameters at their bounds, if there is no prior."""
-        report = super()._learned_from(blocks, prior, *args, **how)
+        report = super().estimated_from(blocks, prior, *args, **how)
         if prior is None or isinstance(prior, str):
             constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):

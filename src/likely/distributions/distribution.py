@@ -102,7 +102,7 @@ class Distribution(Value):
     @property
     def n_parameters(self) -> int:
         """Number of free parameters: entries of all arrays of numbers."""
-        parts = self._field_values().values()
+        parts = self.field_values().values()
         return sum(part.size for part in parts if isinstance(part, np.ndarray) and part.dtype.kind == "f")
 
     def weak_prior(self, stats: Any) -> Any:
@@ -131,7 +131,7 @@ class Distribution(Value):
         blocks = Blocks.of(x, weight)
         with warnings_once():
             tell_unseen(blocks, cls.__name__, prior, cls._rest_tells)
-            report = cls._begun(first_look(blocks), options)._learned_from(blocks, prior, engine, stop)
+            report = cls._begun(first_look(blocks), options).estimated_from(blocks, prior, engine, stop)
             if not report.converged:
                 tell(f"{cls.__name__}: not converged: {report.reason}")
         return report.model
@@ -147,7 +147,7 @@ class Distribution(Value):
                 raise
             raise no_option(cls.__name__, wrong[0]) from error
 
-    def _learned_from(
+    def estimated_from(
         self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
         usual: Stop = Stop(500, 1e-8),
     ) -> FitReport:  # fmt: skip

@@ -94,7 +94,7 @@ class Product(Distribution):
     def _each(self, f: Callable[[str, Any], Any]) -> Product:
         return Product.trusted(components=tuple((name, f(name, part)) for name, part in self.components))
 
-    def _cut(self, x: Any) -> Columns:
+    def as_columns(self, x: Any) -> Columns:
         """Rows as named columns per part."""
         if isinstance(x, Mapping):
             columns = Columns.of(x)
@@ -122,7 +122,7 @@ class Product(Distribution):
                 total: Array = sum(logs)
             return added(np.stack(logs, axis=-1)) if np.isnan(total).any() else total
 
-        return map_rows(evaluate, self._cut(x), self.members)
+        return map_rows(evaluate, self.as_columns(x), self.members)
 
     def sample(self, n: int, rng: Generator) -> Columns:
         """Random samples as Columns."""
@@ -175,7 +175,7 @@ class Product(Distribution):
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> ProductStats:
         """Sufficient statistics per part."""
-        columns = self._cut(x)
+        columns = self.as_columns(x)
         if n_rows(columns) > ROWS * BLOCKS:
             blocks = Blocks.of(columns, weight, labels=labels)
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), blocks)

@@ -154,7 +154,7 @@ class Deciding(ClassifierMixin):
         remedy = "use BayesClassifier, or omit novelty"
         raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
 
-    def _left_out_surprises(self) -> Array | None:
+    def left_out_surprises(self) -> Array | None:
         """Surprises and weights (2 or more, m) of held-out training rows, for alarm thresholds; None without p(x)."""
         return None
 
@@ -163,7 +163,7 @@ class Deciding(ClassifierMixin):
         rate: float | None = getattr(self, "novelty", None)
         if rate is None:
             return
-        kept = self._left_out_surprises()
+        kept = self.left_out_surprises()
         if kept is not None and kept.shape[1]:
             tell_of_support(kept, rate, type(self).__name__)
 

@@ -101,7 +101,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the density to rows X (n, d); `y` is ignored."""
         self._validate_params()
-        X, weight = self._checked(X, sample_weight, reset=True, y=y)
+        X, weight = self.checked_rows(X, sample_weight, reset=True, y=y)
         with self._named_columns():
             self._look_for_unobserved(Blocks.of(X, weight))
             report = fit(
@@ -116,7 +116,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
         """Update with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "model_")
-        X, weight = self._checked(X, sample_weight, reset=first, y=y)
+        X, weight = self.checked_rows(X, sample_weight, reset=first, y=y)
         if first:
             model, known = self._initial_model(X, weight), None
         else:
@@ -231,7 +231,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     def _initial_model(self, X: Any, weight: Any) -> Any:
         return self.initialize(self.blank_model(X, None, weight), X, None, weight, np.random.default_rng(0))
 
-    def _checked(self, X: Any, sample_weight: Any, reset: bool, y: Any = None) -> tuple[Any, Any]:
+    def checked_rows(self, X: Any, sample_weight: Any, reset: bool, y: Any = None) -> tuple[Any, Any]:
         X = self.validate_rows(X, reset=reset)
         if y is not None:
             self._check_y(y, X)

@@ -66,7 +66,9 @@ def _named(rule: Any) -> Any:
 def _start(distribution: Any, kind: Any, x: Any, weight: Any) -> Any:
     if not isinstance(distribution, type):
         return distribution
-    return kind.blank(first_look(Blocks.of(x, weight)), **(kind._seen_in(x) if hasattr(kind, "_seen_in") else {}))
+    return kind.blank(
+        first_look(Blocks.of(x, weight)), **(kind.parameters_seen_in(x) if hasattr(kind, "parameters_seen_in") else {})
+    )
 
 
 def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any:
@@ -77,7 +79,7 @@ def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any
     known = (
         {"kind": distribution.kind}
         if hasattr(distribution, "kind")
-        else distribution._fixed()
+        else distribution.fixed_parameters()
         if hasattr(distribution, "_fixed")
         else {}
     )
@@ -88,7 +90,9 @@ def _iterated(start: Any, x: Any, weight: Any, prior: Any) -> Any:
     blocks, usual = Blocks.of(x, weight), Stop(2000, 1e-12)
     own = isinstance(start, Distribution)
     with warnings_once():
-        report = start._learned_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
+        report = (
+            start.estimated_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
+        )
         if not report.converged:
             tell(f"estimate: {type(start).__name__} not converged: {report.reason}")
     return report.model

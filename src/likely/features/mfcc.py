@@ -110,7 +110,7 @@ class MFCC(Value):
             if not fits(getattr(self, name)):
                 raise DomainError(sentence("MFCC", f"{name} must be {words}", repr(getattr(self, name))))
         plain = {
-            n: v.item() for n, v in self._field_values().items() if isinstance(v, np.generic)
+            n: v.item() for n, v in self.field_values().items() if isinstance(v, np.generic)
         }  # files hold plain numbers
         self._set(**plain)
         if not 1 <= self.n_coefficients <= self.n_filters:

@@ -102,7 +102,7 @@ def _incomplete_rows(distribution: Any, x: Any) -> Mask:
         frames = apart(x).frames if distribution.is_logistic else x
         return any_in(_incomplete_rows(distribution.emission, frames.values), x)
     if isinstance(distribution, Product):
-        cut = distribution._cut(x)
+        cut = distribution.as_columns(x)
         return np.any([_incomplete_rows(part, cut[name]) for name, part in distribution.components], axis=0)
     if isinstance(distribution, Stack):
         return np.any([_incomplete_rows(part, x) for part in distribution.components], axis=0)
@@ -208,7 +208,7 @@ def _(distribution: Product, x: Any, resp: Array | None, rng: Generator | None) 
 
 def _by_component(distribution: Product, parts: Mapping[str, Any], x: Any, resp: Any, rng: Any) -> Any:
     """Independent components share only the row's label; an array that was cut is put together again."""
-    cut = distribution._cut(x)
+    cut = distribution.as_columns(x)
     filled = {name: _filled(part, cut[name], resp, rng) for name, part in parts.items()}
     if not isinstance(x, Mapping):
         return np.column_stack(list(filled.values()))

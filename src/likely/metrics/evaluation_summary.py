@@ -101,10 +101,10 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
         "impossible": e.impossible, "brier": e.brier, "confusion": e.confusion, "confusion_cost": e.confusion_cost,
         "by_class": e.by_class, "calibration": calibration_dict(e.calibration()),
         "class_calibration": {str(c): calibration_dict(e.calibration(of=c)) for c in e.classes.tolist()},
-        "roc": {str(c): {**curve.thinned(points)._field_values(), "auc": curve.auc} for c, curve in curves.items()},
-        "det": {str(c): curve.det().thinned(points)._field_values() for c, curve in curves.items()},
+        "roc": {str(c): {**curve.thinned(points).field_values(), "auc": curve.auc} for c, curve in curves.items()},
+        "det": {str(c): curve.det().thinned(points).field_values() for c, curve in curves.items()},
         "equal_error_rate": {str(c): curve.equal_error() for c, curve in curves.items()},
-        "risk_coverage": {**accepted.thinned(points)._field_values(), "area": accepted.area},
+        "risk_coverage": {**accepted.thinned(points).field_values(), "area": accepted.area},
         "worst": e.worst(10),
     }  # fmt: skip
     return {name: plain(part) for name, part in found.items()}
@@ -112,4 +112,4 @@ def as_dict(e: Evaluation, points: int) -> dict[str, Any]:
 
 def calibration_dict(r: Reliability) -> dict[str, Any]:
     """One reliability diagram with its numbers."""
-    return {**r._field_values(), "ece": r.ece, "maximum": r.maximum, "bias": r.bias, "verdict": r.verdict}
+    return {**r.field_values(), "ece": r.ece, "maximum": r.maximum, "bias": r.bias, "verdict": r.verdict}

@@ -36,7 +36,7 @@ class CostCurve(Value):
     def best(self) -> OperatingPoint:
         """The threshold of minimum cost, the highest of equal ones."""
         i = int(self.expected_cost.argmin())
-        return OperatingPoint(*(float(part[i]) for part in self._field_values().values()))
+        return OperatingPoint(*(float(part[i]) for part in self.field_values().values()))
 
 
 def expected_cost_curve(

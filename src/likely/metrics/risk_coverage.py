@@ -57,7 +57,7 @@ class RiskCoverage(Value):
     def thinned(self, points: int = 200) -> RiskCoverage:
         """At most the given number of points, including both ends, for plotting."""
         at = thin(self.coverage, np.zeros_like(self.coverage), points)
-        return RiskCoverage.trusted(**{name: part[at] for name, part in self._field_values().items()})
+        return RiskCoverage.trusted(**{name: part[at] for name, part in self.field_values().items()})
 
 
 def risk_coverage(doubt: Any, cost: Any, weight: Any = None) -> RiskCoverage:

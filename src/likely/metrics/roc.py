@@ -101,7 +101,7 @@ class Roc(Value):
 
     def take(self, at: Index) -> Roc:
         """A subset of the points."""
-        return Roc.trusted(**{name: part[at] for name, part in self._field_values().items()})
+        return Roc.trusted(**{name: part[at] for name, part in self.field_values().items()})
 
     def thinned(self, points: int = 200) -> Roc:
         """At most the given number of points, evenly spaced along the curve, including both ends, for plotting."""
@@ -121,7 +121,7 @@ class Det(Value):
     def thinned(self, points: int = 200) -> Det:
         """At most the given number of points, evenly spaced along the plotted curve, in deviates up to ±4."""
         at = thin(np.clip(self.false_alarm_deviate, -4, 4), np.clip(self.miss_deviate, -4, 4), points)
-        return Det.trusted(**{name: part[at] for name, part in self._field_values().items()})
+        return Det.trusted(**{name: part[at] for name, part in self.field_values().items()})
 
 
 def roc(score: Any, positive: Any, weight: Any = None) -> Roc:

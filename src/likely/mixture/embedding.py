@@ -127,7 +127,7 @@ def _(distribution: Product, x: Any, weight: Array) -> Array:
 
     A component is not scaled by its own variance: where nearly all rows have one level, the others would lie far out.
     """
-    rows = distribution._cut(x)
+    rows = distribution.as_columns(x)
     return np.concatenate(
         [
             _scaled_word_counts(part, embedded(part, rows[name], weight), weight)

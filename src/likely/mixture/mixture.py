@@ -145,7 +145,7 @@ class Mixture(Distribution):
 
     def log_joint(self, x: Any) -> Array:
         """log w_k p_k(x) of each row under each component (n, K)."""
-        return self._map_rows(x, self._joint, self.weights.size)
+        return self._map_rows(x, self.log_joint_block, self.weights.size)
 
     def log_prob(self, x: Any) -> Array:
         """log Σ_k w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
@@ -153,18 +153,20 @@ class Mixture(Distribution):
 
     def log_prob_block(self, block: Any) -> Array:
         """The same for a block of rows that fits into the cache; the caller has set np.errstate to ignore."""
-        joint = self._joint(block)
+        joint = self.log_joint_block(block)
         return _logsumexp(joint) if self.members is None else self._log_prob_per_mixture(joint)
 
     def log_posterior(self, x: Any) -> Array:
         """log p(k | x) of each row (n, K), in float64 also for float32 rows."""
         self._require_single("log_posterior")
-        return self._map_rows(x, lambda block: self._log_responsibilities(self._joint(block)), self.size, np.float64)
+        return self._map_rows(
+            x, lambda block: self.log_responsibilities(self.log_joint_block(block)), self.size, np.float64
+        )
 
     def posterior(self, x: Any) -> Array:
         """p(k | x) of each row (n, K), with one exponential per entry; exp(log_posterior) would take two."""
         self._require_single("posterior")
-        return self._map_rows(x, lambda block: self._shares(self._joint(block)), self.size, np.float64)
+        return self._map_rows(x, lambda block: self._shares(self.log_joint_block(block)), self.size, np.float64)
 
     def _require_single(self, doing: str) -> None:
         if self.members is not None:
@@ -187,14 +189,14 @@ class Mixture(Distribution):
 
     def most_probable(self, block: Any) -> Index:
         """The component of largest posterior probability for each row of a block (n,)."""
-        joint = self._joint(block)
+        joint = self.log_joint_block(block)
         best = joint.argmax(axis=1)
         none = np.isneginf(joint[np.arange(len(best)), best])
         if none.any():  # density 0 under every component: the prior decides
             best[none] = self.weights.argmax()
         return best
 
-    def _joint(self, block: Any) -> Array:
+    def log_joint_block(self, block: Any) -> Array:
         out = self._score(_as_float64(block))
         out += self._log_weights
         return out
@@ -202,7 +204,7 @@ class Mixture(Distribution):
     def _best_joint(self, block: Any) -> Array:
         """The same where components that are mixtures count by their own best component, as in hard EM."""
         if not getattr(self.components, "hides_labels", False):
-            return self._joint(block)
+            return self.log_joint_block(block)
         return np.asarray(self.components.best_log_prob(_as_float64(block)) + self._log_weights)
 
     def best_log_prob(self, block: Any) -> Array:
@@ -223,7 +225,7 @@ class Mixture(Distribution):
         total = np.log(np.exp(logs, out=logs).sum(axis=1)) + top
         return np.where(np.isneginf(top), -np.inf, total).T
 
-    def _log_responsibilities(self, joint: Array) -> Array:
+    def log_responsibilities(self, joint: Array) -> Array:
         joint -= np.maximum.reduce(joint, axis=1, keepdims=True)
         joint -= np.log(np.add.reduce(np.exp(joint), axis=1, keepdims=True))
         return self._prior_where_impossible(joint, self._log_weights)
@@ -395,7 +397,7 @@ class Mixture(Distribution):
 
     def _collect_unlabeled(self, x: Any, w: Array | None, log_mask: Array | None, hard: bool) -> MixtureStats:
         with np.errstate(all="ignore"):
-            joint = self._best_joint(x) if hard else self._joint(x)
+            joint = self._best_joint(x) if hard else self.log_joint_block(x)
             joint = joint if log_mask is None else self._masked(joint, log_mask)
             if hard:
                 return self._collect_hard(x, w, joint)

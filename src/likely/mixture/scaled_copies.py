@@ -106,7 +106,7 @@ class ScaledCopies(Distribution):
 
     def refit(self, stats: Any, prior: Any = None) -> ScaledCopies:
         """Mean and covariance pooled over the members: a row of factor f has weight 1/f; Σ is divided by all rows."""
-        stats = self.gaussian._suited(stats)
+        stats = self.gaussian.statistics_in_kind(stats)
         F, C = len(self.factors), self.base.members
         fitted = [self._one(c, stats.member(np.arange(c * F, (c + 1) * F)), prior) for c in range(C or 1)]
         if C is None:
@@ -129,22 +129,22 @@ class ScaledCopies(Distribution):
 
     def _with_prior(self, base: Gaussian, pooled: Any, rows: Array, prior: Any) -> Gaussian:
         """The posterior mode: Σ n/f pseudo-rows determine the means, Σ n rows the covariances."""
-        posterior = base._suited_prior(prior).update(pooled)
+        posterior = base.prior_in_kind(prior).update(pooled)
         more = rows - pooled.weight
         if base.kind == "spherical":
             more = np.asarray(np.sum(more * np.ones(self.dim) if isinstance(pooled, Moments) else more))
-        return base._in_kind(posterior.replace(dof=np.asarray(posterior.dof + more)).point("mode"))
+        return base.in_kind(posterior.replace(dof=np.asarray(posterior.dof + more)).point("mode"))
 
     def objective(self, stats: Any, prior: Any = None) -> float:
         """What `refit` maximizes: expected log-likelihood, plus the log prior once per base."""
         value = self.gaussian.objective(stats)
         if prior is not None:
-            value += float(np.sum(self.base._suited_prior(prior).log_density(self.base)))
+            value += float(np.sum(self.base.prior_in_kind(prior).log_density(self.base)))
         return value
 
     def weak_prior(self, stats: Any) -> Any:
         """Weak prior of a Gaussian, scaled by the rows with their weights 1/f."""
-        stats, F = self.gaussian._suited(stats), len(self.factors)
+        stats, F = self.gaussian.statistics_in_kind(stats), len(self.factors)
         each = [self._pooled(stats.member(np.arange(c * F, (c + 1) * F))) for c in range(self.base.members or 1)]
         return self.base.weak_prior(
             each[0] if self.base.members is None else joined(self.base, list(map(_as_stack, each)))
@@ -161,6 +161,6 @@ class ScaledCopies(Distribution):
 
 
 def _as_stack(stats: Any) -> Any:
-    parts = stats._field_values()
+    parts = stats.field_values()
     lead = {n: v[None] for n, v in parts.items() if isinstance(v, np.ndarray) and n != "origin"}
     return stats.replace(**lead)

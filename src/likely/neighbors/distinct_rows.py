@@ -61,17 +61,17 @@ class DistinctRows(Addable, Value):
         if members is None:
             if labels is not None or (w is not None and w.ndim != 1):
                 raise ShapeError(sentence(whose, f"weight must have one entry per row ({n})", np.shape(weight)))
-            return cls._merged(z, np.ones(n) if w is None else w, np.zeros(n, np.intp), None)
+            return cls.merged(z, np.ones(n) if w is None else w, np.zeros(n, np.intp), None)
         if labels is not None:
-            return cls._merged(z, np.ones(n) if w is None else w, checked_labels(labels, n, members, whose), members)
+            return cls.merged(z, np.ones(n) if w is None else w, checked_labels(labels, n, members, whose), members)
         shares = np.ones((n, members)) if w is None else w if w.ndim == 2 else np.repeat(w[:, None], members, axis=1)
         if shares.shape != (n, members):
             raise ShapeError(sentence(whose, f"weight must have a column per member ({members})", shares.shape))
         every = np.tile(np.arange(n), members)
-        return cls._merged(z[every], shares.T.ravel(), np.repeat(np.arange(members), n), members)
+        return cls.merged(z[every], shares.T.ravel(), np.repeat(np.arange(members), n), members)
 
     @classmethod
-    def _merged(cls, z: Array, weight: Array, labels: Index, members: int | None, hashes: Hashes | None = None) -> Self:
+    def merged(cls, z: Array, weight: Array, labels: Index, members: int | None, hashes: Hashes | None = None) -> Self:
         """Merge duplicates and add their weights; rows without weight or label are dropped.
 
         Indices are sorted by hash; rows are compared only where hashes are equal, and moved once.
@@ -132,7 +132,7 @@ class DistinctRows(Addable, Value):
             np.concatenate([getattr(s, name) for s in (self, other)])
             for name in ("values", "weight", "labels", "hashes")
         )
-        return self._merged(rows, weight, labels, self.members, hashes)
+        return self.merged(rows, weight, labels, self.members, hashes)
 
     def __mul__(self, factor: float) -> Self:
         if factor > 0:
@@ -163,7 +163,7 @@ class DistinctRows(Addable, Value):
 
     def pooled(self) -> Self:
         """The rows of all members as one set."""
-        return self._merged(self.values, self.weight, np.zeros(len(self.rows), np.intp), None, self.hashes)
+        return self.merged(self.values, self.weight, np.zeros(len(self.rows), np.intp), None, self.hashes)
 
 
 @without.register
@@ -177,7 +177,7 @@ def _(stats: DistinctRows, part: Any) -> Any:
     rest = np.add.reduceat(weight[at], first)
     rest[rest <= NOTHING * np.add.reduceat(np.abs(weight[at]), first)] = 0.0
     at = at[first]
-    return stats._merged(z[at], rest, labels[at], stats.members, hashes[at])
+    return stats.merged(z[at], rest, labels[at], stats.members, hashes[at])
 
 
 def _values_and_mask(z: Array) -> dict[str, Any]:

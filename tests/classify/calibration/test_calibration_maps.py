@@ -214,7 +214,7 @@ def test_copies_and_pickles_are_the_same(rng, method):
     z, labels = overconfident(rng, 100)
     fitted = calibrate(z, labels, method=method)
     np.testing.assert_array_equal(copy.deepcopy(fitted).log_posterior(z), fitted.log_posterior(z))
-    rebuilt = type(fitted)(**fitted._field_values())
+    rebuilt = type(fitted)(**fitted.field_values())
     np.testing.assert_array_equal(rebuilt.log_posterior(z), fitted.log_posterior(z))
 
 

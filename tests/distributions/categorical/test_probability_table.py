@@ -313,7 +313,7 @@ def test_true_is_not_one():
 
 
 def test_fields_of_a_file_are_checked():
-    good = dict(forgery()._field_values())
+    good = dict(forgery().field_values())
     assert ProbabilityTable.inconsistency(good) == ""
     for change in (
         {"probs": good["probs"] * 2}, {"probs": -good["probs"]}, {"names": ("S", "S")}, {"names": ("S",)},

@@ -82,7 +82,7 @@ def test_segments_and_members_agree(rng, monkeypatch, kind):
         monkeypatch.setattr(gaussian, "SEGMENT_PRODUCTS", share)
         assert distribution._in_segments == bool(share)
         found.append(distribution.collect(x, w, labels=labels))
-    for a, b in zip(found[0]._field_values().values(), found[1]._field_values().values(), strict=True):
+    for a, b in zip(found[0].field_values().values(), found[1].field_values().values(), strict=True):
         if isinstance(a, np.ndarray):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-9)
 
@@ -112,7 +112,7 @@ def test_missing_values_are_each_members_own(rng, kind):
         one = distribution.member(k)
         one.__dict__["origin"] = distribution.origin
         want = one.collect(x[labels == k])
-        for name, part in stats.member(k)._field_values().items():
+        for name, part in stats.member(k).field_values().items():
             if isinstance(part, np.ndarray) and getattr(want, name) is not None:
                 np.testing.assert_allclose(part, getattr(want, name), rtol=1e-12, atol=1e-12)
 

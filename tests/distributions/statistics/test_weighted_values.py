@@ -26,7 +26,7 @@ def test_a_sum_of_parts_is_the_statistic_of_the_whole(rows):
         assert np.array_equal(found.cell, whole.cell) and np.array_equal(found.value, whole.value)
         np.testing.assert_allclose(found.each, whole.each, rtol=1e-14)
         np.testing.assert_allclose(found.weight, whole.weight, rtol=1e-14)
-        type(found)(**found._field_values())  # a sound value: sorted, each value once
+        type(found)(**found.field_values())  # a sound value: sorted, each value once
 
 
 def test_what_is_sorted_is_not_sorted_again(monkeypatch):

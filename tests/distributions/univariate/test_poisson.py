@@ -392,7 +392,7 @@ def test_sparse_rows_are_scored_and_learned_as_dense_ones(distribution, kind):
         np.testing.assert_allclose(sparse, dense, rtol=1e-12, atol=1e-12)
     for how in ({"labels": labels}, {"weight": w}, {"weight": rng.random((60, 5))}):
         ours, theirs = many.collect(kind(x), **how), many.collect(x, **how)
-        for name, part in theirs._field_values().items():
+        for name, part in theirs.field_values().items():
             np.testing.assert_allclose(getattr(ours, name), part, rtol=1e-12, atol=1e-12)
 
 

@@ -328,7 +328,7 @@ def test_a_belief_can_be_written_down():
     f = ParticleFilter(m.distributions(), 50, proposal="guided")
     b, _ = f.update(f.predict(f.update(f.initial_belief(), 0.4)[0]), 0.2)
     for belief in (b, f.predict(b)):
-        parts = belief._field_values()
+        parts = belief.field_values()
         again = ParticleBelief(**parts)
         one, two = f.update(f.predict(belief), 1.0), f.update(f.predict(again), 1.0)
         np.testing.assert_array_equal(one[0].states, two[0].states)
@@ -417,7 +417,7 @@ def test_weights_of_an_outlier_add_up_to_one(proposal, spread, far, recwarn):
     run = ParticleFilter(m, 2000, proposal=proposal).run([0.0, far, 0.0, 0.0])
     for b in run.beliefs:
         assert np.exp(b.log_weights).sum() == pytest.approx(1.0, abs=1e-9)
-        ParticleBelief(**b._field_values())  # as a file would
+        ParticleBelief(**b.field_values())  # as a file would
     assert np.isfinite(run.log_evidences).all() and not recwarn.list
     if spread < 1e-6 and proposal != "guided":  # whose particles go after the outlier
         assert run.log_evidences[2:] == pytest.approx(-0.5 * np.log(2 * np.pi), abs=1e-3)

@@ -201,7 +201,7 @@ class PPCA(FactorDensity):
         if self.method == "closed":
             return super().fit(X, y, sample_weight)
         self._validate_params()
-        X, weight = self._checked(X, sample_weight, reset=True)
+        X, weight = self.checked_rows(X, sample_weight, reset=True)
         with self._named_columns():
             report = self._by_em(X, weight)
         if not report.converged:

@@ -79,7 +79,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the axes to rows X (n, d); `y` is ignored."""
         self._validate_params()
-        X, weight = self._checked(X, sample_weight, reset=True)
+        X, weight = self.checked_rows(X, sample_weight, reset=True)
         n, d = X.shape
         self._refuse_too_many(min(n, d))
         self.__dict__.pop("stats_", None)
@@ -101,7 +101,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Fit with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "principal_")
-        X, weight = self._checked(X, sample_weight, reset=first)
+        X, weight = self.checked_rows(X, sample_weight, reset=first)
         self._refuse_too_many(X.shape[1])
         rooted = self.solver == "qr" if first else isinstance(self.stats_, ScatterRoot)
         taken = "qr" if rooted else "scatter"
@@ -178,7 +178,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     # ------------------------------------------------------------------- inside
 
     validate_rows: Any = DensityEstimator.validate_rows  # input validation is that of the densities
-    _checked: Any = DensityEstimator._checked
+    checked_rows: Any = DensityEstimator.checked_rows
 
     def _adopt(self, stats: Any, principal: PrincipalSubspace, solver: str) -> Self:
         self.stats_, self.principal_, self.solver_ = stats, principal, solver

@@ -306,7 +306,7 @@ class Trials(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "Trials", name) for name, part in self._field_values().items()}
+        parts = {name: parameter(part, "Trials", name) for name, part in self.field_values().items()}
         shape, got = parts["ones"].shape, tuple(part.shape for part in parts.values())
         if len(shape) not in (1, 2) or got != (shape[:-1], shape, shape):
             raise ShapeError(sentence("Trials", "shapes must be (...), (..., d) and (..., d)", got))
@@ -326,7 +326,7 @@ class Trials(Addable, Value):
         return float(np.sum(self.rows))
 
     def _each(self, f: Callable[[str, Array], Any]) -> Self:
-        return self.trusted(**{name: np.asarray(f(name, part)) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.asarray(f(name, part)) for name, part in self.field_values().items()})
 
     def __add__(self, other: Trials) -> Self:
         if self.ones.shape != other.ones.shape:

@@ -29,7 +29,7 @@ class UrnCounts(WeightedValues):
         self._set(log_coefficients=ways)
 
     def _and_ways(self, plain: WeightedValues, ways: Any) -> Self:
-        return self.trusted(**{**plain._field_values(), "log_coefficients": np.asarray(ways)})
+        return self.trusted(**{**plain.field_values(), "log_coefficients": np.asarray(ways)})
 
     def __add__(self, other: UrnCounts) -> Self:  # type: ignore[override]
         return self._and_ways(_plain(self) + _plain(other), self.log_coefficients + other.log_coefficients)
@@ -49,7 +49,7 @@ class UrnCounts(WeightedValues):
 
 
 def _plain(stats: UrnCounts) -> WeightedValues:
-    parts = {name: part for name, part in stats._field_values().items() if name != "log_coefficients"}
+    parts = {name: part for name, part in stats.field_values().items() if name != "log_coefficients"}
     return WeightedValues.trusted(**parts)
 
 
@@ -72,7 +72,7 @@ def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | N
     parts = [np.concatenate(part) if part else np.empty(0) for part in (cells, values, each)]
     plain = joined(WeightedValues, total[0] if alone else total, shape, parts[0].astype(np.intp), *parts[1:])
     found = UrnCounts.trusted(
-        **plain._field_values(), log_coefficients=np.asarray(log_coefficients[0] if alone else log_coefficients)
+        **plain.field_values(), log_coefficients=np.asarray(log_coefficients[0] if alone else log_coefficients)
     )
     if alone and members is not None:
         return _repeated(found, members)

@@ -292,7 +292,7 @@ class Elliptical(Centered, Distribution):
 
     def refit(self, stats: WeightedRows, prior: Any = None) -> Elliptical:
         """Maximum-likelihood estimate, or the posterior mode with a Gaussian's prior for center and scale."""
-        self._suited(stats)
+        self.statistics_in_kind(stats)
         if not self._radial.learns:
             expected = f"the profile {self.profile!r} cannot be fitted"
             remedy = 'use "power" with a large shape, or construct it from its parameters'
@@ -395,7 +395,7 @@ class Elliptical(Centered, Distribution):
 
     def objective(self, stats: WeightedRows, prior: Any = None) -> float:
         """Log-likelihood of the rows (+ log prior)."""
-        self._suited(stats)
+        self.statistics_in_kind(stats)
         logs = self.log_prob(stats.values).T if len(stats.values) else np.zeros(stats.each.shape)
         value = float((stats.each * logs)[stats.each > 0].sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self._gaussian)))
@@ -414,7 +414,7 @@ class Elliptical(Centered, Distribution):
         prior = weak_gaussian(self._gaussian, found)
         return prior.replace(scale=prior.scale / self._units)
 
-    def _suited(self, stats: Any) -> None:
+    def statistics_in_kind(self, stats: Any) -> None:
         lead = self.center.shape[:-1]
         if not isinstance(stats, WeightedRows) or stats.values.shape[1] != self.dim or stats.each.shape[:-1] != lead:
             got = getattr(getattr(stats, "values", None), "shape", type(stats).__name__)

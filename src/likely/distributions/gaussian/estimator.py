@@ -157,9 +157,9 @@ class GaussianDensity(DensityEstimator):
         if stats.filled:
             return self._integrated_mean(model, stats, prior)
         if prior is None or self.predictive == "all" or hasattr(prior, "belief"):  # the last has a known covariance
-            suited = None if prior is None else model._suited_prior(prior)
-            return predictive(model, model._suited(stats), suited, "GaussianDensity")
-        factor = 1.0 + 1.0 / np.asarray(prior.update(model._suited(stats)).kappa)
+            suited = None if prior is None else model.prior_in_kind(prior)
+            return predictive(model, model.statistics_in_kind(stats), suited, "GaussianDensity")
+        factor = 1.0 + 1.0 / np.asarray(prior.update(model.statistics_in_kind(stats)).kappa)
         if model.kind == "full":
             covariance = model.covariance_matrix * factor[..., None, None]
             return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")

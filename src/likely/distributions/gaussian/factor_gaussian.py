@@ -281,7 +281,7 @@ class FactorGaussian(Distribution):
         at least 1e-9 of a column's variance. A column with neither observed entries nor a prior has loadings 0; its
         noise variance is the common one, or that of this model.
         """
-        stats = self._suited(stats)
+        stats = self.statistics_in_kind(stats)
         warn_of_unobserved(stats, prior, "FactorGaussian")
         mean, covariance, least = self._target(stats, prior)
         informed = _informed_columns(stats, prior)
@@ -345,7 +345,7 @@ class FactorGaussian(Distribution):
 
     def em_step(self, stats: Any, prior: Any = None) -> FactorGaussian:
         """One EM iteration with latent factors: slower than `refit`, with the same fixed point."""
-        stats = self._suited(stats)
+        stats = self.statistics_in_kind(stats)
         if self.members is not None or self.kind != "spherical":
             raise DomainError(sentence("FactorGaussian.em_step", "one distribution with spherical noise is needed"))
         mean, covariance, least = self._target(stats, prior)
@@ -425,7 +425,7 @@ class FactorGaussian(Distribution):
         text = f"{what}: it was set to 1e-9 of a column's variance; {remedy}"
         tell(Note("FactorGaussian", text, members, tuple(low.tolist())))
 
-    def _suited(self, stats: Any) -> Moments:
+    def statistics_in_kind(self, stats: Any) -> Moments:
         if not isinstance(stats, Moments):
             expected = "Moments are needed"
             raise ShapeError(
@@ -438,7 +438,7 @@ class FactorGaussian(Distribution):
 
     def objective(self, stats: Any, prior: Any = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
-        stats = self._suited(stats)
+        stats = self.statistics_in_kind(stats)
         value = float(np.sum(self.expected_log_prob(stats)) + stats.entropy.sum())
         return value if prior is None else value + float(np.sum(self._log_prior(prior)))
 
@@ -457,7 +457,7 @@ class FactorGaussian(Distribution):
         """Weakly informative prior: a few pseudo-observations with the pooled covariance."""
         from likely.distributions.priors.pseudo_observations import PseudoObservations
 
-        return PseudoObservations.weak(self._suited(stats), self.factors, self.kind)
+        return PseudoObservations.weak(self.statistics_in_kind(stats), self.factors, self.kind)
 
     def __repr__(self) -> str:
         stack = f", {self.members} members" if self.members else ""

@@ -91,7 +91,7 @@ class Gaussian(Algebra):
         self._set(mean=mean, covariance=covariance, kind=kind, _is_finite=True)
 
     @cached_property
-    def _is_finite(self) -> bool:
+    def has_finite_moments(self) -> bool:
         """True if all parameters are finite. The constructor rejects others; a sum of distributions may overflow."""
         return all_finite(self.mean) and all_finite(self.covariance)
 
@@ -488,12 +488,12 @@ class Gaussian(Algebra):
         repetitions). A singular estimate is regularized just enough to be a density (`variance_floors`), and a
         warning says where and why.
         """
-        stats = self._suited(stats)
+        stats = self.statistics_in_kind(stats)
         warn_of_unobserved(stats, prior)
         if prior is not None:
             separate = self.members is not None and not self.tied and self.kind != "spherical"
             regular = regularized(stats) if separate else stats  # one shared covariance favors none of the members
-            return self._in_kind(self._suited_prior(prior).update(regular).point("mode"), stats.weight)
+            return self.in_kind(self.prior_in_kind(prior).update(regular).point("mode"), stats.weight)
         if not (stats.weight > 0).any():
             raise DataError(sentence("Gaussian", "at least one row with weight is needed", "none", "or give a prior"))
         mean = stats.mean
@@ -502,14 +502,14 @@ class Gaussian(Algebra):
         covariance = self._regularized(self._scatter_over_weight(stats, unbiased), stats)
         return Gaussian.trusted(mean=mean, covariance=covariance, kind=self.kind)
 
-    def _suited_prior(self, prior: Any) -> Any:
+    def prior_in_kind(self, prior: Any) -> Any:
         """The prior for this kind of covariance; tied if the covariance is."""
         if getattr(prior, "kind", self.kind) != self.kind:
             expected = f"a {self.kind} covariance needs a prior for a {self.kind} covariance"
             raise DomainError(sentence("Gaussian", expected, f"{type(prior).__name__} for a {prior.kind} one"))
         return prior._as_tied() if self.tied and hasattr(prior, "tied") else prior
 
-    def _in_kind(self, model: Gaussian, weight: Any = None) -> Gaussian:
+    def in_kind(self, model: Gaussian, weight: Any = None) -> Gaussian:
         """The point estimate of a prior, converted to the kind of covariance of this distribution.
 
         A prior with known covariance may have a simpler kind. Where all members share one covariance and the prior
@@ -529,7 +529,7 @@ class Gaussian(Algebra):
             covariance = covariance[0]
         return Gaussian.trusted(mean=model.mean, covariance=np.array(covariance), kind=self.kind)
 
-    def _suited(self, stats: Any) -> Any:
+    def statistics_in_kind(self, stats: Any) -> Any:
         """Check statistics and convert them: `Moments` for a full covariance, `ColumnMoments` for the others."""
         if self.kind != "full" and isinstance(stats, Moments):
             stats = stats.columns()
@@ -569,12 +569,12 @@ class Gaussian(Algebra):
 
     def objective(self, stats: Any, prior: Any = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
-        stats = self._suited(stats)
+        stats = self.statistics_in_kind(stats)
         value = self._expected_log_prob(stats)
         if isinstance(stats, Moments):
             value += float(stats.entropy.sum())
         if prior is not None:
-            value += float(np.sum(self._suited_prior(prior).log_density(self)))
+            value += float(np.sum(self.prior_in_kind(prior).log_density(self)))
         return value
 
     def _expected_log_prob(self, stats: Any) -> float:

@@ -153,7 +153,7 @@ class MatrixDistribution(Distribution):
 
     def refit(self, stats: MatrixSums, prior: Any = None) -> Self:
         """Maximum-likelihood estimate: scale in closed form, ν as the root of one equation; or the posterior mode."""
-        self._suited(stats)
+        self.statistics_in_kind(stats)
         if prior is not None:
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:
@@ -176,7 +176,7 @@ class MatrixDistribution(Distribution):
 
     def objective(self, stats: MatrixSums, prior: Any = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
-        self._suited(stats)
+        self.statistics_in_kind(stats)
         v, d, n = self.dof, self.size, stats.weight
         own = spd.logdet(self._root)
         w = spd.inverse_factor(self._root)
@@ -196,7 +196,7 @@ class MatrixDistribution(Distribution):
 
         return PseudoData.weak(self, stats)
 
-    def _suited(self, stats: Any) -> None:
+    def statistics_in_kind(self, stats: Any) -> None:
         me = type(self).__name__
         if not isinstance(stats, MatrixSums) or stats.total.shape != self.scale.shape:
             got = getattr(getattr(stats, "total", None), "shape", type(stats).__name__)

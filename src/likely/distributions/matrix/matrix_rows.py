@@ -98,23 +98,23 @@ class MatrixSums(Addable, Value):
         if self.total.shape != other.total.shape:
             raise ShapeError(sentence("MatrixSums", f"both must be of shape {self.total.shape}", other.total.shape))
         return self.trusted(
-            **{name: np.asarray(part + getattr(other, name)) for name, part in self._field_values().items()}
+            **{name: np.asarray(part + getattr(other, name)) for name, part in self.field_values().items()}
         )
 
     def __mul__(self, factor: float) -> Self:
-        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.asarray(part * factor) for name, part in self.field_values().items()})
 
     __rmul__ = __mul__
 
     def member(self, k: Any) -> Self:
         """Statistics of one member of a stack, or of several."""
-        return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.array(part[k]) for name, part in self.field_values().items()})
 
     def pooled(self) -> Self:
         """Statistics of the rows of all members together."""
         if self.weight.ndim == 0:
             return self
-        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self.field_values().items()})
 
 
 def matrix_sums(x: Any, shares: Any, members: int | None, d: int, whose: str) -> MatrixSums:

@@ -43,7 +43,7 @@ class BilateralPareto(Value):
 
     def __post_init__(self) -> None:
         me = "BilateralPareto"
-        given = {name: parameter(part, me, name) for name, part in self._field_values().items()}
+        given = {name: parameter(part, me, name) for name, part in self.field_values().items()}
         try:
             fitted = np.broadcast_arrays(*(np.atleast_1d(part) for part in given.values()))
         except ValueError as error:
@@ -96,7 +96,7 @@ class BilateralPareto(Value):
 
     def member(self, k: int) -> BilateralPareto:
         """One member of a stack."""
-        return self.replace(**{name: part[k].copy() for name, part in self._field_values().items()})
+        return self.replace(**{name: part[k].copy() for name, part in self.field_values().items()})
 
     # ------------------------------------------------------ prior and posterior
 

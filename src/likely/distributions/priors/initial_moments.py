@@ -69,7 +69,7 @@ def _(stats: Moments, groups: int, one_for_all: bool = False) -> Any:
         reduction = 1.0 - _upper_limit(values, rows[limited, None], d)
         covariance[limited] = spd.symmetric(pooled - (back * reduction[:, None, :]) @ np.swapaxes(back, -1, -2))
     kind = Moments if one_for_all else ComponentMoments
-    return kind.trusted(**stats.replace(scatter=n[:, None, None] * covariance)._field_values())
+    return kind.trusted(**stats.replace(scatter=n[:, None, None] * covariance).field_values())
 
 
 @softened.register
@@ -79,7 +79,7 @@ def _(stats: ColumnMoments, groups: int, one_for_all: bool = False) -> Any:
     found, shown = (stats.scatter, n) if not one_for_all else (stats.scatter.sum(axis=0), n.sum(axis=0))
     limit = _upper_limit(_over(found, shown * pooled, 1.0), shown - (len(n) if one_for_all else 1), 1)
     kind = ColumnMoments if one_for_all else ComponentColumnMoments
-    return kind.trusted(**stats.replace(scatter=n * pooled * limit)._field_values())
+    return kind.trusted(**stats.replace(scatter=n * pooled * limit).field_values())
 
 
 def _mixed(stats: Any, groups: int, weight: Array) -> Array:

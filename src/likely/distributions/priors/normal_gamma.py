@@ -49,7 +49,7 @@ class NormalGamma(Value):
 
     def __post_init__(self) -> None:
         me = "NormalGamma"
-        given = {name: parameter(part, me, name) for name, part in self._field_values().items()}
+        given = {name: parameter(part, me, name) for name, part in self.field_values().items()}
         try:
             fitted = np.broadcast_arrays(*(np.atleast_1d(part) for part in given.values()))
         except ValueError as error:

@@ -97,10 +97,10 @@ def spread_out(stats: Any, members: int) -> Any:
 
     if not isinstance(stats, WeightedValues):
         return stats.trusted(
-            **{name: np.repeat(np.asarray(part)[None], members, axis=0) for name, part in stats._field_values().items()}
+            **{name: np.repeat(np.asarray(part)[None], members, axis=0) for name, part in stats.field_values().items()}
         )
     d, m = stats.weight.shape[-1], len(stats.cell)
-    each = {name: part for name, part in stats._field_values().items() if name not in ("cell", "value", "each")}
+    each = {name: part for name, part in stats.field_values().items() if name not in ("cell", "value", "each")}
     repeated = {name: np.repeat(np.asarray(part)[None], members, axis=0) for name, part in each.items()}
     cell = np.tile(stats.cell, members) + np.repeat(np.arange(members) * d, m)
     return stats.replace(**repeated, cell=cell, value=np.tile(stats.value, members), each=np.tile(stats.each, members))

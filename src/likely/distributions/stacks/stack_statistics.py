@@ -32,7 +32,7 @@ def joined(distribution: Any, parts: list[Any]) -> Any:
 
 def _stacked(parts: list[Any]) -> Any:
     """Statistics as one stack: arrays with one entry per member are concatenated, common fields stay."""
-    names = [p._field_values() for p in parts]
+    names = [p.field_values() for p in parts]
     out = {name: _concatenated(name, parts, [p[name] for p in names]) for name in names[0]}
     return parts[0].trusted(**out)
 

@@ -37,7 +37,7 @@ class Counts(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "Counts", name) for name, part in self._field_values().items()}
+        parts = {name: parameter(part, "Counts", name) for name, part in self.field_values().items()}
         lead, shape = parts["rows"].shape, parts["total"].shape
         got = tuple(part.shape for part in parts.values())
         if len(lead) > 1 or len(shape) != len(lead) + 1 or got != (lead, (*lead, *shape[-1:]), shape, lead):
@@ -57,13 +57,13 @@ class Counts(Addable, Value):
         return float(np.sum(self.rows))
 
     def __add__(self, other: Counts) -> Self:
-        own, others = self._field_values(), other._field_values()
+        own, others = self.field_values(), other.field_values()
         if self.total.shape != other.total.shape:
             raise ShapeError(sentence("Counts", f"both must have shape {self.total.shape}", other.total.shape))
         return self.trusted(**{name: np.asarray(own[name] + others[name]) for name in own})
 
     def __mul__(self, factor: float) -> Self:
-        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.asarray(part * factor) for name, part in self.field_values().items()})
 
     __rmul__ = __mul__
 
@@ -71,11 +71,11 @@ class Counts(Addable, Value):
         """Counts of the rows of all members together."""
         if self.rows.ndim == 0:
             return self
-        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self.field_values().items()})
 
     def member(self, k: int) -> Counts:
         """The counts of one member of a stack."""
-        return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.array(part[k]) for name, part in self.field_values().items()})
 
 
 def count_rows(x: Array, shares: Any, members: int | None) -> Counts:

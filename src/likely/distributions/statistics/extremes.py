@@ -35,7 +35,7 @@ class Extremes(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "Extremes", name) for name, part in self._field_values().items()}
+        parts = {name: parameter(part, "Extremes", name) for name, part in self.field_values().items()}
         lead, *shapes = (parts[name].shape for name in ("rows", "weight", "low", "high"))
         if len(lead) > 1 or any(len(s) != len(lead) + 1 or s[:-1] != lead or s != shapes[0] for s in shapes):
             raise ShapeError(sentence("Extremes", "shapes must be (...) and three times (..., d)", (lead, *shapes)))
@@ -80,7 +80,7 @@ class Extremes(Addable, Value):
 
     def member(self, k: Any) -> Self:
         """Extremes of one member of a stack, or of several."""
-        return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.array(part[k]) for name, part in self.field_values().items()})
 
 
 def _made(cls: Any, rows: Array, weight: Array, low: Array, high: Array) -> Any:

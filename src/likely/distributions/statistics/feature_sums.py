@@ -27,7 +27,7 @@ class FeatureSums(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "FeatureSums", name) for name, part in self._field_values().items()}
+        parts = {name: parameter(part, "FeatureSums", name) for name, part in self.field_values().items()}
         lead, shape, sums = (parts[name].shape for name in ("rows", "weight", "sums"))
         if len(lead) > 1 or shape[:-1] != lead or len(shape) != len(lead) + 1 or sums[:-1] != shape:
             got = (lead, shape, sums)
@@ -52,11 +52,11 @@ class FeatureSums(Addable, Value):
         if self.sums.shape != other.sums.shape:
             raise ShapeError(sentence("FeatureSums", f"both must have shape {self.sums.shape}", other.sums.shape))
         return self.trusted(
-            **{name: np.asarray(part + getattr(other, name)) for name, part in self._field_values().items()}
+            **{name: np.asarray(part + getattr(other, name)) for name, part in self.field_values().items()}
         )
 
     def __mul__(self, factor: float) -> Self:
-        return self.trusted(**{name: np.asarray(part * factor) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.asarray(part * factor) for name, part in self.field_values().items()})
 
     __rmul__ = __mul__
 
@@ -64,11 +64,11 @@ class FeatureSums(Addable, Value):
         """Sums over the rows of all members together."""
         if self.rows.ndim == 0:
             return self
-        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.asarray(part.sum(axis=0)) for name, part in self.field_values().items()})
 
     def member(self, k: Any) -> Self:
         """Sums of one member of a stack, or of several."""
-        return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.array(part[k]) for name, part in self.field_values().items()})
 
 
 def feature_sums(

@@ -38,7 +38,7 @@ class PositiveSums(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "PositiveSums", name) for name, part in self._field_values().items()}
+        parts = {name: parameter(part, "PositiveSums", name) for name, part in self.field_values().items()}
         lead, *shapes = (part.shape for part in parts.values())
         if len(set(shapes)) > 1 or len(lead) > 1 or shapes[0][:-1] != lead or len(shapes[0]) != len(lead) + 1:
             raise ShapeError(sentence("PositiveSums", "shapes must be (...) and (..., d)", (lead, *shapes)))
@@ -67,7 +67,7 @@ class PositiveSums(Addable, Value):
     def __add__(self, other: PositiveSums) -> Self:
         if self.weight.shape != other.weight.shape:
             raise ShapeError(sentence("PositiveSums", f"both must have shape {self.weight.shape}", other.weight.shape))
-        pair = {name: np.stack([part, getattr(other, name)]) for name, part in self._field_values().items()}
+        pair = {name: np.stack([part, getattr(other, name)]) for name, part in self.field_values().items()}
         return _pooled(self.trusted(**pair))
 
     def __mul__(self, factor: float) -> Self:
@@ -82,7 +82,7 @@ class PositiveSums(Addable, Value):
 
     def member(self, k: Any) -> Self:
         """Statistics of one member of a stack, or of several."""
-        return self.trusted(**{name: np.array(part[k]) for name, part in self._field_values().items()})
+        return self.trusted(**{name: np.array(part[k]) for name, part in self.field_values().items()})
 
 
 def _pooled(stats: Any) -> Any:

@@ -143,7 +143,7 @@ def sparse_values(matrix: Any, shares: Any, members: int | None) -> WeightedValu
     parts = [np.concatenate(part) for part in (cells, values, weights)]
     found = joined(WeightedValues, np.asarray(total), (table.shape[0], d), parts[0].astype(np.intp), *parts[1:])
     if members is None:
-        return found.trusted(**{**found._field_values(), "weight": found.weight[0]})
+        return found.trusted(**{**found.field_values(), "weight": found.weight[0]})
     return found if table.shape[0] == members else side_by_side([found] * members).replace(rows=np.asarray(total))
 
 

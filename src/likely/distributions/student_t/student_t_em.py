@@ -92,7 +92,7 @@ class StudentTEM(Distribution):
         )  # fmt: skip
         return made.replace(fixed_dof=dof is not None)
 
-    def _learned_from(
+    def estimated_from(
         self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
         usual: Stop | None = None,
     ) -> FitReport:  # fmt: skip
@@ -126,7 +126,7 @@ class StudentTEM(Distribution):
         if not all(block.weight is None or block.weight.any() for block in subsample):
             return self
         with warnings_discarded():
-            found = self._learned_from(Blocks([list(subsample)]), prior, engine)
+            found = self.estimated_from(Blocks([list(subsample)]), prior, engine)
         return found.model if found.converged else self
 
     @classmethod
@@ -301,7 +301,7 @@ class StudentTEM(Distribution):
         Degrees of freedom stay within 0.1 … 10⁶, where a t distribution is practically a Gaussian. A singular scale is
         regularized just enough to be a density, and a warning says where and why.
         """
-        self._suited(stats)
+        self.statistics_in_kind(stats)
         tell_of_gaps("StudentT", stats.entries, stats.total_weight, prior)
         if prior is not None:
             return self._with_prior(stats, prior)
@@ -341,7 +341,7 @@ class StudentTEM(Distribution):
 
     def objective(self, stats: ScaleSums, prior: Any = None) -> float:
         """Lower bound of the log-likelihood (+ log prior), with equality at the model of the E-step."""
-        self._suited(stats)
+        self.statistics_in_kind(stats)
         log_gamma = self._gamma(stats)[1]
         value = bound(self, stats, log_gamma, self._cells(stats)[0])
         if prior is None:
@@ -356,7 +356,7 @@ class StudentTEM(Distribution):
 
         return StudentTPrior.weak(self, stats)
 
-    def _suited(self, stats: Any) -> None:
+    def statistics_in_kind(self, stats: Any) -> None:
         if self.tied:
             expected, remedy = "refit needs one scale per member", "replace the shared scale by a stack"
             raise DomainError(sentence("StudentT", expected, "one for all", remedy))

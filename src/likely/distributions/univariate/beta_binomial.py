@@ -185,7 +185,9 @@ class BetaBinomial(KnownTrials, ValueDistribution):
     def moments_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> BetaBinomial:  # type: ignore[override]
         """Method of moments: mean and variance of the rows."""
         mean, spread = column_moments(x, weight, "BetaBinomial")
-        most = cls._seen_in(x)["trials"] if trials is None else given_trials(trials, len(mean), "BetaBinomial")
+        most = (
+            cls.parameters_seen_in(x)["trials"] if trials is None else given_trials(trials, len(mean), "BetaBinomial")
+        )
         return cls.from_moments(mean, spread, most)
 
 

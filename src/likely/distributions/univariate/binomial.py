@@ -287,7 +287,7 @@ class Successes(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "Successes", name) for name, part in self._field_values().items()}
+        parts = {name: parameter(part, "Successes", name) for name, part in self.field_values().items()}
         lead, shape = parts["rows"].shape, parts["ones"].shape
         got = tuple(part.shape for part in parts.values())
         if len(lead) > 1 or shape[:-1] != lead or got != (lead, shape, shape, shape, lead, shape):
@@ -308,7 +308,7 @@ class Successes(Addable, Value):
         return float(np.sum(self.rows))
 
     def _each(self, f: Callable[[str, Array], Any]) -> Self:
-        sums = {name: np.asarray(f(name, part)) for name, part in self._field_values().items() if name != "trials"}
+        sums = {name: np.asarray(f(name, part)) for name, part in self.field_values().items() if name != "trials"}
         return self.replace(**sums)
 
     def __add__(self, other: Successes) -> Self:

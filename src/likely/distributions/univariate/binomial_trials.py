@@ -21,15 +21,15 @@ class KnownTrials(ColumnDistribution):
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """Maximum-likelihood fit to weighted rows; `trials` are the largest counts of all rows, if not given."""
         if options.get("trials") is None:
-            options.update(cls._seen_in(x))
+            options.update(cls.parameters_seen_in(x))
         return super().fit(x, weight, **options)
 
     @classmethod
-    def _seen_in(cls, x: Any) -> dict[str, Any]:
+    def parameters_seen_in(cls, x: Any) -> dict[str, Any]:
         tell(f"{cls.__name__}: trials were not given: the largest count of each column is used")
         return {"trials": largest_counts(rows(x, None, cls.__name__))} if hasattr(x, "__len__") else {}
 
-    def _fixed(self) -> dict[str, Any]:
+    def fixed_parameters(self) -> dict[str, Any]:
         return {"trials": self.trials}
 
 

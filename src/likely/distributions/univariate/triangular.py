@@ -184,7 +184,7 @@ class Triangular(ValueDistribution):
     def _known_ends(self) -> tuple[bool, bool]:
         return self.known in ("low", "both"), self.known in ("high", "both")
 
-    def _fixed(self) -> dict[str, Any]:
+    def fixed_parameters(self) -> dict[str, Any]:
         return {
             name: getattr(self, name) for name, known in zip(("low", "high"), self._known_ends, strict=True) if known
         }

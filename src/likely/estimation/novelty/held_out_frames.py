@@ -211,7 +211,7 @@ def _fitted_from_scratch(density: Any, fold: _Fold) -> HMM:
     twin.component_ = deepcopy(density.component_)  # keep the settings found in the frames
     twin.set_params(random_state=0, n_init=1, max_iter=ANEW)
     rest = [x[-MANY // len(fold.rest) :] for x in fold.rest]
-    report = twin._learn(_joined(rest), fold.rest_w)
+    report = twin.run_em(_joined(rest), fold.rest_w)
     found: HMM = twin.scoring_model(report.model, report.stats, report.prior)
     return found
 

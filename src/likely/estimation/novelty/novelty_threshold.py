@@ -102,7 +102,7 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
             for f in np.unique(fold):
                 here = fold == f
                 rest = without(clf.stats_, clf.learned_model_.collect(X[here], w[here], labels[here]))
-                scores[here] = clf._scoring_model_of(clf._after_one_refit(clf.learned_model_, rest)).log_prob(X[here])
+                scores[here] = clf.scoring_model_of(clf.refit_once(clf.learned_model_, rest)).log_prob(X[here])
     except (Canceled, LikelyError, TypeError):
         return None
     return scores
@@ -152,9 +152,9 @@ def _without_each_fold(clf: Any, X: Any, labels: Index, weight: Any, fold: Index
         try:
             report = learn(f)
             seen = (
-                report.model if as_learned else clf._blank(X[fold != f])
+                report.model if as_learned else clf.blank_mixture(X[fold != f])
             )  # only the levels of the other folds are known
-            yield f, clf._scoring_model_of(report), seen.components
+            yield f, clf.scoring_model_of(report), seen.components
         except LikelyError:
             yield f, clf.model_, clf.learned_model_.components
 
@@ -179,15 +179,15 @@ def _added(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callabl
         rest = [stats for g, stats in each.items() if g != f]
         if not rest:
             raise DataError(sentence("folds", "at least one other fold is needed", "none"))
-        return clf._after_one_refit(clf.learned_model_, sum(rest))
+        return clf.refit_once(clf.learned_model_, sum(rest))
 
     return without
 
 
 def _collected(clf: Any, model: Mixture, X: Any, labels: Index, weight: Any, some: Mask) -> Any:
     """Statistics of some rows under a model."""
-    data = clf._data(X[some], labels[some], None if weight is None else weight[some])
-    return Threads().total(partial(gather, model, hard=clf._hard), data.whole())
+    data = clf.blocks_of(X[some], labels[some], None if weight is None else weight[some])
+    return Threads().total(partial(gather, model, hard=clf.is_hard), data.whole())
 
 
 def _refitted(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Callable[[int], FitReport]:
@@ -198,7 +198,7 @@ def _refitted(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Call
 
     def without(f: int) -> FitReport:
         rest = fold != f
-        return clf._learn(X[rest], labels[rest], None if weight is None else weight[rest], STEPS)
+        return clf.run_em(X[rest], labels[rest], None if weight is None else weight[rest], STEPS)
 
     return without
 

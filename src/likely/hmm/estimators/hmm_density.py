@@ -176,7 +176,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         frames = _apart(X)[0]
         with self._named_columns():
             if frames is X:
-                report = self._learn(X, weight, states, checkpoint)
+                report = self.run_em(X, weight, states, checkpoint)
             else:
                 report = self._learn_coefficients(X, weight, states, checkpoint)
         self._tell_of(report)
@@ -202,11 +202,11 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self, X: Any, y: Any, sample_weight: Any, states: Ragged | None
     ) -> tuple[Ragged, Any, Ragged | None]:
         if states is None:
-            return *self._require_observed(*self._checked(X, sample_weight, reset=True, y=y)), None
+            return *self._require_observed(*self.checked_rows(X, sample_weight, reset=True, y=y)), None
         if sample_weight is not None:
             keep = np.asarray(sample_weight) > 0
             states = states[keep] if keep.shape == (len(states),) else states
-        X, weight = self._require_observed(*self._checked(X, sample_weight, reset=True, y=y))
+        X, weight = self._require_observed(*self.checked_rows(X, sample_weight, reset=True, y=y))
         return X, weight, self._masks(states, X)
 
     def _require_observed(self, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
@@ -237,7 +237,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             message = f"state {', '.join(map(str, never))} was never visited, and keeps its transition probabilities"
             tell(f"{type(self).__name__}: {message}: use fewer states")
 
-    def _learn(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
+    def run_em(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
         data = evenly(X, weight, log_mask=given)
         prior, stop = self.prior_rule(), Stop(self.max_iter, self.tol)
@@ -260,7 +260,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         plain.init = "auto" if logistic else self.init
         plain.prior = "weak" if isinstance(self.prior, HMMPrior) else self.prior
         with warnings_discarded():  # this one warns itself
-            first = plain._learn(frames, weight, given)
+            first = plain.run_em(frames, weight, given)
         emission = None if first.prior is None else first.prior.emission
         model = first.model
         start = self._given_coefficients(model, u) if logistic else self._no_effects(model, frames, u, weight)
@@ -300,7 +300,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        X, weight = self._checked(seqs, sample_weight, reset=False, y=y)
+        X, weight = self.checked_rows(seqs, sample_weight, reset=False, y=y)
         self._refuse_short(X)
         return self._adopt(one_step(self, X, weight))
 

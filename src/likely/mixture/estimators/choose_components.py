@@ -152,7 +152,7 @@ def _rows(estimator: Any, X: Any, sample_weight: Any) -> tuple[Any, Any]:
     """Validated rows, so that subsets of them pass validation again."""
     probe = clone(estimator)
     probe._validate_params()
-    checked, weight = probe._checked(X, sample_weight, reset=True)
+    checked, weight = probe.checked_rows(X, sample_weight, reset=True)
     probe._refuse_emptiness(checked)
     return (X, sample_weight) if n_rows(checked) == n_rows(X) else (checked, weight)
 

@@ -134,10 +134,10 @@ class MixtureDensity(DensityEstimator):
         """
         self._validate_params()
         X = self._cut(X, lengths)
-        X, weight = self._checked(X, sample_weight, reset=True, y=y)
+        X, weight = self.checked_rows(X, sample_weight, reset=True, y=y)
         self._refuse_emptiness(X)
         with self._named_columns():
-            report = self._learn(X, weight, checkpoint)
+            report = self.run_em(X, weight, checkpoint)
         self._warn_of(report)
         self.is_online_ = False
         self.__dict__.pop("_first_rows", None)
@@ -161,7 +161,7 @@ class MixtureDensity(DensityEstimator):
         if not n_rows(X):
             raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
 
-    def _learn(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
+    def run_em(self, X: Any, weight: Any, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
         X, weight, aside = self._set_aside(X, weight)
         # a given initialization may do without
@@ -288,7 +288,7 @@ class MixtureDensity(DensityEstimator):
         self._validate_params()
         X = self._cut(X, lengths)
         first = not hasattr(self, "model_")
-        X, weight = self._checked(X, sample_weight, reset=first, y=y)
+        X, weight = self.checked_rows(X, sample_weight, reset=first, y=y)
         self._refuse_emptiness(X)
         if first or hasattr(self, "_first_rows"):
             return self._begin_stream(X, weight, first)
@@ -300,7 +300,7 @@ class MixtureDensity(DensityEstimator):
         so_far = so_far if first else self.__dict__["_first_rows"] + so_far
         data = (X, weight) if first else (so_far.rows, so_far.weight)
         with self._named_columns():
-            self._adopt(self._learn(*data))
+            self._adopt(self.run_em(*data))
         self.is_online_ = True
         self.__dict__.pop("_first_rows", None)
         if len(so_far) < FEW * self._size:

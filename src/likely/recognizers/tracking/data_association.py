@@ -391,7 +391,7 @@ class DataAssociation(Value):
         """Predictive mean (p,) and upper triangular root (p, p) of the covariance of a measurement."""
         model = self._here
         if isinstance(model, GaussianFilter):
-            near = model._observed(state.mean, state.root, int(state.time), None)
+            near = model.predicted_observation(state.mean, state.root, int(state.time), None)
             return near.mean, near.root
         C, R = model.matrices.C, model.matrices.R
         C, R = (a[0] if len(a) == 1 else a[state.time] for a in (C, R))
@@ -459,7 +459,7 @@ class DataAssociation(Value):
         """Rauch–Tung–Striebel smoothing step: a hypothesis given the smoothed one of the next scan."""
         model = self.model if model is None else model
         if isinstance(model, GaussianFilter):
-            return model._corrected(state, later, None)[0]
+            return model.corrected(state, later, None)[0]
         A, N = model.matrices.A, model.matrices.N
         A, N = (a[0] if len(a) == 1 else a[state.time + 1] for a in (A, N))
         mean = A @ state.mean

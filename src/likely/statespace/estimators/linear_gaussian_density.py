@@ -124,12 +124,12 @@ class LinearGaussianDensity(DensityEstimator):
         It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
         """
         self._validate_params()
-        X, weight = self._checked(together(X, inputs, lengths), sample_weight, reset=True, y=y)
+        X, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=True, y=y)
         self._refuse_nothing(X)
         learner = self._initial_model(X, weight)
         self.structure_ = learner.structure
         with self._named_columns(), np.errstate(all="ignore"):  # overflow is reported by messages
-            report = self._learn(learner, X, weight, self.prior_rule(), keeper(checkpoint, 0, 1))
+            report = self.run_em(learner, X, weight, self.prior_rule(), keeper(checkpoint, 0, 1))
         if self.prior == "auto" and self._collapsed(learner, report, X, weight) and not _never_changing(X):
             report = self._held(learner, X, weight)
         if not report.converged:
@@ -143,7 +143,7 @@ class LinearGaussianDensity(DensityEstimator):
         message = 'a covariance tends to a singular one, so a weak prior was added; a form, as "scale", may fit better'
         tell(f"{type(self).__name__}: {message}")
         with self._named_columns(), np.errstate(all="ignore"):
-            return self._learn(learner, X, weight, self._weak)
+            return self.run_em(learner, X, weight, self._weak)
 
     def _remedy(self, report: FitReport, X: Ragged) -> str:
         """Additional remedy if the fit did not converge."""
@@ -157,7 +157,7 @@ class LinearGaussianDensity(DensityEstimator):
         named = hasattr(self, "feature_names_in_")
         return f"column {repr(self.column_names()[j]) if named else j} is the same in all frames"
 
-    def _learn(self, learner: LinearLearner, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None) -> FitReport:
+    def run_em(self, learner: LinearLearner, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None) -> FitReport:
         X, weight = self._with_known_start(learner, X, weight)
         try:
             return self._climb(learner, evenly(X, weight), prior, checkpoint)
@@ -194,7 +194,7 @@ class LinearGaussianDensity(DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        X, weight = self._checked(together(X, inputs, lengths), sample_weight, reset=False, y=y)
+        X, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False, y=y)
         self._refuse_nothing(X)
         return self._adopt(one_step(self, X, weight))
 
@@ -280,7 +280,7 @@ class LinearGaussianDensity(DensityEstimator):
             own = X[mine]
             seen = len(own.values) and not np.isnan(frames_of(own).values).all()
             w = None if weight is None else weight[mine]
-            yield self._learn(part, own, w, prior).model if seen else part
+            yield self.run_em(part, own, w, prior).model if seen else part
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         if isinstance(model, Stack):
@@ -381,7 +381,7 @@ class LinearGaussianDensity(DensityEstimator):
     ) -> StandardErrors:
         """Standard errors of all learned parameters, given the training sequences: see `standard_errors`."""
         check_is_fitted(self)
-        X, weight = self._checked(together(X, inputs, lengths), sample_weight, reset=False)
+        X, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_
         return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
 

@@ -132,7 +132,7 @@ class SwitchingDensity(DensityEstimator):
         with np.errstate(all="ignore"):  # overflow is reported by messages
             first = self._first_model(frames, weight, n_covariates(rows))
             known = None if regimes is None else self._known_regimes(regimes, lengths, frames, first.n_regimes)
-            report = self._learn(first, rows, weight, known)
+            report = self.run_em(first, rows, weight, known)
         if not report.converged and not report.reason.startswith("the approximate evidence"):  # the usual end here
             tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         self.is_online_, self.mean_length_ = False, max(float(frames.lengths.mean()), 1.0)
@@ -165,7 +165,7 @@ class SwitchingDensity(DensityEstimator):
     def _known_regimes(self, given: Any, lengths: Any, frames: Ragged, K: int) -> Ragged:
         return known_regimes(_known_states(given, lengths), frames, K, type(self).__name__)
 
-    def _learn(self, first: SwitchingLinearGaussian, rows: Ragged, weight: Any, known: Any) -> FitReport:
+    def run_em(self, first: SwitchingLinearGaussian, rows: Ragged, weight: Any, known: Any) -> FitReport:
         learner = self._learner(first)
         if known is None and self._guesses(first):
             frames = frames_of(rows)
@@ -257,7 +257,7 @@ class SwitchingDensity(DensityEstimator):
             mine = np.flatnonzero(labels == k)
             own, w = X[mine], None if weight is None else weight[mine]
             seen = len(own.values) and not np.isnan(np.asarray(frames_of(own).values, dtype=np.float64)).all()
-            yield self._learner(self._learn(part.model, own, w, None).model) if seen else part
+            yield self._learner(self.run_em(part.model, own, w, None).model) if seen else part
 
     _shared_prior: Any = None
 

@@ -334,7 +334,7 @@ class LinearGaussian(StructuralModels, Distribution):
         >>> lk.LinearGaussian.local_level().with_inputs(feedthrough=[[0.0, 0.0]]).n_inputs
         2
         """
-        return LinearGaussian(**{**self._field_values(), "control": control, "feedthrough": feedthrough})
+        return LinearGaussian(**{**self.field_values(), "control": control, "feedthrough": feedthrough})
 
     def predictions(self, y: Any, inputs: Any = None) -> States:
         """One-step-ahead predictions p(y_t | y_1 … y_{t−1}) of one sequence: mean (T, p) and covariance.
@@ -418,6 +418,7 @@ class LinearGaussian(StructuralModels, Distribution):
             b.log_prob,
             *to,
         )
+        lp = float(lp)
         if not lp > -np.inf:
             return belief, -np.inf
         if collapsed:

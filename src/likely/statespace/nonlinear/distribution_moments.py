@@ -67,7 +67,7 @@ def distribution_moments(distribution: Any, members: int, whose: str, what: str,
             distribution.mean,
             distribution.covariance,
             distribution.kind,
-            distribution._is_finite,
+            distribution.has_finite_moments,
         )
     else:
         (mean, spread), kind = _written_out(distribution, named(whose, what, t)), "full"

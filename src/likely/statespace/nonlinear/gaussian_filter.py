@@ -122,11 +122,11 @@ class GaussianFilter:
             raise ShapeError(sentence(self._name, expected, len(near.mean)))
         return near
 
-    def _observed(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
+    def predicted_observation(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
         return self.near(mean, root, self._observation, t, u)
 
     def _conditioned(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Conditioned:
-        return self._condition_on(mean, root, self._observed(mean, root, t, u), y, at)
+        return self._condition_on(mean, root, self.predicted_observation(mean, root, t, u), y, at)
 
     def _condition_on(
         self, mean: Array, root: Array, near: Linear, y: Array, at: Index | slice | None, shift: Any = None
@@ -201,7 +201,7 @@ class GaussianFilter:
         for k in range(steps):
             u = None if future is None else future[k]
             belief = self.predict(belief, u)
-            there = self._observed(belief.mean, belief.root, int(belief.time), u)
+            there = self.predicted_observation(belief.mean, belief.root, int(belief.time), u)
             out.append((there.mean, covariance_roots.square(there.root), belief.mean, belief.covariance))
         mean, covariance, states, of_states = (np.array(part) for part in zip(*out, strict=True))
         return StateForecast.trusted(mean=mean, covariance=covariance, states=states, state_covariance=of_states)
@@ -273,12 +273,12 @@ class GaussianFilter:
             if t == len(y) - 1:
                 later = beliefs[t]
             else:
-                later, gain = self._corrected(beliefs[t], later, None if inputs is None else inputs[t + 1])
+                later, gain = self.corrected(beliefs[t], later, None if inputs is None else inputs[t + 1])
                 lag_one[t + 1] = covariance[t + 1] @ gain
             mean[t], covariance[t] = later.mean, covariance_roots.square(later.root)
         return mean, covariance, total, lag_one
 
-    def _corrected(self, belief: StateBelief, later: StateBelief, u: Any) -> tuple[StateBelief, Array]:
+    def corrected(self, belief: StateBelief, later: StateBelief, u: Any) -> tuple[StateBelief, Array]:
         """RTS step: smoothed belief of frame t from that of frame t + 1, and the smoother gain."""
         near = self._moved(belief.mean, belief.root, int(belief.time) + 1, u)
         S, C, rest = joint(near, belief.root)
