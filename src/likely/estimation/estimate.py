@@ -80,7 +80,7 @@ def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any
         {"kind": distribution.kind}
         if hasattr(distribution, "kind")
         else distribution.fixed_parameters()
-        if hasattr(distribution, "_fixed")
+        if hasattr(distribution, "fixed_parameters")
         else {}
     )
     return verb(x, weight, **known)

@@ -13,8 +13,6 @@ from time import perf_counter
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from likely.core.job_size import is_small
 
 LOG = logging.getLogger("likely")
@@ -48,6 +46,8 @@ class CompiledFunction:
     def plain(self) -> Callable[..., Any]:
         """The plain Python function, whose helpers are plain functions too; silent about overflow, as compiled code."""
         function: Callable[..., Any] = _names(self.__module__, False)[self.name]
+        import numpy as np  # the command line loads this module also where nothing is computed
+
         return np.errstate(all="ignore")(function)
 
     def __call__(self, *arguments: Any) -> Any:

@@ -169,9 +169,9 @@ def test_a_word_that_is_never_said_has_posterior_zero(prior):
 def test_silence_is_novel(model):
     sounds, _ = spoken_many(1, 29)
     done = model.decide([np.zeros(4000), np.full(4000, np.nan), sounds[0]], novelty=0.05, full=True)
-    assert done.choice.tolist() == [lk.NOVEL, lk.NOVEL, "ai"] and "the sound is silent" in done._reason(0)
+    assert done.choice.tolist() == [lk.NOVEL, lk.NOVEL, "ai"] and "the sound is silent" in done.reason(0)
     noise = model.decide([np.random.default_rng(0).normal(size=4000)], novelty=0.05, full=True)
-    assert "p(x) is too small" in noise._reason(0)
+    assert "p(x) is too small" in noise.reason(0)
 
 
 # --------------------------------------------------------------- connected words
