@@ -1,4 +1,7 @@
-"""Dynamic time warping (DTW) of two series: distance, path, and warping along it."""
+"""Dynamic time warping (DTW) of two series: distance, path, and warping along it.
+
+The recursion is in `_loops.py`: `accumulate`, and `accumulate_three` for the usual three steps; `dtw_grid.py` calls it.
+"""
 
 from __future__ import annotations
 

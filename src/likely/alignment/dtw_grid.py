@@ -1,4 +1,7 @@
-"""DTW grid of two series: accumulated costs, the cheapest path, and its backtracking."""
+"""DTW grid of two series: accumulated costs, the cheapest path, and its backtracking.
+
+The recursion is in `_loops.py`: `accumulate`, `accumulate_three`, and `backtrack` for the path.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 `ScaledPass` and `LogPass` are one forward and backward pass: the first is fast and detects underflow, the second cannot
 underflow. Transitions are constant or vary with time (`Arcs`). The frames are those of whole sequences, or a piece of
-one: `Start` is what a piece needs of the frames before it, and `back` what it needs of those after.
+one: `Start` is what a piece needs of the frames before it, and `back` what it needs of those after. The recursions
+are in `_loops/scaled_recursions.py` and `_loops/log_recursions.py`: `forward`, `backward`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Viterbi algorithm and list Viterbi: the most probable state paths."""
+"""Viterbi algorithm and list Viterbi: the most probable state paths.
+
+The recursions are in `_loops/log_recursions.py`: `viterbi`, `backtrack`, `k_best`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finite mixture models: density, posterior probabilities of the components, and the E- and M-step of EM."""
+"""Finite mixture models: density, posterior probabilities of the components, and the E- and M-step of EM.
+
+`collect` is the E-step, `refit` the M-step; the EM loop is `core/em_loop.py`.
+"""
 
 from __future__ import annotations
 

@@ -58,10 +58,9 @@ def test_false_alarms_are_as_rare_as_stated() -> None:
 @pytest.mark.campaign
 @pytest.mark.parametrize(("rate", "train"), [(0.01, 3000), (0.05, 1500)])
 def test_false_alarms_plant_by_plant(rate: float, train: int) -> None:
-    """At most 1.5 times as many as stated in nine plants of ten; and no deaf monitor either."""
+    """On average as many as stated, within a factor of 1.5; three times as many in few plants."""
     found = in_alarm(rate, range(92_000, 92_020), train, 5000)
-    assert (found > 1.5).mean() <= 0.15  # 10,000 frames would still not tell nine of ten from 17 of 20
-    assert 0.15 < found.mean() < 1.2
+    assert 1 / 1.5 < found.mean() < 1.5 and (found > 3.0).mean() <= 0.15
 
 
 def drifting(seed: int, T: int, per_frame: float = 0.004) -> np.ndarray:

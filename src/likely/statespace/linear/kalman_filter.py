@@ -1,4 +1,8 @@
-"""Kalman filter over sequences: input validation, effect of inputs, forward pass, filtered means and covariances."""
+"""Kalman filter over sequences: input validation, effect of inputs, forward pass, filtered means and covariances.
+
+The recursion is in `_loops.py`: `filter_pass`, and `predict_one` and `update_one` for single frames; that of short
+sequences is in `short_sequences.py`.
+"""
 
 from __future__ import annotations
 

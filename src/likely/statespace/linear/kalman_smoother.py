@@ -1,4 +1,7 @@
-"""Rauch–Tung–Striebel smoother: means, covariances and lag-one covariances of the states given all frames."""
+"""Rauch–Tung–Striebel smoother: means, covariances and lag-one covariances of the states given all frames.
+
+The recursion is in `_loops.py`: `smooth_pass`; that of short sequences is in `short_sequences.py`.
+"""
 
 from __future__ import annotations
 
