@@ -48,6 +48,7 @@ KINDS = ["linear", "switching", "covariates"]
 Y = np.repeat(["a", "b"], 20)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_the_densities_of_classes(kind):
@@ -65,6 +66,7 @@ def test_as_the_densities_of_classes(kind):
             clf.decide(X, novelty=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_the_components_of_a_mixture(kind):
