@@ -35,9 +35,10 @@ from likely.classify.prior_classifier import PriorClassifier as PriorClassifier
 from likely.cluster.hierarchy.estimator import AgglomerativeClustering as AgglomerativeClustering
 from likely.cluster.kmeans.choose_k import choose_k as choose_k
 from likely.cluster.kmeans.estimator import KMeans as KMeans
-from likely.core.classifier import Classifier as Classifier
-from likely.core.density import Density as Density
-from likely.core.density import Learnable as Learnable
+from likely.core.protocols import Classifier as Classifier
+from likely.core.protocols import Density as Density
+from likely.core.protocols import Learnable as Learnable
+from likely.core.protocols import Prior as Prior
 from likely.core.em_loop import Stop as Stop
 from likely.core.em_loop import fit as fit
 from likely.core.errors import DataError as DataError
@@ -50,7 +51,6 @@ from likely.core.errors import ShapeError as ShapeError
 from likely.core.filter_protocol import step as step
 from likely.core.fit_report import FitReport as FitReport
 from likely.core.online_em import online as online
-from likely.core.prior import Prior as Prior
 from likely.core.ragged import Ragged as Ragged
 from likely.core.stats import Stats as Stats
 from likely.data.read_sequences import Sequences as Sequences

@@ -31,6 +31,7 @@ from likely.statespace.continuous.linear_sde import LinearSDE
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.cli.fitting.test_sequence_input import table, walks
 from tests.cli.tables import run, write
+from tests.io.examples import jumps
 
 CHAIN = lk.HMM([0.5, 0.5], [[0.95, 0.05], [0.1, 0.9]], lk.Gaussian([[0.0, 0.0], [4.0, 1.0]], 1.0))
 WALK = lk.LinearGaussian(
@@ -188,18 +189,7 @@ def test_inputs_of_a_model_that_takes_none(folder, tmp_path):
 
 
 def test_regimes_of_a_switching_model(tmp_path):
-    quiet, wild = (
-        lk.LinearGaussian(
-            transition=[[1.0]],
-            process_covariance=[[q]],
-            observation=[[1.0]],
-            observation_covariance=[[1.0]],
-            initial_mean=[0.0],
-            initial_covariance=[[1.0]],
-        )
-        for q in (0.01, 25.0)
-    )
-    lk.save(SwitchingLinearGaussian([quiet, wild], [[0.9, 0.1], [0.1, 0.9]]), tmp_path / "m.likely")
+    lk.save(jumps(), tmp_path / "m.likely")
     text = "x\n0.0\n0.3\n-0.2\n12.0\n12.1\n"
     out = followed(tmp_path / "m.likely", "--fault", "1", stdin=text)
     assert out.columns == ["frame", "state", "p(0)", "p(1)", "mean(0)", "sd(0)", "surprise", "alarm"]

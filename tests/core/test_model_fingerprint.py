@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import likely as lk
-from likely.core.model_fingerprint import fingerprint, in_a_row
+from likely.core.model_fingerprint import chained_fingerprint, fingerprint
 
 
 def test_every_number_counts():
@@ -46,7 +46,7 @@ def test_rows_of_things_count_by_value_and_order():
     def row(*things):
         seen = ""
         for thing in things:
-            seen = in_a_row(seen, thing)
+            seen = chained_fingerprint(seen, thing)
         return seen
 
     frame = pl.DataFrame({"a": [1.0], "b": [2.0]})

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from likely.cli import options
-from likely.cli.console import Console, columns
+from likely.cli.console import Console
+from likely.core.description import columns
 
 EPILOG = """\b
 Examples:

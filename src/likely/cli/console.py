@@ -9,9 +9,6 @@ from dataclasses import dataclass
 
 import click
 
-from likely.core.description import clipped as clipped
-from likely.core.description import columns as columns
-
 
 @dataclass(frozen=True)
 class Console:

@@ -11,8 +11,9 @@ import click
 from likely.cli import options
 from likely.cli.batches import counted_from
 from likely.cli.cluster import names_of
-from likely.cli.console import Console, clipped, columns
+from likely.cli.console import Console
 from likely.cli.outputs import check_outputs
+from likely.core.description import clipped, columns
 
 EPILOG = """\b
 Examples:

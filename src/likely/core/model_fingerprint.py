@@ -31,10 +31,10 @@ def fingerprint(thing: Any) -> str:
     return digest.hexdigest()
 
 
-def in_a_row(before: str, y: Any) -> str:
+def chained_fingerprint(before: str, y: Any) -> str:
     """The running fingerprint of a sequence after appending y; numbers are hashed by value, in any container.
 
-    >>> in_a_row("", 1) == in_a_row("", [1.0]) != in_a_row("", 2)
+    >>> chained_fingerprint("", 1) == chained_fingerprint("", [1.0]) != chained_fingerprint("", 2)
     True
     """
     return fingerprint([before, _plain(y)])

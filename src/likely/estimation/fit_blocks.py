@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import n_rows
 from likely.core.blocks import BLOCKS, ROWS, Blocks
+from likely.core.covariates import frames_of
 from likely.core.ragged import Ragged
+from likely.distributions.stacks.stack import Stack
 
 FRAME_PARTS = 4  # parts for sequences: the overhead per part is larger, and needs the interpreter lock
 PARTS = 8  # minimum number of parts of rows, and maximum number of blocks per task
@@ -41,6 +44,22 @@ def keeper(checkpoint: Any, run: int, runs: int) -> Any:
             return checkpoint
         return Checkpoint(f"{os.fsdecode(checkpoint.path)}.{run}", checkpoint.every)
     return Checkpoint(checkpoint) if runs == 1 else Checkpoint(f"{checkpoint}.{run}")
+
+
+def fit_members(blank: Stack, X: Ragged, labels: Any, weight: Any, learn: Callable[[Any, Ragged, Any], Any]) -> Stack:
+    """The stack with each member fitted to its own sequences by learn(member, sequences, weights).
+
+    A member without an observed frame stays as it is.
+    """
+    members = []
+    for k, member in enumerate(blank.components):
+        mine = np.flatnonzero(labels == k)
+        own = X[mine]
+        values = frames_of(own).values
+        blind = isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isnan(values).all())
+        observed = len(values) > 0 and not blind
+        members.append(learn(member, own, None if weight is None else weight[mine]) if observed else member)
+    return Stack.trusted(components=tuple(members))
 
 
 def own_streams(rng: np.random.Generator, contents: list[Any]) -> list[np.random.Generator]:

@@ -67,7 +67,7 @@ def weight_argument(estimator: Any) -> str | None:
     return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
 
 
-def one_score_a_class(estimator: Any) -> Any:
+def one_score_per_class(estimator: Any) -> Any:
     """A clone whose support vector machines give one score per class, not one per pair of classes."""
     pairs = [name for name, value in estimator.get_params().items() if _asks_pairs(name, value)]
     return clone(estimator).set_params(**dict.fromkeys(pairs, "ovr")) if pairs else estimator

@@ -11,7 +11,7 @@ import numpy as np
 
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.filter_protocol import advance, as_filter, refuse_inputs
-from likely.core.model_fingerprint import fingerprint, in_a_row
+from likely.core.model_fingerprint import chained_fingerprint, fingerprint
 from likely.core.online_filters import BayesianLearner, Learner
 from likely.core.progress import CheckpointStore, Following
 from likely.core.time_index import tell_of_uneven
@@ -99,7 +99,7 @@ class Observation(NamedTuple):
     def after(self, seen: str) -> str:
         """The fingerprint of a sequence of observations with this one."""
         named = (self.stream, *self[:2]) if self.stream else self[:2]
-        return in_a_row(seen, self.y if not self.stream and self.inputs is None else named)
+        return chained_fingerprint(seen, self.y if not self.stream and self.inputs is None else named)
 
 
 def _refuse_no_stream(observations: Any) -> None:

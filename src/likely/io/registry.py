@@ -14,7 +14,7 @@ from likely.core.value import Value
 from likely.io.container import Refusal
 
 # Modules are imported when one of their classes is first needed, and no text in a file determines what is imported.
-HOME = {**names.HOME, **dict.fromkeys(("Pipeline", "StandardScaler"), "likely.estimation.saved_steps")}
+HOME = dict(names.HOME)
 REGISTERED: dict[str, type[Any]] = {}  # classes of other packages
 
 Class = TypeVar("Class", bound=type[Any])

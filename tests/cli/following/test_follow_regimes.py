@@ -6,22 +6,11 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.cli.fitting.test_sequence_input import table
 from tests.cli.tables import run
+from tests.io.examples import jumps
 
-CALM, WILD = (
-    lk.LinearGaussian(
-        transition=[[1.0]],
-        process_covariance=[[q]],
-        observation=[[1.0]],
-        observation_covariance=[[1.0]],
-        initial_mean=[0.0],
-        initial_covariance=[[1.0]],
-    )
-    for q in (0.01, 25.0)
-)
-JUMPS = SwitchingLinearGaussian([CALM, WILD], [[0.9, 0.1], [0.1, 0.9]])
+JUMPS = jumps()
 FILTERS = {
     "model": JUMPS,
     "interacting": lk.statespace.IMMFilter(JUMPS),

@@ -10,7 +10,7 @@ import scipy.stats
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.core.prior import Prior
+from likely.core.protocols import Prior
 from likely.distributions.categorical.categorical import Categorical, LevelCounts
 from likely.distributions.categorical.dirichlet import Dirichlet
 

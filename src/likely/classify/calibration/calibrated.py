@@ -27,7 +27,7 @@ from likely.estimation.decision_mixin import RULES, Deciding
 from likely.estimation.foreign_classifiers import (
     checked_targets,
     fitted,
-    one_score_a_class,
+    one_score_per_class,
     raw_scores,
     response_of,
     weight_argument,
@@ -109,7 +109,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
                 self._learn_map(self._own_scores(X, labels, weight, groups), labels, weight)
             else:
                 self._refuse_pairwise()
-                estimator = one_score_a_class(self.estimator)
+                estimator = one_score_per_class(self.estimator)
                 self._note_weights(estimator, weight)
                 self._adopt(fitted(estimator, X, classes[labels], weight), classes, labels)
                 self._learn_map(*self._left_out(estimator, X, classes, labels, weight, groups))

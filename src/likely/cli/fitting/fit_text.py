@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from likely.cli.console import Console, clipped, columns, figure, nats
+from likely.cli.console import Console, figure, nats
+from likely.core.description import clipped, columns
 
 MOST = 12  # classes or states up to which a confusion is shown
 
@@ -103,7 +104,7 @@ def _states(fit_run: Any) -> Iterator[str]:
     from likely.hmm.estimators.hmm_description import states_table
 
     yield from states_table(fit_run.model.density_, fit_run.model.state_names, list(fit_run.data.kinds)).lines()
-    value = fit_run.found["log_likelihood_a_frame"]
+    value = fit_run.found["log_likelihood_per_frame"]
     if value is not None:
         yield ""
         yield f"log-likelihood of the training sequences: {value:.4f} nats per frame"

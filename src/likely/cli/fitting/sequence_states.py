@@ -79,7 +79,7 @@ def _account(density: Any, data: SequenceData) -> dict[str, Any]:
     frames = data.X.lengths.astype(np.float64)
     weight = np.ones(len(logs)) if data.weight is None else data.weight
     return {"states": len(shares), "shares": (shares / shares.sum()).tolist(),
-            "log_likelihood_a_frame": _finite(float(weight @ logs / (weight @ frames)))}  # fmt: skip
+            "log_likelihood_per_frame": _finite(float(weight @ logs / (weight @ frames)))}  # fmt: skip
 
 
 def _notes_on_few_sequences(data: SequenceData, choice: Any) -> list[str]:

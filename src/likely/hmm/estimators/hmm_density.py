@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, in_memory
-from likely.core.covariates import apart, features, has_covariates, with_covariates
+from likely.core.covariates import apart, features, has_covariates, together, with_covariates
 from likely.core.description import Description
 from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -27,7 +27,7 @@ from likely.distributions.stacks.stack import Stack
 from likely.distributions.stacks.tied import Tied, untied
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
-from likely.estimation.fit_blocks import evenly, keeper, seed_of
+from likely.estimation.fit_blocks import evenly, fit_members, keeper, seed_of
 from likely.estimation.imputed_sequences import filled_sequences
 from likely.estimation.novelty.held_out_frames import enough, later_half_rate, left_out_frames, supported_share
 from likely.estimation.partial_fit import one_step
@@ -172,7 +172,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """
         self._validate_params()
         states = None if states is None else _known_states(states, lengths)
-        X, weight, states = self._with_states(_sequences(X, covariates, lengths), y, sample_weight, states)
+        X, weight, states = self._with_states(together(X, covariates, lengths), y, sample_weight, states)
         frames = _apart(X)[0]
         with self._named_columns():
             if frames is X:
@@ -342,7 +342,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             self.__dict__.pop("feature_names_in_", None)
             if hasattr(self.component_, "feature_names_in_"):
                 self.feature_names_in_ = self.component_.feature_names_in_
-        return _together(Ragged.trusted(values=rows, offsets=seqs.offsets), u)
+        return _rejoined(Ragged.trusted(values=rows, offsets=seqs.offsets), u)
 
     def _frames(self, frames: Any, reset: bool) -> Any:
         """Validate frames by the component, with this estimator's name in messages."""
@@ -473,19 +473,14 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """Initial models; with covariates each member is fitted to its own sequences."""
         if not isinstance(blank, Stack):
             return super().initialize(blank, X, labels, weight, rng, run)
-        learner, members = copy(self), []
+        learner, one = copy(self), blank.components[0]
         learner.random_state = int(rng.integers(2**31))
-        one = blank.components[0]
-        self._shared_prior = resolve_prior(one, one.collect(X, weight), PriorOfHMM(self.component_, self.prior))
-        for k, part in enumerate(blank.components):
-            own = np.flatnonzero(labels == k)
-            w = None if weight is None else weight[own]
-            with warnings_discarded():
-                seen = X.lengths[own].any()
-                members.append(
-                    learner._learn_coefficients(X[own], w, None, None, self._shared_prior).model if seen else part
-                )
-        return Stack.trusted(components=tuple(members))
+        with warnings_discarded():
+            prior = resolve_prior(one, one.collect(X, weight), PriorOfHMM(self.component_, self.prior))
+            self._shared_prior = prior
+            return fit_members(
+                blank, X, labels, weight, lambda _, own, w: learner._learn_coefficients(own, w, None, None, prior).model
+            )
 
     _shared_prior: Any = None  # of members with covariates
 
@@ -522,7 +517,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         for name, mask in strange.items():
             found[name] = np.zeros(len(X), dtype=bool)
             found[name][nonempty] = np.logical_or.reduceat(mask, X.offsets[:-1][nonempty])
-        return _together(Ragged.trusted(values=frames, offsets=X.offsets), u), found
+        return _rejoined(Ragged.trusted(values=frames, offsets=X.offsets), u), found
 
     def column_names(self) -> list[str]:
         return self.component_.column_names()
@@ -533,7 +528,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         rows, u = _apart(rows)
         if u is not None:
             frames = self.decode_rows(rows, None if like is None else _apart(like)[0])
-            return _together(frames, u)
+            return _rejoined(frames, u)
         if like is None:
             return rows.map(lambda frames: self.component_.decode_rows(frames))
         return filled_sequences(self.component_, like, rows)
@@ -592,23 +587,23 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def score_samples(self, X: Any, lengths: Any = None, *, covariates: Any = None) -> Array:
         """Log-likelihood of each sequence (n,), given its covariates where the model has some."""
         check_is_fitted(self)
-        return self.model_.log_prob(self.validate_rows(_sequences(X, covariates, lengths), reset=False))
+        return self.model_.log_prob(self.validate_rows(together(X, covariates, lengths), reset=False))
 
     def score(self, X: Any, y: Any = None, lengths: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood per sequence; `y` is ignored."""
-        return super().score(_sequences(X, covariates, lengths), y)
+        return super().score(together(X, covariates, lengths), y)
 
     def predict(self, X: Any, lengths: Any = None, *, covariates: Any = None) -> Any:
         """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged."""
         check_is_fitted(self)
-        path = self.model_.viterbi(self.validate_rows(_sequences(X, covariates, lengths), reset=False)).states
+        path = self.model_.viterbi(self.validate_rows(together(X, covariates, lengths), reset=False)).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
         return path[0] if is_single_sequence(X) and lengths is None else path
 
     def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None, *, covariates: Any = None) -> Any:
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
         check_is_fitted(self)
-        probs = self.model_.posterior(self.validate_rows(_sequences(X, covariates, lengths), reset=False), lag)
+        probs = self.model_.posterior(self.validate_rows(together(X, covariates, lengths), reset=False), lag)
         sums = np.eye(int(self.topology_.original.max()) + 1)[self.topology_.original]
         probs = probs if self.topology_.origin is None else probs.map(lambda p: p @ sums)
         return probs[0] if is_single_sequence(X) and lengths is None else probs
@@ -616,7 +611,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def forecast(self, X: Any, steps: int = 1, *, covariates: Any = None, past: Any = None) -> Forecast:
         """Forecast after one sequence (T, d), as `HMM.forecast`; `covariates` (steps, p) to come, `past` those of X."""
         check_is_fitted(self)
-        return self.model_.forecast(self.validate_rows(_sequences(X, past, None), reset=False), steps, covariates)
+        return self.model_.forecast(self.validate_rows(together(X, past, None), reset=False), steps, covariates)
 
     def impute(self, X: Any, random_state: Any = None, *, covariates: Any = None) -> Any:
         """Sequences with missing values imputed: by expectation, or with `random_state` by sampling."""
@@ -624,9 +619,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
             return super().impute(X, random_state)
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
-        filled, u = _apart(impute(self.model_, self.validate_rows(_sequences(X, covariates, None), reset=False), rng))
+        filled, u = _apart(impute(self.model_, self.validate_rows(together(X, covariates, None), reset=False), rng))
         frames = filled_sequences(self.component_, X if covariates is not None else _apart(X)[0], filled)
-        return frames if covariates is not None else _together(frames, u)
+        return frames if covariates is not None else _rejoined(frames, u)
 
     def sample(
         self, n_samples: int = 1, random_state: Any = None, length: Any = None, *, covariates: Any = None
@@ -679,13 +674,6 @@ class PriorOfHMM:
         return component.prior_rule()
 
 
-def _sequences(X: Any, covariates: Any, lengths: Any) -> Any:
-    """Sequences, together with their covariates where there are some; `lengths` split one array, and both alike."""
-    if covariates is None:
-        return cut(X, lengths)
-    return with_covariates(cut(X, lengths), cut(covariates, lengths))
-
-
 def _apart(X: Any) -> tuple[Any, Any]:
     """Sequences of frames, and of covariates, or None."""
     if not has_covariates(X):
@@ -694,7 +682,7 @@ def _apart(X: Any) -> tuple[Any, Any]:
     return frames, Ragged.trusted(values=u, offsets=frames.offsets)
 
 
-def _together(frames: Any, u: Any) -> Any:
+def _rejoined(frames: Any, u: Any) -> Any:
     return frames if u is None else with_covariates(frames, u)
 
 

@@ -24,7 +24,7 @@ from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
 from likely.estimation.density_description import convergence, goodness, parameter_table, prior_words, total_weight
 from likely.estimation.density_estimator import EM, DensityEstimator
-from likely.estimation.fit_blocks import evenly, keeper
+from likely.estimation.fit_blocks import evenly, fit_members, keeper
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.imputed_sequences import filled_sequences
 from likely.estimation.parameter_intervals import Row
@@ -270,17 +270,9 @@ class LinearGaussianDensity(DensityEstimator):
         with warnings_discarded():
             prior = resolve_prior(blank, blank.collect(X, weight, labels=labels), self.prior_rule())
             self._shared_prior = prior
-            return Stack.trusted(components=tuple(self._members(blank, X, labels, weight, prior)))
+            return fit_members(blank, X, labels, weight, lambda part, own, w: self.run_em(part, own, w, prior).model)
 
     _shared_prior: Any = None
-
-    def _members(self, blank: Stack, X: Ragged, labels: Any, weight: Any, prior: Any) -> Iterator[LinearLearner]:
-        for k, part in enumerate(blank.components):
-            mine = np.flatnonzero(labels == k)
-            own = X[mine]
-            seen = len(own.values) and not np.isnan(frames_of(own).values).all()
-            w = None if weight is None else weight[mine]
-            yield self.run_em(part, own, w, prior).model if seen else part
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         if isinstance(model, Stack):

@@ -25,7 +25,7 @@ from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
 from likely.estimation.density_description import convergence, parameter_table, prior_words, total_weight
 from likely.estimation.density_estimator import EM, DensityEstimator
-from likely.estimation.fit_blocks import seed_of
+from likely.estimation.fit_blocks import fit_members, seed_of
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parameter_intervals import Row
 from likely.estimation.partial_fit import one_step
@@ -250,14 +250,9 @@ class SwitchingDensity(DensityEstimator):
         learner.random_state = int(rng.integers(2**31))
         with warnings_discarded():
             self._shared_prior = learner.prior = resolve_prior(one, one.collect(X, weight), self.prior)
-            return Stack.trusted(components=tuple(learner._members(blank, X, labels, weight)))
-
-    def _members(self, blank: Stack, X: Ragged, labels: Any, weight: Any) -> Iterator[SwitchingLearner]:
-        for k, part in enumerate(blank.components):
-            mine = np.flatnonzero(labels == k)
-            own, w = X[mine], None if weight is None else weight[mine]
-            seen = len(own.values) and not np.isnan(np.asarray(frames_of(own).values, dtype=np.float64)).all()
-            yield self._learner(self.run_em(part.model, own, w, None).model) if seen else part
+            return fit_members(
+                blank, X, labels, weight, lambda m, own, w: self._learner(learner.run_em(m.model, own, w, None).model)
+            )
 
     _shared_prior: Any = None
 

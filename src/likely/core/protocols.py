@@ -1,4 +1,4 @@
-"""The Density and Learnable protocols: log-density, sampling, sufficient statistics, refitting."""
+"""The protocols of models: Density, Learnable, Prior, Classifier."""
 
 from __future__ import annotations
 
@@ -7,11 +7,41 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 from numpy.random import Generator
 
 from likely.core.arrays import Array
-from likely.core.prior import Prior
 from likely.core.stats import Stats
 
 X = TypeVar("X")
 S = TypeVar("S", bound=Stats)
+T = TypeVar("T", contravariant=True)  # statistics
+D = TypeVar("D")
+
+
+@runtime_checkable
+class Prior(Protocol[T, D]):
+    """Conjugate prior of a family of distributions; a posterior is a prior again."""
+
+    def update(self, stats: T, /) -> Self:
+        """The posterior given sufficient statistics, of the same type: `update(a + b)` equals `update(a).update(b)`."""
+        ...
+
+    def point(self, rule: str = "mode", /) -> D:
+        """Point estimate: the model at the "mode", "mean" or "median" of the parameters."""
+        ...
+
+    def draw(self, rng: Generator, /) -> D:
+        """A model with parameters sampled from this distribution."""
+        ...
+
+    def predictive(self) -> Any:
+        """The posterior predictive density of one new observation (parameters integrated out)."""
+        ...
+
+    def log_evidence(self, stats: T, /) -> Any:
+        """Log marginal likelihood log p(data) of the statistics (parameters integrated out)."""
+        ...
+
+    def log_density(self, model: D, /) -> Any:
+        """Log-density of the model's parameters under this distribution."""
+        ...
 
 
 @runtime_checkable
@@ -49,4 +79,13 @@ class Learnable(Density[X], Protocol[X, S]):
 
     def weak_prior(self, stats: S) -> Prior[S, Any]:
         """The prior that `prior="weak"` selects, scaled by the given statistics."""
+        ...
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """A probabilistic classifier: decisions, the reject option, combination and evaluation need log-posteriors only."""
+
+    def log_posterior(self, x: Any, /) -> Array:
+        """log p(c | x) for each row (n, C); the exponentials of each row sum to 1."""
         ...
