@@ -675,7 +675,7 @@ def robot(lk, d):
 def extended(d, **slopes):
     """The whole filter, first on a few frames."""
     lk = library()
-    f = lk.ExtendedFilter(robot(lk, d), **slopes)
+    f = lk.ExtendedKalmanFilter(robot(lk, d), **slopes)
     f.filter(d["y"][:20], d["u"][:20])
 
     def run():
@@ -685,7 +685,7 @@ def extended(d, **slopes):
     return run
 
 
-@ekf.peer("likely", note="ExtendedFilter.filter, slopes given")
+@ekf.peer("likely", note="ExtendedKalmanFilter.filter, slopes given")
 def _(d):
     return extended(
         d, transition_jacobian=lambda x, t, u: move_slope(x[0], u), observation_jacobian=lambda x: ranges_slope(x[0])

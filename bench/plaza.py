@@ -19,9 +19,9 @@ from pages import table
 from scipy.optimize import minimize
 
 import likely as lk
-from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.state_space import StateSpace
-from likely.statespace.nonlinear.unscented_kalman_filter import CubatureFilter, UnscentedFilter
+from likely.statespace.nonlinear.unscented_kalman_filter import CubatureKalmanFilter, UnscentedKalmanFilter
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-tracking.md"
@@ -137,7 +137,7 @@ def chosen(robot: Robot, odometry: str, errors: str, tries: int) -> Any:
     y, u = robot.ranges[:LEARNED_FROM], robot.inputs[odometry][:LEARNED_FROM]
 
     def cost(logs: Any) -> float:
-        return -float(ExtendedFilter(model(robot, odometry, errors, logs)).log_prob(y, u)[0])
+        return -float(ExtendedKalmanFilter(model(robot, odometry, errors, logs)).log_prob(y, u)[0])
 
     simplex = START + np.concatenate([np.zeros((1, 5)), 0.7 * np.eye(5)])
     options = {"maxfev": tries, "xatol": 0.02, "fatol": 0.1, "initial_simplex": simplex}
@@ -166,7 +166,7 @@ def error_models(robot: Robot, tries: int) -> tuple[str, str, Any]:
     for errors in ERRORS:
         found = chosen(robot, "drifting", errors, tries)
         tried[errors] = found
-        filtered = ExtendedFilter(model(robot, "drifting", errors, found.x)).filter(
+        filtered = ExtendedKalmanFilter(model(robot, "drifting", errors, found.x)).filter(
             robot.ranges, robot.inputs["drifting"]
         )
         noise = ", ".join(f"{v:.2g}" for v in np.exp(found.x))
@@ -189,11 +189,11 @@ worth a try was seen there; the evidence of the first third alone chooses {best}
 """
 
 FILTERS = {
-    "extended": lambda m: ExtendedFilter(m),
-    "extended, iterated": lambda m: ExtendedFilter(m, iterations=10),
-    "unscented": lambda m: UnscentedFilter(m),
-    "cubature, degree 3": lambda m: CubatureFilter(m),
-    "cubature, degree 5": lambda m: CubatureFilter(m, 5),
+    "extended": lambda m: ExtendedKalmanFilter(m),
+    "extended, iterated": lambda m: ExtendedKalmanFilter(m, iterations=10),
+    "unscented": lambda m: UnscentedKalmanFilter(m),
+    "cubature, degree 3": lambda m: CubatureKalmanFilter(m),
+    "cubature, degree 5": lambda m: CubatureKalmanFilter(m, 5),
 }
 
 

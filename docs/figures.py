@@ -490,7 +490,7 @@ def robot() -> None:
     seen = distributions.sample(1, np.random.default_rng(11), 60)
     ranges = seen.observations[0].copy()
     ranges[20:28] = np.nan
-    ax = track(lk.UnscentedFilter(distributions).smooth(ranges), truth=seen.states[0], ellipses=40)
+    ax = track(lk.UnscentedKalmanFilter(distributions).smooth(ranges), truth=seen.states[0], ellipses=40)
     ax.plot(*beacons.T, "^", color=INK, markersize=8)
     ax.set_title("60 frames, ranges to two beacons (▲), eight frames missing", loc="left")
     ax.figure.savefig(STATIC / "track.png", dpi=130)

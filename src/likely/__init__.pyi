@@ -126,8 +126,8 @@ from likely.statespace.continuous.linear_sde import LinearSDE as LinearSDE
 from likely.statespace.estimators.linear_gaussian_density import LinearGaussianDensity as LinearGaussianDensity
 from likely.statespace.estimators.switching_density import SwitchingDensity as SwitchingDensity
 from likely.statespace.linear.linear_gaussian import LinearGaussian as LinearGaussian
-from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter as ExtendedFilter
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter as ExtendedKalmanFilter
 from likely.statespace.nonlinear.state_space import StateSpace as StateSpace
-from likely.statespace.nonlinear.unscented_kalman_filter import UnscentedFilter as UnscentedFilter
+from likely.statespace.nonlinear.unscented_kalman_filter import UnscentedKalmanFilter as UnscentedKalmanFilter
 from likely.statespace.particle.particle_filter import ParticleFilter as ParticleFilter
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian as SwitchingLinearGaussian

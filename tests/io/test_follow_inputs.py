@@ -39,8 +39,8 @@ FILTERS = {  # the filter, its inputs, and log p of the whole sequence
     "switching": (SWITCHING, U, lambda m: m.log_prob(Y, U)[0]),
     "imm": (lk.statespace.IMMFilter(SWITCHING), U, lambda m: m.log_prob(Y, U)[0]),
     "paths": (lk.statespace.RaoBlackwellizedFilter(SWITCHING, 8), U, lambda m: m.log_prob(Y, U)[0]),
-    "extended": (lk.ExtendedFilter(as_distributions(linear())), U, lambda m: linear().log_prob(Y, U)[0]),
-    "unscented": (lk.UnscentedFilter(as_distributions(linear())), U, lambda m: linear().log_prob(Y, U)[0]),
+    "extended": (lk.ExtendedKalmanFilter(as_distributions(linear())), U, lambda m: linear().log_prob(Y, U)[0]),
+    "unscented": (lk.UnscentedKalmanFilter(as_distributions(linear())), U, lambda m: linear().log_prob(Y, U)[0]),
     "particles": (lk.ParticleFilter(linear(), 50), U, lambda m: m.log_prob(Y, U)[0]),
     "covariates": (DRIVEN, U, lambda m: m.log_prob([Y], covariates=[U])[0]),
 }  # fmt: skip
@@ -49,7 +49,7 @@ TAKE_NONE = {
     "hmm": lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0)),
     "switching": lk.SwitchingLinearGaussian([plain(), plain()], [[0.9, 0.1], [0.2, 0.8]]),
     "imm": lk.statespace.IMMFilter(lk.SwitchingLinearGaussian([plain(), plain()], [[0.9, 0.1], [0.2, 0.8]])),
-    "extended": lk.ExtendedFilter(as_distributions(plain())),
+    "extended": lk.ExtendedKalmanFilter(as_distributions(plain())),
     "particles": lk.ParticleFilter(plain(), 50),
     "prior": lk.priors.NormalInverseWishart([0.0], 1.0, np.eye(1), 4.0),
 }

@@ -291,7 +291,7 @@ def walk_in_functions():
     return lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Gaussian(x, 0.5))
 
 
-@pytest.mark.parametrize("make", [lambda m: m, lambda m: lk.ParticleFilter(m, 10), lk.ExtendedFilter])
+@pytest.mark.parametrize("make", [lambda m: m, lambda m: lk.ParticleFilter(m, 10), lk.ExtendedKalmanFilter])
 def test_what_is_made_of_functions_is_refused_and_its_belief_saved(make, tmp_path):
     thing = make(walk_in_functions())
     with pytest.raises(lk.ModelFileError, match=r"consists of functions, got \w+: save the belief.* in code"):

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.state_space import StateSpace
-from likely.statespace.nonlinear.unscented_kalman_filter import UnscentedFilter
+from likely.statespace.nonlinear.unscented_kalman_filter import UnscentedKalmanFilter
 
 REFERENCE = json.loads(Path(__file__).with_name("filters.json").read_text())
 Y = np.array(REFERENCE["y"])
@@ -32,7 +32,7 @@ MODEL = StateSpace(lk.Gaussian(REFERENCE["start"]["mean"], REFERENCE["start"]["v
 
 
 def test_extended():
-    want, found = REFERENCE["extended"], ExtendedFilter(MODEL).filter(Y)
+    want, found = REFERENCE["extended"], ExtendedKalmanFilter(MODEL).filter(Y)
     np.testing.assert_allclose(found.mean, want["mean"], atol=1e-7)
     np.testing.assert_allclose(found.covariance, want["covariance"], atol=1e-7)
     assert found.log_prob == pytest.approx(want["log_prob"], abs=1e-6)
@@ -42,7 +42,7 @@ def test_extended():
 def test_unscented(name):
     want = REFERENCE["unscented"][name]
     alpha, beta, kappa = want["rule"]
-    f = UnscentedFilter(MODEL, alpha=alpha, beta=beta, kappa=kappa)
+    f = UnscentedKalmanFilter(MODEL, alpha=alpha, beta=beta, kappa=kappa)
     filtered, smoothed = f.filter(Y), f.smooth(Y)
     np.testing.assert_allclose(filtered.mean, want["mean"], atol=1e-8)
     np.testing.assert_allclose(filtered.covariance, want["covariance"], atol=1e-8)

@@ -25,8 +25,6 @@ OURS = {
     "MultinomialHMM": "HMMDensity(MultinomialDensity(), n_states=…)",
     "PoissonHMM": "HMMDensity(PoissonDensity(), n_states=…)",
     "KalmanFilter": "LinearGaussian(…) with .filter and .smooth, or LinearGaussianDensity() to learn one",
-    "ExtendedKalmanFilter": "ExtendedFilter(StateSpace(…))",
-    "UnscentedKalmanFilter": "UnscentedFilter(StateSpace(…))",
     "IMMEstimator": "statespace.IMMFilter(…)",
     "UnobservedComponents": "LinearGaussian.local_level(…) and similar",
 }

@@ -9,7 +9,7 @@ from likely.statespace.linear.standard_errors import StandardErrors as StandardE
 from likely.statespace.linear.standard_errors import standard_errors as standard_errors
 from likely.statespace.linear.state_belief import StateBelief as StateBelief
 from likely.statespace.linear.sums_of_models import structural_components as structural_components
-from likely.statespace.nonlinear.unscented_kalman_filter import CubatureFilter as CubatureFilter
+from likely.statespace.nonlinear.unscented_kalman_filter import CubatureKalmanFilter as CubatureKalmanFilter
 from likely.statespace.particle.particle_belief import ParticleBelief as ParticleBelief
 from likely.statespace.particle.particle_filter import ParticleRun as ParticleRun
 from likely.statespace.particle.particle_smoother import SmoothedPaths as SmoothedPaths

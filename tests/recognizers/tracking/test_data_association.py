@@ -12,7 +12,7 @@ import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.recognizers.tracking.data_association import DataAssociation, collapsed
 from likely.statespace.linear.state_belief import StateBelief
-from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.state_space import StateSpace
 
 START = ([0.0, 0.0, 1.0, 0.5], np.diag([4.0, 4.0, 1.0, 1.0]))
@@ -213,7 +213,10 @@ def test_ranges_and_bearings_through_an_extended_filter() -> None:
         lambda x: lk.Gaussian(x @ A.T, np.diag([1e-4, 1e-4, 1e-4, 1e-4])), seen,
     )  # fmt: skip
     radar = DataAssociation(
-        ExtendedFilter(distribution, wrap=[1]), clutter_density=0.05, detection_probability=0.95, initial_existence=1.0
+        ExtendedKalmanFilter(distribution, wrap=[1]),
+        clutter_density=0.05,
+        detection_probability=0.95,
+        initial_existence=1.0,
     )
     x, scans, truth = np.array([-20.0, 1.2, 1.0, -0.1]), [], []
     for _ in range(20):  # it crosses the cut of the angle at π

@@ -72,5 +72,5 @@ def test_filters_of_distributions_take_a_linear_model_as_it_is():
     m = lk.LinearGaussian.ar([0.9], innovation_variance=1.0, observation_variance=0.5)
     y = m.sample(1, 1, length=30)[0]
     exact = m.log_prob(y)[0]
-    assert lk.ExtendedFilter(m).log_prob(y)[0] == pytest.approx(exact, abs=1e-8)
+    assert lk.ExtendedKalmanFilter(m).log_prob(y)[0] == pytest.approx(exact, abs=1e-8)
     assert lk.ParticleFilter(m, 4000, random_state=1).run(y).log_evidence == pytest.approx(exact, abs=1.0)

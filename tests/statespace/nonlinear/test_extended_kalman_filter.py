@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.state_space import StateSpace
 
 KINDS = ("spherical", "diagonal", "full")
@@ -38,8 +38,8 @@ def model(V, distribution=polar):
 
 def test_slopes_given_and_found_agree():
     y = np.random.default_rng(0).standard_normal((20, 2)) * 0.1 + [1.0, 0.5]
-    found = ExtendedFilter(model([0.5, 0.01]))
-    given = ExtendedFilter(
+    found = ExtendedKalmanFilter(model([0.5, 0.01]))
+    given = ExtendedKalmanFilter(
         model([0.5, 0.01]),
         observation_jacobian=polar_slope,
         transition_jacobian=lambda x: np.cos(x)[:, :, None] * np.eye(2),
@@ -79,7 +79,7 @@ def test_covariances_of_any_kind_are_those_of_matrices(V, stacked, iterations):
         return lk.Gaussian(polar(x), spread, kind)
 
     m = StateSpace(lk.Gaussian(M, P), lambda x: lk.Gaussian(np.sin(x), Q), seen)
-    f = ExtendedFilter(
+    f = ExtendedKalmanFilter(
         m, observation_jacobian=polar_slope, transition_jacobian=lambda x: np.cos(x)[:, :, None] * np.eye(2),
         iterations=iterations,
     )  # fmt: skip
@@ -99,14 +99,14 @@ def test_covariances_of_any_kind_are_those_of_matrices(V, stacked, iterations):
 
 def test_frames_without_entries_are_refused():
     with pytest.raises(ShapeError, match="at least one entry"):
-        ExtendedFilter(model(1.0)).filter(np.empty((3, 0)))
+        ExtendedKalmanFilter(model(1.0)).filter(np.empty((3, 0)))
 
 
 def test_slopes_may_take_time_and_inputs():
     m = StateSpace(lk.Gaussian([0.0], 1.0), lambda x, t, u: lk.Gaussian(t * x + u, 1.0), lambda x: lk.Gaussian(x, 1.0))
     y, u = np.array([1.0, -2.0, 0.5]), np.array([[0.1], [0.2], [0.3]])
-    given = ExtendedFilter(m, transition_jacobian=lambda x, t, u: [[t]], observation_jacobian=lambda x: [[1.0]])
-    np.testing.assert_allclose(given.filter(y, u).mean, ExtendedFilter(m).filter(y, u).mean, atol=1e-9)
+    given = ExtendedKalmanFilter(m, transition_jacobian=lambda x, t, u: [[t]], observation_jacobian=lambda x: [[1.0]])
+    np.testing.assert_allclose(given.filter(y, u).mean, ExtendedKalmanFilter(m).filter(y, u).mean, atol=1e-9)
 
 
 def log_posterior(x, y, V):
@@ -117,12 +117,12 @@ def log_posterior(x, y, V):
 @pytest.mark.parametrize("y", [[7.0, 0.2], [9.0, 1.3], [3.0, -0.6]])
 def test_the_iterated_update_finds_the_mode(y):
     y, V = np.array(y), np.array([0.01, 1e-4])
-    f = ExtendedFilter(model(V), iterations=100)
+    f = ExtendedKalmanFilter(model(V), iterations=100)
     after, _ = f.update(f.initial_belief(), y)
     best = minimize(lambda x: -log_posterior(x, y, V), after.mean + 0.05, method="Nelder-Mead",
                     options={"xatol": 1e-10, "fatol": 1e-12, "maxiter": 4000})  # fmt: skip
     np.testing.assert_allclose(after.mean, best.x, atol=1e-6)
-    once, _ = ExtendedFilter(model(V)).update(f.initial_belief(), y)
+    once, _ = ExtendedKalmanFilter(model(V)).update(f.initial_belief(), y)
     assert log_posterior(after.mean, y, V) > log_posterior(once.mean, y, V)
 
 
@@ -135,11 +135,11 @@ def test_every_iteration_climbs():
 
     heights = []
     for n in range(2, 12):
-        f = ExtendedFilter(m, iterations=n)
+        f = ExtendedKalmanFilter(m, iterations=n)
         heights.append(height(f.update(f.initial_belief(), [0.1])[0].mean[0]))
     assert (np.diff(heights) >= -1e-9).all()
     assert heights[0] >= height(3.0)
-    plain = ExtendedFilter(m).update(ExtendedFilter(m).initial_belief(), [0.1])[0].mean[0]
+    plain = ExtendedKalmanFilter(m).update(ExtendedKalmanFilter(m).initial_belief(), [0.1])[0].mean[0]
     assert height(plain) < height(3.0)
     assert f.update(f.initial_belief(), [0.1])[0].mean[0] == pytest.approx(np.tan(0.1), abs=1e-2)
 
@@ -148,7 +148,7 @@ def test_every_iteration_climbs():
 def test_the_prior_shortens_steps(curve, y):
     """No state explains the observation: steps judged by the likelihood alone end beside the mode."""
     m = StateSpace(lk.Gaussian([-2.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(curve(x), 0.05))
-    f = ExtendedFilter(m, iterations=60)
+    f = ExtendedKalmanFilter(m, iterations=60)
     x = f.update(f.initial_belief(), [y])[0].mean[0]
     height = [-0.5 * ((y - curve(z)) ** 2 / 0.05 + (z + 2.0) ** 2) for z in (x - 1e-5, x + 1e-5)]
     assert height[1] - height[0] == pytest.approx(0.0, abs=1e-7)  # 2e-5 times the slope of the log posterior
@@ -156,15 +156,15 @@ def test_the_prior_shortens_steps(curve, y):
 
 def test_counts_reach_the_mode_of_their_own_distribution():
     m = StateSpace(lk.Gaussian([1.0], 0.5), lambda x: lk.Gaussian(x, 0.1), lambda x: lk.Poisson(np.exp(x)))
-    f = ExtendedFilter(m, iterations=60)
+    f = ExtendedKalmanFilter(m, iterations=60)
     after, _ = f.update(f.initial_belief(), [9.0])
     x = after.mean[0]
     assert 9.0 - np.exp(x) - (x - 1.0) / 0.5 == pytest.approx(0.0, abs=1e-6)  # the slope of the log posterior
 
 
 def test_the_iterated_update_skips_what_is_missing():
-    f = ExtendedFilter(model([0.5, 0.01]), iterations=50)
-    only = ExtendedFilter(model(0.5, lambda x: polar(x)[:, :1]), iterations=50)
+    f = ExtendedKalmanFilter(model([0.5, 0.01]), iterations=50)
+    only = ExtendedKalmanFilter(model(0.5, lambda x: polar(x)[:, :1]), iterations=50)
     here, increment = f.update(f.initial_belief(), [7.0, np.nan])
     there, same = only.update(only.initial_belief(), [7.0])
     np.testing.assert_allclose(here.mean, there.mean, atol=1e-9)
@@ -173,11 +173,11 @@ def test_the_iterated_update_skips_what_is_missing():
 
 def test_slopes_that_cannot_be_used():
     with pytest.raises(DomainError, match="must be a function"):
-        ExtendedFilter(model(1.0), observation_jacobian=np.eye(2))
+        ExtendedKalmanFilter(model(1.0), observation_jacobian=np.eye(2))
     with pytest.raises(ShapeError, match="observation_jacobian at frame 0"):
-        ExtendedFilter(model(1.0), observation_jacobian=lambda x: np.eye(3)).filter(np.zeros((1, 2)))
+        ExtendedKalmanFilter(model(1.0), observation_jacobian=lambda x: np.eye(3)).filter(np.zeros((1, 2)))
     with pytest.raises(DomainError, match="finite"):
-        ExtendedFilter(model(1.0), observation_jacobian=lambda x: np.nan * np.eye(2)).filter(np.zeros((1, 2)))
+        ExtendedKalmanFilter(model(1.0), observation_jacobian=lambda x: np.nan * np.eye(2)).filter(np.zeros((1, 2)))
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def test_a_robot_finds_its_way_by_ranges(data_dir, monkeypatch):
     robot = plaza.load()
     u = robot.inputs["drifting"]
     assert plaza.rmse(plaza.integrated(u, robot.course["drifting"]), robot.truth) == pytest.approx(20.29, abs=0.01)
-    f = ExtendedFilter(plaza.model(robot, "drifting", "a scale a beacon", plaza.START))
+    f = ExtendedKalmanFilter(plaza.model(robot, "drifting", "a scale a beacon", plaza.START))
     assert plaza.rmse(f.filter(robot.ranges, u).mean, robot.truth) < 0.8
 
 
@@ -201,7 +201,7 @@ def test_a_distribution_cannot_change_the_belief_that_it_is_asked_about():
         return lk.Gaussian(x, 1.0)
 
     distributions = lk.StateSpace(lk.Gaussian([0.0], 1.0), moved, lambda x: lk.Gaussian(x, 1.0))
-    f = ExtendedFilter(distributions, wrap_state=[0], transition_jacobian=lambda x: np.eye(1))
+    f = ExtendedKalmanFilter(distributions, wrap_state=[0], transition_jacobian=lambda x: np.eye(1))
     for first in (np.nan, 0.1):
         with pytest.raises(ValueError, match="read-only"):
             f.filter([first, 0.0])

@@ -10,7 +10,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, DomainError
-from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.function_arguments import DISTRIBUTION, PROPOSAL, wrapped
 from likely.statespace.nonlinear.state_space import StateSpace
 from likely.statespace.particle.particle_filter import ParticleFilter
@@ -66,7 +66,7 @@ DRIVEN = StateSpace(
 )
 
 
-@pytest.mark.parametrize("make", [ExtendedFilter, lk.UnscentedFilter, lambda m: ParticleFilter(m, 5)])
+@pytest.mark.parametrize("make", [ExtendedKalmanFilter, lk.UnscentedKalmanFilter, lambda m: ParticleFilter(m, 5)])
 def test_distributions_that_need_inputs_say_so(make):
     with pytest.raises(DataError, match=r"StateSpace\.observation: it takes inputs u, and none were given.*inputs="):
         make(DRIVEN).filter([1.0, 2.0])

@@ -9,10 +9,10 @@ from scipy.stats import chi2, multivariate_normal
 import likely as lk
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError
 from likely.io.follow_stream import follow
-from likely.statespace.nonlinear.extended_kalman_filter import ExtendedFilter
+from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.gaussian_filter import turned
 from likely.statespace.nonlinear.state_space import StateSpace
-from likely.statespace.nonlinear.unscented_kalman_filter import CubatureFilter, UnscentedFilter
+from likely.statespace.nonlinear.unscented_kalman_filter import CubatureKalmanFilter, UnscentedKalmanFilter
 
 A = np.array([[0.9, 0.3, 0.0], [-0.2, 0.8, 0.1], [0.0, 0.1, 0.95]])
 Q = np.array([[0.5, 0.1, 0.0], [0.1, 0.3, 0.05], [0.0, 0.05, 0.2]])
@@ -22,13 +22,13 @@ F, G = np.array([[0.5], [0.0], [1.0]]), np.array([[0.2], [-0.3]])
 M0, P0 = np.array([1.0, -1.0, 0.5]), np.diag([2.0, 1.0, 0.5])
 
 FILTERS = {
-    "extended": lambda m, **o: ExtendedFilter(m, **o),
-    "iterated": lambda m, **o: ExtendedFilter(m, iterations=5, **o),
-    "unscented": lambda m, **o: UnscentedFilter(m, **o),
-    "unscented, narrow": lambda m, **o: UnscentedFilter(m, alpha=1e-2, **o),
-    "unscented, wide": lambda m, **o: UnscentedFilter(m, alpha=1.0, beta=0.0, kappa=1.0, **o),
-    "cubature": lambda m, **o: CubatureFilter(m, **o),
-    "cubature 5": lambda m, **o: CubatureFilter(m, 5, **o),
+    "extended": lambda m, **o: ExtendedKalmanFilter(m, **o),
+    "iterated": lambda m, **o: ExtendedKalmanFilter(m, iterations=5, **o),
+    "unscented": lambda m, **o: UnscentedKalmanFilter(m, **o),
+    "unscented, narrow": lambda m, **o: UnscentedKalmanFilter(m, alpha=1e-2, **o),
+    "unscented, wide": lambda m, **o: UnscentedKalmanFilter(m, alpha=1.0, beta=0.0, kappa=1.0, **o),
+    "cubature": lambda m, **o: CubatureKalmanFilter(m, **o),
+    "cubature 5": lambda m, **o: CubatureKalmanFilter(m, 5, **o),
 }
 every = pytest.mark.parametrize("make", FILTERS.values(), ids=FILTERS.keys())
 
@@ -309,41 +309,41 @@ def test_distributions_that_cannot_be_used(make, transition, observation, kind, 
 def test_settings_and_data_that_cannot_be_used():
     model = StateSpace(NORMAL, still, still)
     with pytest.raises(DomainError, match="StateSpace"):
-        ExtendedFilter(lk.Gaussian([0.0], 1.0))
+        ExtendedKalmanFilter(lk.Gaussian([0.0], 1.0))
     with pytest.raises(DomainError, match="iterations"):
-        ExtendedFilter(model, iterations=0)
+        ExtendedKalmanFilter(model, iterations=0)
     with pytest.raises(DomainError, match="alpha"):
-        UnscentedFilter(model, alpha=-1.0)
+        UnscentedKalmanFilter(model, alpha=-1.0)
     with pytest.raises(DomainError, match="kappa"):
-        UnscentedFilter(model, kappa=-2.0).filter(np.zeros((2, 2)))
+        UnscentedKalmanFilter(model, kappa=-2.0).filter(np.zeros((2, 2)))
     with pytest.raises(DomainError, match="negative variance"):
-        UnscentedFilter(model, beta=0.0, kappa=-1.0).filter(np.zeros((2, 2)))
+        UnscentedKalmanFilter(model, beta=0.0, kappa=-1.0).filter(np.zeros((2, 2)))
     with pytest.raises(DomainError, match="degree"):
-        CubatureFilter(model, 4)
+        CubatureKalmanFilter(model, 4)
     with pytest.raises(ShapeError, match="wrap"):
-        ExtendedFilter(model, wrap=[2]).filter(np.zeros((2, 2)))
+        ExtendedKalmanFilter(model, wrap=[2]).filter(np.zeros((2, 2)))
     with pytest.raises(DomainError, match="angles"):
-        ExtendedFilter(model, wrap=[0.5])
+        ExtendedKalmanFilter(model, wrap=[0.5])
     with pytest.raises(DataError, match="row 1, column 0"):
-        ExtendedFilter(model).filter(np.array([[0.0, 1.0], [np.inf, 1.0]]))
+        ExtendedKalmanFilter(model).filter(np.array([[0.0, 1.0], [np.inf, 1.0]]))
     with pytest.raises(DataError, match="finite"):
-        ExtendedFilter(model).update(ExtendedFilter(model).initial_belief(), [np.inf, 0.0])
+        ExtendedKalmanFilter(model).update(ExtendedKalmanFilter(model).initial_belief(), [np.inf, 0.0])
     with pytest.raises(DataError, match="numbers"):
-        ExtendedFilter(model).filter([["a", "b"]])
+        ExtendedKalmanFilter(model).filter([["a", "b"]])
     with pytest.raises(ShapeError, match="2 entries"):
-        ExtendedFilter(model).filter(np.zeros((3, 3)))
+        ExtendedKalmanFilter(model).filter(np.zeros((3, 3)))
     with pytest.raises(ShapeError, match="inputs"):
-        ExtendedFilter(model).filter(np.zeros((3, 2)), np.zeros((2, 1)))
+        ExtendedKalmanFilter(model).filter(np.zeros((3, 2)), np.zeros((2, 1)))
     with pytest.raises(ShapeError, match="inputs"):
-        ExtendedFilter(model).forecast(np.zeros((3, 2)), 2, np.zeros((3, 1)), np.zeros((3, 1)))
+        ExtendedKalmanFilter(model).forecast(np.zeros((3, 2)), 2, np.zeros((3, 1)), np.zeros((3, 1)))
     with pytest.raises(DomainError, match="steps"):
-        ExtendedFilter(model).forecast(np.zeros((3, 2)), 0)
+        ExtendedKalmanFilter(model).forecast(np.zeros((3, 2)), 0)
     with pytest.raises(DomainError, match="one density"):
-        ExtendedFilter(StateSpace(lk.Gaussian([[0.0], [1.0]], 1.0), still, still)).initial_belief()
+        ExtendedKalmanFilter(StateSpace(lk.Gaussian([[0.0], [1.0]], 1.0), still, still)).initial_belief()
 
 
 def test_sequences_without_frames():
-    f = ExtendedFilter(linear())
+    f = ExtendedKalmanFilter(linear())
     y, u = drawn(4)
     some = f.smooth([np.empty((0, 2)), y], [np.empty((0, 1)), u])
     assert some.mean.lengths.tolist() == [0, 4] and some.log_prob[0] == 0.0
@@ -416,7 +416,7 @@ def test_ranges_near_a_beacon_far_from_the_origin():
             return lk.Gaussian(np.hypot(x[:, :1] - offset, x[:, 1:] + 0.3), 1e-3)
 
         distributions = StateSpace(lk.Gaussian([offset + 1.1, 0.0], 0.01), lambda x: lk.Gaussian(x, 1e-3), ranges)
-        return ExtendedFilter(distributions).log_prob([np.array([1.14, 1.25, 1.33, 1.13])])[0]
+        return ExtendedKalmanFilter(distributions).log_prob([np.array([1.14, 1.25, 1.33, 1.13])])[0]
 
     assert found(1e7) == pytest.approx(found(0.0), abs=1e-5)
     assert found(1e9) == pytest.approx(found(0.0), abs=1e-3)

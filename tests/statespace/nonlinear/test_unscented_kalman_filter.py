@@ -11,8 +11,8 @@ from numpy.polynomial.hermite_e import hermegauss
 import likely as lk
 from likely.statespace.nonlinear.state_space import StateSpace
 from likely.statespace.nonlinear.unscented_kalman_filter import (
-    CubatureFilter,
-    UnscentedFilter,
+    CubatureKalmanFilter,
+    UnscentedKalmanFilter,
     cubature,
     regression,
     unscented,
@@ -93,7 +93,7 @@ def test_degree_five_is_closest_to_quadrature():
     assert max(error[5]) < 0.01 < min(error[3])
 
 
-@pytest.mark.parametrize("make", [UnscentedFilter, CubatureFilter])
+@pytest.mark.parametrize("make", [UnscentedKalmanFilter, CubatureKalmanFilter])
 def test_covariances_that_depend_on_the_state_are_averaged(make):
     """y ~ N(0, x²) with x ~ N(2, 1) has variance E x² = 5, whatever the approximation."""
     m = StateSpace(
@@ -108,7 +108,7 @@ def test_covariances_that_depend_on_the_state_are_averaged(make):
 
 
 @pytest.mark.parametrize(
-    "f", [UnscentedFilter, lambda m: UnscentedFilter(m, alpha=1e-3), lambda m: CubatureFilter(m, 5)]
+    "f", [UnscentedKalmanFilter, lambda m: UnscentedKalmanFilter(m, alpha=1e-3), lambda m: CubatureKalmanFilter(m, 5)]
 )
 def test_the_square_of_a_gaussian_has_its_true_moments(f):
     m = StateSpace(lk.Gaussian([0.5], 0.3), lambda x: lk.Gaussian(x**2, 0.1), lambda x: lk.Gaussian(x, 1.0))

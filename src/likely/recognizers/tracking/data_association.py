@@ -110,8 +110,8 @@ class DataAssociation(Value):
     terms are the association probabilities; the resulting mixture is replaced by a Gaussian by moment matching.
     A measurement may also begin a track, with odds `birth_odds` against clutter.
 
-    - **model**: a `LinearGaussian`, a `LinearSDE` (then the inputs of a scan are its time), or an `ExtendedFilter`,
-      `UnscentedFilter`, … for sensors that are not linear
+    - **model**: a `LinearGaussian`, a `LinearSDE` (then the inputs of a scan are its time), or an
+      `ExtendedKalmanFilter`, `UnscentedKalmanFilter`, … for sensors that are not linear
     - **clutter_density** λ: false measurements per scan and unit volume of the measurement space. 0: every measurement
       is from the target, nothing is gated, and this is the model's own filter; an empty scan is then informative
       only where `detection_probability` < 1
@@ -140,7 +140,7 @@ class DataAssociation(Value):
 
     def __post_init__(self) -> None:
         if not isinstance(self.model, LinearGaussian | LinearSDE | GaussianFilter):
-            expected = "model must be a LinearGaussian, a LinearSDE or a Gaussian filter such as ExtendedFilter"
+            expected = "model must be a LinearGaussian, a LinearSDE or a Gaussian filter such as ExtendedKalmanFilter"
             raise DomainError(sentence(ME, expected, type(self.model).__name__))
         if inputs := getattr(self.model, "n_inputs", 0):
             raise DomainError(sentence(ME, "model must have no inputs", inputs))

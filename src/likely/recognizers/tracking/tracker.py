@@ -81,7 +81,7 @@ class Tracker(Recognizer):
     or an array (T, p) of one measurement each. Without clutter this is the Kalman filter; with it, integrated
     probabilistic data association (IPDA; see `DataAssociation`).
 
-    - **model**: a `LinearGaussian`, `LinearSDE`, `ExtendedFilter` …; None: constant velocity in `dim` dimensions
+    - **model**: a `LinearGaussian`, `LinearSDE`, `ExtendedKalmanFilter` …; None: constant velocity in `dim` dimensions
     - **dt**: time between scans, where no times are given; **spectral_density**: spectral density of the acceleration;
       **observation_variance**: variance of a measured coordinate; numbers, or one per axis; `fit` learns them from
       tracks

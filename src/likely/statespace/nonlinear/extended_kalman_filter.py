@@ -27,7 +27,7 @@ SLOPES = {"transition": "_transition_jacobian", "observation": "_observation_jac
 
 
 @dataclass(frozen=True, eq=False)
-class ExtendedFilter(GaussianFilter):
+class ExtendedKalmanFilter(GaussianFilter):
     """Extended Kalman filter: z ≈ h(m) + H (x − m), H = ∂h/∂x at m, covariance H P Hᵀ + V(m) (Jazwinski 1970, 8.3).
 
     `model` is a `StateSpace`; h is the mean of its distributions, V their covariance. Jacobians are central
@@ -39,7 +39,7 @@ class ExtendedFilter(GaussianFilter):
 
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> ExtendedFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> ExtendedKalmanFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.08 , 1.17 , 1.177])
     """
 
@@ -50,13 +50,13 @@ class ExtendedFilter(GaussianFilter):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number(self.iterations, "ExtendedFilter", "iterations", 1)
+        whole_number(self.iterations, "ExtendedKalmanFilter", "iterations", 1)
         for what, kept in SLOPES.items():
             name = f"{what}_jacobian"
             given = getattr(self, name)
             if given is not None and not callable(given):
-                raise DomainError(sentence("ExtendedFilter", f"{name} must be a function", repr(given)))
-            found = None if given is None else wrapped(given, DISTRIBUTION, f"ExtendedFilter.{name}")
+                raise DomainError(sentence("ExtendedKalmanFilter", f"{name} must be a function", repr(given)))
+            found = None if given is None else wrapped(given, DISTRIBUTION, f"ExtendedKalmanFilter.{name}")
             object.__setattr__(self, kept, found)
 
     def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:

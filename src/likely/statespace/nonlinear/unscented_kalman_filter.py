@@ -28,7 +28,7 @@ class Rule(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class UnscentedFilter(GaussianFilter):
+class UnscentedKalmanFilter(GaussianFilter):
     """Unscented Kalman filter (UKF): 2d + 1 sigma points, m and m ± γ times the rows of the root, γ² = α² (d + κ).
 
     Weights for the mean: 1/(2γ²) at the outer points, the remainder of 1 at m; for the covariance 1 − α² + β more at m
@@ -37,7 +37,7 @@ class UnscentedFilter(GaussianFilter):
 
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> UnscentedFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> UnscentedKalmanFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.038, 1.147, 1.162])
     """
 
@@ -50,7 +50,7 @@ class UnscentedFilter(GaussianFilter):
         super().__post_init__()
         if not (np.isfinite([self.alpha, self.beta, self.kappa]).all() and self.alpha > 0):
             expected = "alpha must be positive, beta and kappa finite"
-            raise DomainError(sentence("UnscentedFilter", expected, (self.alpha, self.beta, self.kappa)))
+            raise DomainError(sentence("UnscentedKalmanFilter", expected, (self.alpha, self.beta, self.kappa)))
 
     def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization by the sigma points."""
@@ -63,7 +63,7 @@ class UnscentedFilter(GaussianFilter):
 
 
 @dataclass(frozen=True, eq=False)
-class CubatureFilter(GaussianFilter):
+class CubatureKalmanFilter(GaussianFilter):
     """Cubature Kalman filter (CKF): exact means of polynomials up to degree 3 (2d points) or 5 (2d² + 1 points).
 
     Degree 3: m ± √d times the rows of the root, equal weights (Arasaratnam and Haykin 2009). Degree 5: McNamee and
@@ -72,7 +72,7 @@ class CubatureFilter(GaussianFilter):
 
     >>> import likely as lk
     >>> model = lk.StateSpace(lk.Gaussian([1.0], 0.1), lambda x: lk.Gaussian(x, 0.01), lambda x: lk.Gaussian(x**2, 0.1))
-    >>> CubatureFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
+    >>> CubatureKalmanFilter(model).filter([1.2, 1.5, 1.4]).mean[:, 0].round(3)
     array([1.04 , 1.145, 1.161])
     """
 
@@ -81,7 +81,7 @@ class CubatureFilter(GaussianFilter):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.degree not in (3, 5):
-            raise DomainError(sentence("CubatureFilter", "degree must be 3 or 5", repr(self.degree)))
+            raise DomainError(sentence("CubatureKalmanFilter", "degree must be 3 or 5", repr(self.degree)))
 
     def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization by the cubature points."""
@@ -131,11 +131,12 @@ def unscented(d: int, alpha: float, beta: float, kappa: float) -> Rule:
     """
     wide = alpha**2 * (d + kappa)
     if not wide > 0:
-        raise DomainError(sentence("UnscentedFilter", f"kappa must exceed −{d}, less the state's dimension", kappa))
+        expected = f"kappa must exceed −{d}, the negative dimension of the state"
+        raise DomainError(sentence("UnscentedKalmanFilter", expected, kappa))
     if (alpha**2 - beta) * d / wide > 1 + 1e-12:
         expected = "alpha, beta and kappa must leave no negative variance: (alpha² − beta) d ≤ alpha² (d + kappa)"
-        remedy = "raise beta, say to 2, or use CubatureFilter"
-        raise DomainError(sentence("UnscentedFilter", expected, (alpha, beta, kappa), remedy))
+        remedy = "raise beta, say to 2, or use CubatureKalmanFilter"
+        raise DomainError(sentence("UnscentedKalmanFilter", expected, (alpha, beta, kappa), remedy))
     axes = np.sqrt(wide) * np.eye(d)
     weights = np.full(2 * d + 1, 0.5 / wide)
     weights[0] = 1.0 - d / wide
