@@ -471,7 +471,7 @@ def _(d):
     lk = library()
 
     def learned(Y):
-        learner = lk.statespace.LinearLearner.of(tracker(d))
+        learner = lk.statespace.ConstrainedLinearGaussian.of(tracker(d))
         return lk.fit(learner, lk.Ragged.of(Y), stop=lk.Stop(d["iters"], 0.0)).model.model
 
     learned(d["Y"][:50])

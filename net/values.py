@@ -188,7 +188,7 @@ def linear_gaussian() -> Result:
             "smooth": model.smooth(z),
             "forecast": model.forecast(z, 3),
         }
-    learner = lk.statespace.LinearLearner.of(model)
+    learner = lk.statespace.ConstrainedLinearGaussian.of(model)
     stats = learner.collect(lk.Ragged.of([y]))
     return {**out, "statistics": stats, "refit": learner.refit(stats).model}
 
@@ -267,7 +267,7 @@ def rao_blackwell() -> Result:
 
 
 def switching_learner() -> Result:
-    learner = lk.statespace.SwitchingLearner.of(switching(), ["process_covariance"])
+    learner = lk.statespace.ConstrainedSwitchingLinearGaussian.of(switching(), ["process_covariance"])
     stats = learner.collect(lk.Ragged.of([frames(20, 1)]))
     return {"statistics": stats, "refit": learner.refit(stats).model}
 

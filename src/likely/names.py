@@ -288,7 +288,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.recognizers.tracking.tracker": "Track",
         "likely.statespace.continuous.timed_belief": "TimedBelief",
         "likely.statespace.linear.forecast": "StateForecast",
-        "likely.statespace.linear.linear_em": "LinearLearner",
+        "likely.statespace.linear.linear_em": "ConstrainedLinearGaussian",
         "likely.statespace.linear.linear_stats": "LinearStats",
         "likely.statespace.linear.standard_errors": "StandardErrors standard_errors",
         "likely.statespace.linear.state_belief": "StateBelief",
@@ -301,7 +301,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.statespace.switching.imm_filter": "IMMFilter",
         "likely.statespace.switching.rao_blackwellized_filter": "RaoBlackwellizedFilter",
         "likely.statespace.switching.switching_belief": "SwitchingBelief",
-        "likely.statespace.switching.switching_em": "SwitchingLearner",
+        "likely.statespace.switching.switching_em": "ConstrainedSwitchingLinearGaussian",
         "likely.statespace.switching.switching_stats": "SwitchingStats",
     },
 }  # fmt: skip

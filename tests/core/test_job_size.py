@@ -15,7 +15,7 @@ from likely.core.engine import Threads
 from likely.core.job_size import entries, is_large, is_short, is_small, job
 from likely.numerics.compile import CompiledFunction
 from likely.statespace.linear import kalman_filter
-from likely.statespace.linear.linear_em import LinearLearner
+from likely.statespace.linear.linear_em import ConstrainedLinearGaussian
 from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from likely.statespace.linear.short_sequences import are_short
 
@@ -112,7 +112,7 @@ def test_a_quasi_newton_fit_is_one_job(monkeypatch, small):
     monkeypatch.setattr(job_size, "SMALL", math.inf if small else -1.0)
     level = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=2.0)
     y = np.random.default_rng(0).standard_normal((3, 12)).cumsum(axis=1)
-    fit_quasi_newton(LinearLearner.of(level, ["process_covariance"]), lk.Ragged.of(list(y[:, :, None])))
+    fit_quasi_newton(ConstrainedLinearGaussian.of(level, ["process_covariance"]), lk.Ragged.of(list(y[:, :, None])))
     assert seen and {bool(flag) for flags in seen for flag in flags} == {small}
 
 

@@ -25,7 +25,7 @@ from likely.distributions.statistics.weighted_values import weighted_values
 from likely.mixture.fixed_weights import FixedWeights
 from likely.recognizers.faults.sensor_dynamics import SensorDynamics
 from likely.recognizers.tracking.data_association import DataAssociation
-from likely.statespace.linear.linear_em import LinearLearner
+from likely.statespace.linear.linear_em import ConstrainedLinearGaussian
 
 SPREAD = np.array([[2.0, 0.3], [0.3, 1.0]])
 FLAT = np.outer([1.0, 2.0], [1.0, 2.0])  # a covariance of rank 1
@@ -589,7 +589,7 @@ def driven_states() -> Any:
 
 
 def learner(**form: Any) -> Any:
-    return LinearLearner.of(known_trend(), ["process_covariance", "transition"], form)
+    return ConstrainedLinearGaussian.of(known_trend(), ["process_covariance", "transition"], form)
 
 
 STATES: dict[str, Callable[[], Any]] = {
@@ -652,7 +652,9 @@ REGIMES: dict[str, Callable[[], Any]] = {
     ),
     "switching belief after an outlier": lambda: list(lk.follow(jumps(), [0.0, 1e12]))[-1][0],
     "switching stats": jump_stats,
-    "switching learner": lambda: lk.statespace.SwitchingLearner.of(jumps(), ["process_covariance"], chain=()),
+    "switching learner": lambda: lk.statespace.ConstrainedSwitchingLinearGaussian.of(
+        jumps(), ["process_covariance"], chain=()
+    ),
     "switching prior": lambda: jumps().weak_prior(jump_stats()),
 }
 

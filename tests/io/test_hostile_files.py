@@ -423,7 +423,7 @@ def survive(thing: Any) -> None:
             survive_as_sequences(thing)
         elif isinstance(thing, lk.HMM):
             survive_as_chain(thing, rng)
-        elif isinstance(thing, lk.LinearGaussian | lk.statespace.LinearLearner):
+        elif isinstance(thing, lk.LinearGaussian | lk.statespace.ConstrainedLinearGaussian):
             survive_as_states(getattr(thing, "model", thing))
         elif isinstance(thing, lk.statespace.StateBelief):
             survive_as_belief(thing, rng)
@@ -438,7 +438,7 @@ def survive(thing: Any) -> None:
             survive_as_sequences(thing)
         elif type(thing).__name__ in LIVE:
             survive_as_live(thing)
-        elif isinstance(thing, lk.statespace.SwitchingLearner):
+        elif isinstance(thing, lk.statespace.ConstrainedSwitchingLinearGaussian):
             survive_as_live(thing.model)
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from likely import LinearGaussian, Ragged
 from likely.core import Blocks
 from likely.core.covariates import with_covariates
-from likely.statespace import LinearLearner
+from likely.statespace import ConstrainedLinearGaussian
 
 KINDS = ["plain", "gaps", "inputs", "structure", "singular", "diffuse", "changing", "far"]
 
@@ -20,7 +20,7 @@ KINDS = ["plain", "gaps", "inputs", "structure", "singular", "diffuse", "changin
 class Problem:
     """Everything that `iterate` takes."""
 
-    start: LinearLearner
+    start: ConstrainedLinearGaussian
     x: Ragged
     weight: np.ndarray | None
     prior: Any
@@ -52,7 +52,9 @@ def problem(kind: str, seed: int) -> Problem:
     learn, form = _asked(rng, kind, start)
     prior = "weak" if rng.random() < 0.4 else None
     weight = rng.integers(0, 4, len(x)).astype(float) + (np.arange(len(x)) == 0) if rng.random() < 0.4 else None
-    return Problem(LinearLearner.of(start, learn, form), x if u is None else with_covariates(x, u), weight, prior)
+    return Problem(
+        ConstrainedLinearGaussian.of(start, learn, form), x if u is None else with_covariates(x, u), weight, prior
+    )
 
 
 def _model(rng: Generator, kind: str, d: int, p: int, k: int, T: int) -> LinearGaussian:

@@ -3,7 +3,7 @@
 from likely.recognizers.tracking.tracker import Track as Track
 from likely.statespace.continuous.timed_belief import TimedBelief as TimedBelief
 from likely.statespace.linear.forecast import StateForecast as StateForecast
-from likely.statespace.linear.linear_em import LinearLearner as LinearLearner
+from likely.statespace.linear.linear_em import ConstrainedLinearGaussian as ConstrainedLinearGaussian
 from likely.statespace.linear.linear_stats import LinearStats as LinearStats
 from likely.statespace.linear.standard_errors import StandardErrors as StandardErrors
 from likely.statespace.linear.standard_errors import standard_errors as standard_errors
@@ -17,5 +17,5 @@ from likely.statespace.switching.fault_alarms import fault_alarms as fault_alarm
 from likely.statespace.switching.imm_filter import IMMFilter as IMMFilter
 from likely.statespace.switching.rao_blackwellized_filter import RaoBlackwellizedFilter as RaoBlackwellizedFilter
 from likely.statespace.switching.switching_belief import SwitchingBelief as SwitchingBelief
-from likely.statespace.switching.switching_em import SwitchingLearner as SwitchingLearner
+from likely.statespace.switching.switching_em import ConstrainedSwitchingLinearGaussian as ConstrainedSwitchingLinearGaussian
 from likely.statespace.switching.switching_stats import SwitchingStats as SwitchingStats

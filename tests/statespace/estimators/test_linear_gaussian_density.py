@@ -66,7 +66,7 @@ def test_em_alone_is_there_for_who_wants_it():
     with pytest.warns(lk.FitWarning, match="not converged"):
         est.fit(y)
     want = lk.fit(
-        lk.statespace.LinearLearner.of(mover(), ["observation_covariance"]), y, stop=lk.Stop(7, 0.0)
+        lk.statespace.ConstrainedLinearGaussian.of(mover(), ["observation_covariance"]), y, stop=lk.Stop(7, 0.0)
     ).model.model
     np.testing.assert_allclose(est.model_.observation_covariance, want.observation_covariance, rtol=1e-10)
 
@@ -166,7 +166,7 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
 
 def test_passes_alone_leave_them_out_too():
     both = lk.Ragged.from_list(short_and_silent())
-    start = lk.statespace.LinearLearner.of(mover(initial=None), ["observation_covariance"])
+    start = lk.statespace.ConstrainedLinearGaussian.of(mover(initial=None), ["observation_covariance"])
     with pytest.warns(lk.FitWarning, match="3 of 11") as told:
         some = lk.fit(start, both, stop=lk.Stop(5, 0.0))
     assert len(told) == 1

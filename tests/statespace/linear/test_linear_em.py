@@ -13,7 +13,7 @@ from likely import DomainError, LinearGaussian, Ragged, ShapeError, Stop, fit
 from likely.core.covariates import with_covariates
 from likely.core.em_loop import iterate
 from likely.priors import LinearPrior
-from likely.statespace import LinearLearner
+from likely.statespace import ConstrainedLinearGaussian
 from likely.statespace.linear.linear_em import expected_log_prob
 from likely.statespace.linear.log_likelihood_gradient import Coordinates, gradients
 from likely.statespace.linear.predicted_observations import imputed
@@ -61,7 +61,7 @@ def gappy(seed=0, n=6, offset=0.0):
 @pytest.mark.parametrize("name, learn, form", FORMS, ids=[f[0] for f in FORMS])
 def test_one_step_is_the_maximum_of_what_is_expected(name, learn, form):
     """Searched for numerically, from several places, in coordinates that know nothing of the M-step's formulas."""
-    start = LinearLearner.of(model(), learn, form)
+    start = ConstrainedLinearGaussian.of(model(), learn, form)
     start = start.refit(start.collect(gappy()))  # now it has the form
     stats = start.collect(gappy(1))
     best = start
@@ -84,7 +84,7 @@ def test_one_step_is_the_maximum_of_what_is_expected(name, learn, form):
 @pytest.mark.parametrize("name, learn, form", FORMS, ids=[f[0] for f in FORMS])
 def test_the_score_is_the_slope_of_log_p(name, learn, form):
     y = gappy()
-    learner = LinearLearner.of(model(), learn, form)
+    learner = ConstrainedLinearGaussian.of(model(), learn, form)
     learner = learner.refit(learner.collect(y))
     coordinates = Coordinates(learner.model, learner.collect(y), learner.structure)
     m = len(coordinates)
@@ -108,7 +108,7 @@ def test_the_score_of_sizes_of_what_changes():
         process_covariance=np.array(START["process_covariance"]) * sizes,
         observation=np.array(START["observation_covariance"]) * (sizes + 0.5),
     )
-    learner = LinearLearner.of(
+    learner = ConstrainedLinearGaussian.of(
         m,
         ["process_covariance", "observation_covariance"],
         {"process_covariance": "scale", "observation_covariance": "scale"},
@@ -137,7 +137,7 @@ def test_inputs_that_only_observations_feel_leave_the_transition_alone():
     m = model(feedthrough=[[1.0], [0.5]])
     u = rng.normal(size=(200, 1))
     y = m.sample(1, rng, inputs=Ragged.of(u))
-    own = LinearLearner.of(m, ["transition"])
+    own = ConstrainedLinearGaussian.of(m, ["transition"])
     stats = own.model.collect(with_covariates(y, Ragged.of(u)))
     better = own.refit(stats)
     coordinates = Coordinates(better.model, stats, better.structure)
@@ -230,7 +230,7 @@ def test_a_mask_cannot_lead_off_the_flat_of_a_singular_noise():
         initial_mean=np.zeros(2),
         initial_covariance=np.eye(2),
     )
-    learner = LinearLearner.of(m, ["transition"], {"transition": np.array([[True, True], [False, False]])})
+    learner = ConstrainedLinearGaussian.of(m, ["transition"], {"transition": np.array([[True, True], [False, False]])})
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     assert np.array_equal(learner.refit(learner.collect(y)).model.transition, m.transition)
 
@@ -241,7 +241,9 @@ def test_sizes_of_what_changes_with_time_reach_the_maximum():
     dt[5] = 0.0
     m = LinearGaussian.constant_velocity(dim=1, dt=dt, spectral_density=3.0, observation_variance=1.0)
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
-    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance"], {"process_covariance": "scale"})
+    learner = ConstrainedLinearGaussian.of(
+        m, ["process_covariance", "observation_covariance"], {"process_covariance": "scale"}
+    )
     report = fit_quasi_newton(learner, y)
 
     def minus(x):
@@ -274,13 +276,13 @@ def test_what_cannot_be_learned_is_refused_in_words():
         (["process_covariance"], {"process_covariance": "round"}, "must be one of"),
     ]:
         with pytest.raises(DomainError, match=words):
-            LinearLearner.of(m, learn, form)
+            ConstrainedLinearGaussian.of(m, learn, form)
     with pytest.raises(ShapeError, match="whole numbers in shape"):
-        LinearLearner.of(m, ["transition"], {"transition": np.ones((3, 3), dtype=bool)})
+        ConstrainedLinearGaussian.of(m, ["transition"], {"transition": np.ones((3, 3), dtype=bool)})
     with pytest.raises(DomainError, match="initial state is not diffuse"):
-        LinearLearner.of(LinearGaussian.local_level(), ["initial_mean"])
+        ConstrainedLinearGaussian.of(LinearGaussian.local_level(), ["initial_mean"])
     with pytest.raises(DomainError, match="scale"):
-        LinearLearner.of(
+        ConstrainedLinearGaussian.of(
             model(process_covariance=np.tile(START["process_covariance"], (4, 1, 1))),
             ["process_covariance"],
             {"process_covariance": np.array([1, 1])},
@@ -295,7 +297,7 @@ def test_a_prior_leads_to_the_mode_of_the_penalized_objective(prior):
     y = gappy()
     m = model()
     earlier = prior if prior == "weak" else LinearPrior(m.collect(gappy(9)) * 0.5)
-    learner = LinearLearner.of(m, ["transition", "process_covariance", "observation_covariance", "initial"])
+    learner = ConstrainedLinearGaussian.of(m, ["transition", "process_covariance", "observation_covariance", "initial"])
     report = fit_quasi_newton(learner, y, earlier, Stop(500, 1e-12))
     found, distribution = report.model.model, report.prior
     coordinates = Coordinates(found, report.stats, learner.structure)
@@ -329,7 +331,7 @@ def test_a_prior_is_data_that_came_before():
 @pytest.mark.slow
 def test_climbing_reaches_what_em_creeps_toward():
     y = gappy(n=20)
-    start = LinearLearner.of(model(), ["process_covariance", "observation_covariance"])
+    start = ConstrainedLinearGaussian.of(model(), ["process_covariance", "observation_covariance"])
     slow = list(zip(range(300), iterate(start, y), strict=False))[-1][1]
     fast = fit_quasi_newton(start, y, stop=Stop(500, 1e-10))
     assert fast.converged and fast.iterations < 400
@@ -338,12 +340,12 @@ def test_climbing_reaches_what_em_creeps_toward():
 
 
 def test_climbing_that_is_cut_off_says_so():
-    report = fit_quasi_newton(LinearLearner.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
+    report = fit_quasi_newton(ConstrainedLinearGaussian.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
     assert not report.converged and "15 passes made" in report.reason and report.iterations <= 17
 
 
 def test_nothing_to_learn_is_one_look():
-    report = fit_quasi_newton(LinearLearner.of(model(), []), gappy())
+    report = fit_quasi_newton(ConstrainedLinearGaussian.of(model(), []), gappy())
     assert report.converged and report.objective == pytest.approx(model().log_prob(gappy()).sum())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from likely import DomainError, LinearGaussian, Ragged, ShapeError, load, save
-from likely.statespace import LinearLearner
+from likely.statespace import ConstrainedLinearGaussian
 from likely.statespace.linear.linear_structure import covariance_from
 from likely.statespace.linear.log_likelihood_gradient import Coordinates
 from likely.statespace.linear.quasi_newton import fit_quasi_newton
@@ -37,7 +37,7 @@ def test_blocks_are_learned_each_by_itself():
     true = moving_with_season()
     y = true.replace(diffuse=None, initial_covariance=np.eye(5)).sample(4, rng, 150)
     start = moving_with_season(20.0, 3.0)
-    learner = LinearLearner.of(
+    learner = ConstrainedLinearGaussian.of(
         start, ["process_covariance"], {"process_covariance": [("scale", [0, 1]), ("full", [2]), ("fixed", [3, 4])]}
     )
     report = fit_quasi_newton(learner, y)
@@ -57,7 +57,7 @@ def test_blocks_are_learned_each_by_itself():
 def test_a_step_in_blocks_is_that_of_each_block():
     rng = np.random.default_rng(1)
     old, scatter = (a @ a.T for a in rng.normal(size=(2, 5, 7)))
-    learner = LinearLearner.of(
+    learner = ConstrainedLinearGaussian.of(
         L(transition=np.eye(5), process_covariance=old, observation=np.eye(5), observation_covariance=np.eye(5)),
         ["process_covariance"],
         {"process_covariance": BLOCKS},
@@ -70,7 +70,9 @@ def test_a_step_in_blocks_is_that_of_each_block():
 
 
 def test_blocks_are_filed(tmp_path):
-    learner = LinearLearner.of(moving_with_season(), ["process_covariance"], {"process_covariance": BLOCKS[:2]})
+    learner = ConstrainedLinearGaussian.of(
+        moving_with_season(), ["process_covariance"], {"process_covariance": BLOCKS[:2]}
+    )
     save(learner, tmp_path / "a.likely")
     back = load(tmp_path / "a.likely")
     assert np.array_equal(back.structure.form["process_covariance"], learner.structure.form["process_covariance"])
@@ -92,7 +94,7 @@ def test_blocks_are_filed(tmp_path):
 )
 def test_blocks_that_are_none_are_refused_in_words(form, words):
     with pytest.raises((DomainError, ShapeError), match=words):
-        LinearLearner.of(moving_with_season(), ["process_covariance"], {"process_covariance": form})
+        ConstrainedLinearGaussian.of(moving_with_season(), ["process_covariance"], {"process_covariance": form})
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,6 @@ def test_numbers_that_cannot_move_are_not_counted(noise, learn, form, count):
         initial_mean=[0.0, 0.0],
         initial_covariance=np.eye(2),
     )
-    learner = LinearLearner.of(m, learn, {"process_covariance": form})
+    learner = ConstrainedLinearGaussian.of(m, learn, {"process_covariance": form})
     y = Ragged.of(np.cumsum(np.sin(np.arange(40.0) ** 2)))
     assert learner.n_parameters == count == len(Coordinates(m, m.collect(y), learner.structure))

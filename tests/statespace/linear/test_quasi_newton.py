@@ -8,7 +8,7 @@ import pytest
 from likely import DataError, LinearGaussian, Ragged, Stop
 from likely.core import Checkpoint
 from likely.core.em_loop import INTERRUPTED
-from likely.statespace import LinearLearner
+from likely.statespace import ConstrainedLinearGaussian
 from likely.statespace.linear import quasi_newton
 from likely.statespace.linear.quasi_newton import EM_PASSES, fit_quasi_newton
 from tests.reference.make_linear_em import START
@@ -19,7 +19,7 @@ class Cut(Exception):
 
 
 def learner(**other):
-    return LinearLearner.of(
+    return ConstrainedLinearGaussian.of(
         LinearGaussian(**{**START, **other}), ["transition", "process_covariance", "observation_covariance"]
     )
 

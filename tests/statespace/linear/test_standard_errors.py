@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from likely import FitWarning, LinearGaussian, Ragged, Stop
-from likely.statespace import LinearLearner
+from likely.statespace import ConstrainedLinearGaussian
 from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from likely.statespace.linear.standard_errors import standard_errors
 
@@ -38,7 +38,9 @@ def test_the_nile_as_statsmodels_has_it(nile):
 
 
 def test_the_maximum_of_the_nile_as_statsmodels_has_it(nile):
-    learner = LinearLearner.of(LinearGaussian.local_level(1.0, 1.0), ["process_covariance", "observation_covariance"])
+    learner = ConstrainedLinearGaussian.of(
+        LinearGaussian.local_level(1.0, 1.0), ["process_covariance", "observation_covariance"]
+    )
     found = fit_quasi_newton(learner, Ragged.of(nile), stop=Stop(500, 1e-8)).model.model
     assert found.observation_covariance.item() == pytest.approx(REFERENCE["params"][0], rel=5e-4)
     assert found.process_covariance.item() == pytest.approx(REFERENCE["params"][1], rel=5e-4)
@@ -58,7 +60,7 @@ def test_of_what_is_seen_without_noise_they_are_those_of_a_regression():
     )
     y = true.sample(1, rng, 400)
     found = fit_quasi_newton(
-        LinearLearner.of(true, ["transition", "process_covariance"]), y, stop=Stop(100, 1e-12)
+        ConstrainedLinearGaussian.of(true, ["transition", "process_covariance"]), y, stop=Stop(100, 1e-12)
     ).model.model
     errors = standard_errors(found, y, ["transition", "process_covariance"])
     x = y.values[:, 0]
@@ -82,7 +84,7 @@ def test_structure_decides_what_has_an_error():
         "transition": np.array(4 * [[0, 0, 0, 0]]),
     }
     form["transition"][0, 2] = form["transition"][1, 3] = 1
-    learner = LinearLearner.of(m, list(form), form)
+    learner = ConstrainedLinearGaussian.of(m, list(form), form)
     found = fit_quasi_newton(learner, y).model.model
     errors = standard_errors(found, y, list(form), form)
     assert errors.names == ("transition[0, 2]", "process_covariance[0, 0]", "observation_covariance[0, 0]")
@@ -137,7 +139,9 @@ def test_what_data_do_not_determine_is_infinite_and_said():
     )
     y = m.sample(2, rng, 100)
     m = fit_quasi_newton(
-        LinearLearner.of(m, ["observation", "process_covariance", "observation_covariance"]), y, stop=Stop(500, 1e-13)
+        ConstrainedLinearGaussian.of(m, ["observation", "process_covariance", "observation_covariance"]),
+        y,
+        stop=Stop(500, 1e-13),
     ).model.model
     with pytest.warns(FitWarning, match="do not determine observation"):
         errors = standard_errors(m, y, ["observation", "process_covariance", "observation_covariance"])
@@ -202,7 +206,7 @@ def test_intervals_cover_the_truth():
     for _ in range(100):
         y = true.sample(1, rng, 300)
         found = fit_quasi_newton(
-            LinearLearner.of(true, ["process_covariance", "observation_covariance"]), y
+            ConstrainedLinearGaussian.of(true, ["process_covariance", "observation_covariance"]), y
         ).model.model
         errors = standard_errors(found, y, ["process_covariance", "observation_covariance"])
         for name in ("process_covariance", "observation_covariance"):

@@ -7,7 +7,7 @@ import pytest
 
 from likely import LinearGaussian, Ragged, Stop
 from likely.priors import LinearPrior
-from likely.statespace import LinearLearner
+from likely.statespace import ConstrainedLinearGaussian
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import e_step, e_step_of_means
 from likely.statespace.linear.quasi_newton import check_converged, fit_quasi_newton
@@ -49,7 +49,9 @@ FORMS = [
 def test_slopes_are_those_of_log_p(form, prior):
     m = LinearGaussian(**START)
     y = gappy(m)
-    learner = LinearLearner.of(m, ["process_covariance", "observation_covariance", "initial_covariance"], form)
+    learner = ConstrainedLinearGaussian.of(
+        m, ["process_covariance", "observation_covariance", "initial_covariance"], form
+    )
     learner = learner.refit(learner.collect(y))
     m = learner.model
     distribution = LinearPrior(m.collect(gappy(m, 3)) * 0.3) if prior else None
@@ -74,7 +76,7 @@ def test_sizes_of_what_changes_with_time_too():
     T = 30
     sizes = np.linspace(0.2, 2.0, T)[:, None, None]
     m = LinearGaussian(**{**START, "process_covariance": np.array(START["process_covariance"]) * sizes})
-    learner = LinearLearner.of(m, ["process_covariance"], {"process_covariance": "scale"})
+    learner = ConstrainedLinearGaussian.of(m, ["process_covariance"], {"process_covariance": "scale"})
     y = Ragged.of(np.sin(np.arange(2.0 * T) ** 2).reshape(T, 2))
     (direction,) = variance_directions(m, collector(y)(m), None, learner.structure)
     h = 1e-5
@@ -86,7 +88,7 @@ def test_sizes_of_what_changes_with_time_too():
 def test_the_share_falls_with_the_variance():
     """Below the data's scale, variance / share is that scale, whatever the variance."""
     y = walk()
-    learner = LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance"])
+    learner = ConstrainedLinearGaussian.of(LEVEL(1.0, 4.0), ["process_covariance"])
     scales = []
     for noise in (1e-3, 1e-4, 1e-5):
         m = LEVEL(noise, 4.0)
@@ -100,10 +102,10 @@ def test_the_share_falls_with_the_variance():
 def test_a_variance_that_is_lost_is_found_again(tiny, which):
     y = walk()
     want = fit_quasi_newton(
-        LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)
+        ConstrainedLinearGaussian.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)
     )
     start = LEVEL(tiny, 6.0) if which == "process_covariance" else LEVEL(9.0, tiny)
-    learner = LinearLearner.of(start, ["process_covariance", "observation_covariance"])
+    learner = ConstrainedLinearGaussian.of(start, ["process_covariance", "observation_covariance"])
     found = check_boundary(start, collector(y), None, learner.structure, 1e-3)
     assert which in [direction.name for direction in found.variance_directions]
     report = fit_quasi_newton(learner, Ragged.of(y))
@@ -116,7 +118,7 @@ def test_a_variance_that_belongs_at_0_is_left_there():
     y = np.diff(np.random.default_rng(1).normal(size=301))
     reports = [
         fit_quasi_newton(
-            LinearLearner.of(LEVEL(q, 1.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)
+            ConstrainedLinearGaussian.of(LEVEL(q, 1.0), ["process_covariance", "observation_covariance"]), Ragged.of(y)
         )
         for q in (1e-9, 1.0)
     ]
@@ -131,11 +133,15 @@ def test_em_alone_does_not_call_it_converged():
 
     y = Ragged.of(walk())
     stop = Stop(200, 1e-8)
-    stuck = fit(LinearLearner.of(LEVEL(1e-9, 6.0), ["process_covariance", "observation_covariance"]), y, stop=stop)
+    stuck = fit(
+        ConstrainedLinearGaussian.of(LEVEL(1e-9, 6.0), ["process_covariance", "observation_covariance"]), y, stop=stop
+    )
     assert stuck.converged
     told = check_converged(stuck, y, 1e-8)
     assert not told.converged and "start from a larger process_covariance" in told.reason
-    good = fit_quasi_newton(LinearLearner.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), y)
+    good = fit_quasi_newton(
+        ConstrainedLinearGaussian.of(LEVEL(1.0, 4.0), ["process_covariance", "observation_covariance"]), y
+    )
     assert check_converged(good, y, 1e-8).converged
 
 
@@ -150,7 +156,7 @@ def test_trend_and_season_end_at_one_place():
         form = {"process_covariance": np.array([1, 2, 3, 0, 0, 0, 0])}
         reached.append(
             fit_quasi_newton(
-                LinearLearner.of(m, ["process_covariance", "observation_covariance"], form), Ragged.of(y)
+                ConstrainedLinearGaussian.of(m, ["process_covariance", "observation_covariance"], form), Ragged.of(y)
             ).objective
         )
     assert reached[0] == pytest.approx(reached[1], abs=1e-2)
@@ -171,9 +177,11 @@ def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     y = m.sample(1, np.random.default_rng(seed), 40)
     m = m.replace(initial_mean=y[0][0])
     top = fit_quasi_newton(
-        LinearLearner.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)
+        ConstrainedLinearGaussian.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)
     ).model.model
-    every = LinearLearner.of(top, ["process_covariance", "observation_covariance", "initial_covariance"]).structure
+    every = ConstrainedLinearGaussian.of(
+        top, ["process_covariance", "observation_covariance", "initial_covariance"]
+    ).structure
     first = variance_directions(top, collector(y)(top), None, every)
     assert [direction.name for direction in first if direction.below_rounding] == ["initial_covariance"]
     found = check_boundary(top, collector(y), None, every, 1e-13)

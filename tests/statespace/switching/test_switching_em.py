@@ -10,9 +10,9 @@ from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
-from likely.statespace.linear.linear_em import LinearLearner
+from likely.statespace.linear.linear_em import ConstrainedLinearGaussian
 from likely.statespace.linear.linear_gaussian import LinearGaussian
-from likely.statespace.switching.switching_em import SwitchingLearner, fit_switching
+from likely.statespace.switching.switching_em import ConstrainedSwitchingLinearGaussian, fit_switching
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 from tests.statespace.switching.switching_models import P2, driven, regime, two
 
@@ -36,9 +36,9 @@ def test_labeled_stretches_are_separate_fits() -> None:
     start = SwitchingLinearGaussian((regime(0.5, 0.5, 0.5), regime(0.1, 0.5, 0.5, 2.0)), P2)
     stop = Stop(12, 0.0)
     data = Blocks.of(y, None, log_mask=lk_masks(given, y))
-    together = fit_switching(SwitchingLearner.of(start, learn), data, stop=stop).model
+    together = fit_switching(ConstrainedSwitchingLinearGaussian.of(start, learn), data, stop=stop).model
     for k in (0, 1):
-        alone = fit(LinearLearner.of(start.regimes[k], learn), Ragged.of(apart[k]), stop=stop).model.model
+        alone = fit(ConstrainedLinearGaussian.of(start.regimes[k], learn), Ragged.of(apart[k]), stop=stop).model.model
         for name in learn:
             np.testing.assert_allclose(getattr(together.regimes[k], name), getattr(alone, name), rtol=1e-7, atol=1e-10)
     np.testing.assert_allclose(together.transition, np.eye(2))
@@ -88,7 +88,7 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
 
 def test_exact_learning_with_labels_never_falls() -> None:
     z, y = simulated()
-    learner = SwitchingLearner.of(SwitchingLinearGaussian((regime(), regime(0.0, 0.5)), P2))
+    learner = ConstrainedSwitchingLinearGaussian.of(SwitchingLinearGaussian((regime(), regime(0.0, 0.5)), P2))
     report = fit_switching(learner, Blocks.of(y, None, log_mask=lk_masks(list(z), y)), stop=Stop(15, 0.0))
     assert len(report.trace) == 16 and (np.diff(report.trace) > -1e-8).all()
 
@@ -116,8 +116,10 @@ def test_one_regime_learns_as_kalman_does() -> None:
     _, y = simulated(3, 40)
     y = Ragged.of([np.where(np.arange(len(s))[:, None] % 7 == 3, np.nan, s) for s in y])
     learn, stop = ["transition", "process_covariance", "observation_covariance"], Stop(8, 0.0)
-    one = fit_switching(SwitchingLearner.of(SwitchingLinearGaussian((regime(),), [[1.0]]), learn), y, stop=stop)
-    alone = fit(LinearLearner.of(regime(), learn), y, stop=stop)
+    one = fit_switching(
+        ConstrainedSwitchingLinearGaussian.of(SwitchingLinearGaussian((regime(),), [[1.0]]), learn), y, stop=stop
+    )
+    alone = fit(ConstrainedLinearGaussian.of(regime(), learn), y, stop=stop)
     np.testing.assert_allclose(one.trace, alone.trace, rtol=1e-9)
     np.testing.assert_allclose(one.model.regimes[0].process_covariance, alone.model.model.process_covariance, rtol=1e-7)
 
@@ -132,7 +134,9 @@ def test_inputs_are_learned() -> None:
     start = SwitchingLinearGaussian(blank, P2)
     known = lk_masks(list(z), y)
     report = fit_switching(
-        SwitchingLearner.of(start, ["control"]), Blocks.of(both, None, log_mask=known), stop=Stop(300, 0.0)
+        ConstrainedSwitchingLinearGaussian.of(start, ["control"]),
+        Blocks.of(both, None, log_mask=known),
+        stop=Stop(300, 0.0),
     )
     assert report.trace[-1] > driven().objective(driven().collect(both, log_mask=known))  # the maximum beats the truth
     for m, true in zip(report.model.regimes, driven().regimes, strict=True):
@@ -156,7 +160,10 @@ def test_hidden_regimes_are_found() -> None:
     z, _, y = true.simulate(3, np.random.default_rng(4), 300)
     start = SwitchingLinearGaussian((scalar(0.5, 0.2), scalar(-0.2, 0.2)), [[0.9, 0.1], [0.1, 0.9]])
     report = fit_switching(
-        SwitchingLearner.of(start, ["transition", "process_covariance"]), y, prior="weak", stop=Stop(60, 1e-5)
+        ConstrainedSwitchingLinearGaussian.of(start, ["transition", "process_covariance"]),
+        y,
+        prior="weak",
+        stop=Stop(60, 1e-5),
     )
     found = report.model
     assert report.trace[-1] > report.trace[0] + 50 and found.log_prob(y).sum() > true.log_prob(y).sum() - 5
@@ -168,7 +175,7 @@ def test_hidden_regimes_are_found() -> None:
 
 def test_what_is_not_learned_stays() -> None:
     _, y = simulated()
-    learner = SwitchingLearner.of(two(), [["process_covariance"], []], chain=("transition",))
+    learner = ConstrainedSwitchingLinearGaussian.of(two(), [["process_covariance"], []], chain=("transition",))
     after = learner.refit(learner.collect(y)).model
     assert after.regimes[1].process_covariance is two().regimes[1].process_covariance or np.array_equal(
         after.regimes[1].process_covariance, two().regimes[1].process_covariance
@@ -187,9 +194,9 @@ def test_moves_that_cannot_be_stay_impossible() -> None:
 def test_what_is_wrong_is_said() -> None:
     _, y = simulated(2, 5)
     with pytest.raises(DomainError, match="one entry per regime"):
-        SwitchingLearner.of(two(), [["process_covariance"]] * 3)
+        ConstrainedSwitchingLinearGaussian.of(two(), [["process_covariance"]] * 3)
     with pytest.raises(DomainError, match="chain must be"):
-        SwitchingLearner.of(two(), chain="process_covariance")
+        ConstrainedSwitchingLinearGaussian.of(two(), chain="process_covariance")
     with pytest.raises(ShapeError, match="weights must be one per sequence"):
         two().collect(y, np.ones((2, 2)))
     with pytest.raises((DataError, ShapeError), match="given"):

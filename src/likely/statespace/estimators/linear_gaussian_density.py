@@ -32,7 +32,7 @@ from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
 from likely.statespace.linear.forecast import StateForecast
 from likely.statespace.linear.kalman_filter import Smoothed, States, series_of
-from likely.statespace.linear.linear_em import LinearLearner, LinearPrior, initial_undetermined
+from likely.statespace.linear.linear_em import ConstrainedLinearGaussian, LinearPrior, initial_undetermined
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.linear.linear_structure import COVARIANCES, Structure
 from likely.statespace.linear.predicted_observations import imputed
@@ -138,7 +138,7 @@ class LinearGaussianDensity(DensityEstimator):
         self.mean_length_ = float(np.average(X.lengths, weights=weight))
         return self._adopt(report)
 
-    def _held(self, learner: LinearLearner, X: Ragged, weight: Any) -> FitReport:
+    def _held(self, learner: ConstrainedLinearGaussian, X: Ragged, weight: Any) -> FitReport:
         """Fit again with a weak prior: the likelihood has no maximum if a covariance becomes singular."""
         message = 'a covariance tends to a singular one, so a weak prior was added; a form, as "scale", may fit better'
         tell(f"{type(self).__name__}: {message}")
@@ -157,7 +157,9 @@ class LinearGaussianDensity(DensityEstimator):
         named = hasattr(self, "feature_names_in_")
         return f"column {repr(self.column_names()[j]) if named else j} is the same in all frames"
 
-    def run_em(self, learner: LinearLearner, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None) -> FitReport:
+    def run_em(
+        self, learner: ConstrainedLinearGaussian, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None
+    ) -> FitReport:
         X, weight = self._with_known_start(learner, X, weight)
         try:
             return self._climb(learner, evenly(X, weight), prior, checkpoint)
@@ -169,13 +171,13 @@ class LinearGaussianDensity(DensityEstimator):
             remedy = 'give prior="weak", fix its observation, or leave the column out'
             raise DomainError(sentence(type(self).__name__, expected, "variances that go to 0", remedy)) from error
 
-    def _climb(self, learner: LinearLearner, data: Any, prior: Any, checkpoint: Any) -> FitReport:
+    def _climb(self, learner: ConstrainedLinearGaussian, data: Any, prior: Any, checkpoint: Any) -> FitReport:
         stop = Stop(self.max_iter, self.tol)
         if self.accelerate:
             return fit_quasi_newton(learner, data, prior, stop, checkpoint)
         return check_converged(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)
 
-    def _with_known_start(self, learner: LinearLearner, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
+    def _with_known_start(self, learner: ConstrainedLinearGaussian, X: Ragged, weight: Any) -> tuple[Ragged, Any]:
         """Sequences that determine a diffuse initial state, checked once; a warning gives the number of the others."""
         if learner.model.diffuse is None:
             return X, weight
@@ -202,19 +204,21 @@ class LinearGaussianDensity(DensityEstimator):
         return super()._adopt(replace(report, model=report.model.model), rows)
 
     @property
-    def learned_model_(self) -> LinearLearner:
-        return LinearLearner.trusted(model=self.model_, structure=self.structure_)
+    def learned_model_(self) -> ConstrainedLinearGaussian:
+        return ConstrainedLinearGaussian.trusted(model=self.model_, structure=self.structure_)
 
-    def _initial_model(self, X: Ragged, weight: Any) -> LinearLearner:
+    def _initial_model(self, X: Ragged, weight: Any) -> ConstrainedLinearGaussian:
         if self.model is None:
             k = n_covariates(X)
             states = self.n_states or 1
             model = initial_model(frames_of(X), states, k, weight)
-            return LinearLearner.trusted(model=model, structure=self._structure(model, free_form(states, k)))
+            return ConstrainedLinearGaussian.trusted(
+                model=model, structure=self._structure(model, free_form(states, k))
+            )
         if self.model.dim != self.n_features_in_:
             expected = f"a model of {self.model.dim} columns needs frames of {self.model.dim} columns"
             raise ShapeError(sentence(type(self).__name__, expected, self.n_features_in_))
-        return LinearLearner.trusted(model=self.model, structure=self._structure(self.model, {}))
+        return ConstrainedLinearGaussian.trusted(model=self.model, structure=self._structure(self.model, {}))
 
     def _structure(self, model: LinearGaussian, forms: dict[str, Any]) -> Structure:
         asked = Structure.of(model, self.learn)
@@ -226,7 +230,7 @@ class LinearGaussianDensity(DensityEstimator):
             return self._weak
         return None if isinstance(self.prior, str) else self.prior
 
-    def _collapsed(self, start: LinearLearner, report: FitReport, X: Ragged, weight: Any) -> bool:
+    def _collapsed(self, start: ConstrainedLinearGaussian, report: FitReport, X: Ragged, weight: Any) -> bool:
         """Whether maximum likelihood led a full covariance of several columns to a singular one (unbounded likelihood).
 
         How close to it the steps end hangs on rounding: some stop at a variance of 1e-9 of the others and gain no more.
@@ -282,7 +286,9 @@ class LinearGaussianDensity(DensityEstimator):
     def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         if members is not None:
             several = isinstance(model, Stack) and model.members == members
-            return several and all(isinstance(p, LinearLearner) and p.dim == width for p in model.components)
+            return several and all(
+                isinstance(p, ConstrainedLinearGaussian) and p.dim == width for p in model.components
+            )
         if not isinstance(model, LinearGaussian) or model.dim != width:
             return False
         structure: Any = getattr(self, "structure_", None)

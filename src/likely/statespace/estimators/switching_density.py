@@ -39,7 +39,7 @@ from likely.statespace.switching.fault_alarms import Alarms, fault_alarms
 from likely.statespace.switching.imm_filter import IMMFilter
 from likely.statespace.switching.switching_em import (
     CHAIN,
-    SwitchingLearner,
+    ConstrainedSwitchingLinearGaussian,
     SwitchingPrior,
     fit_switching,
     known_regimes,
@@ -156,11 +156,11 @@ class SwitchingDensity(DensityEstimator):
         return self._adopt(replace(report, model=report.model.model))
 
     @property
-    def learned_model_(self) -> SwitchingLearner:
+    def learned_model_(self) -> ConstrainedSwitchingLinearGaussian:
         return self._learner(self.model_)
 
-    def _learner(self, model: SwitchingLinearGaussian) -> SwitchingLearner:
-        return SwitchingLearner.of(model, self.learn, self._form(model), self.chain)
+    def _learner(self, model: SwitchingLinearGaussian) -> ConstrainedSwitchingLinearGaussian:
+        return ConstrainedSwitchingLinearGaussian.of(model, self.learn, self._form(model), self.chain)
 
     def _known_regimes(self, given: Any, lengths: Any, frames: Ragged, K: int) -> Ragged:
         return known_regimes(_known_states(given, lengths), frames, K, type(self).__name__)
@@ -207,7 +207,9 @@ class SwitchingDensity(DensityEstimator):
     def accepts_model(self, model: Any, width: Any, members: int | None = None) -> bool:
         if members is not None:
             several = isinstance(model, Stack) and model.members == members
-            return several and all(isinstance(p, SwitchingLearner) and p.dim == width for p in model.components)
+            return several and all(
+                isinstance(p, ConstrainedSwitchingLinearGaussian) and p.dim == width for p in model.components
+            )
         length = getattr(self, "mean_length_", 1.0)
         sound = type(length) is float and 0 < length < MOST_FRAMES and type(self.is_online_) is bool
         return sound and super().accepts_model(model, width, members)

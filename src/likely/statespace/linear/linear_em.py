@@ -313,13 +313,13 @@ def weak_prior(model: Any, stats: LinearStats) -> LinearPrior:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearLearner(Value):
+class ConstrainedLinearGaussian(Value):
     """Linear-Gaussian model with a choice of learned parameters and constraints on them: the argument of `fit`.
 
     >>> import likely as lk, numpy as np
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140])
     >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
-    >>> report = lk.fit(LinearLearner.of(level, ["observation_covariance"]), lk.Ragged.of(nile))
+    >>> report = lk.fit(ConstrainedLinearGaussian.of(level, ["observation_covariance"]), lk.Ragged.of(nile))
     >>> report.converged, report.model.model.process_covariance.item()
     (True, 1000.0)
     """
@@ -335,7 +335,7 @@ class LinearLearner(Value):
         self._set(structure=Structure.of(self.model, self.structure.learn, self.structure.form))
 
     @classmethod
-    def of(cls, model: Any, learn: Any = None, form: Any = None) -> LinearLearner:
+    def of(cls, model: Any, learn: Any = None, form: Any = None) -> ConstrainedLinearGaussian:
         """`learn`: names of parameters, such as ["process_covariance"]; `form`: their constraints, see `Structure`."""
         return cls.trusted(model=model, structure=Structure.of(model, learn, form))
 
@@ -366,7 +366,7 @@ class LinearLearner(Value):
         """E-step: expected sufficient statistics."""
         return self.model.collect(y, weight)
 
-    def refit(self, stats: LinearStats, prior: Any = None) -> LinearLearner:
+    def refit(self, stats: LinearStats, prior: Any = None) -> ConstrainedLinearGaussian:
         """M-step for the learned parameters."""
         return self.replace(model=m_step(self.model, stats, prior, self.structure))
 

@@ -30,7 +30,7 @@ from likely.statespace.linear.forecast import StateForecast, Steady, forecast_fr
 from likely.statespace.linear.kalman_filter import Series, Smoothed, States, read_only, series_of
 from likely.statespace.linear.kalman_smoother import smooth_part
 from likely.statespace.linear.linear_description import MATRICES, linear_description
-from likely.statespace.linear.linear_em import LinearLearner
+from likely.statespace.linear.linear_em import ConstrainedLinearGaussian
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.result_repr import linear_words
 from likely.statespace.linear.state_belief import StateBelief
@@ -510,7 +510,7 @@ class LinearGaussian(StructuralModels, Distribution):
         return stats
 
     def refit(self, stats: LinearStats, prior: Any = None) -> LinearGaussian:
-        """M-step for all parameters; `lk.statespace.LinearLearner` learns some of them, or with constraints."""
+        """M-step for all parameters; for some of them, or constrained ones: `lk.statespace.ConstrainedLinearGaussian`."""
         return linear_em.m_step(self, stats, prior, linear_em.all_parameters(self))
 
     def objective(self, stats: LinearStats, prior: Any = None) -> float:
@@ -570,7 +570,7 @@ def _initial(mean: Any, covariance: Any, diffuse: Any, d: int) -> tuple[Array, A
 
 
 @embedded.register(LinearGaussian)
-@embedded.register(LinearLearner)
+@embedded.register(ConstrainedLinearGaussian)
 def _(distribution: Any, x: Any, weight: Array) -> Array:
     """Features of a sequence: its values and its increments, which reflect observation and process noise."""
     values = x.values[FRAMES] if isinstance(x.values, Columns) else x.values

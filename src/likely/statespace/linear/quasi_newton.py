@@ -18,7 +18,7 @@ from likely.core.job_size import fit_job
 from likely.core.progress import CheckpointStore, Progress
 from likely.core.warnings import warnings_once
 from likely.statespace.linear.kalman_filter import series_of
-from likely.statespace.linear.linear_em import LinearLearner, e_step_of_means, objective
+from likely.statespace.linear.linear_em import ConstrainedLinearGaussian, e_step_of_means, objective
 from likely.statespace.linear.linear_stats import LinearStats
 from likely.statespace.linear.log_likelihood_gradient import Coordinates, score
 from likely.statespace.linear.variance_boundary import BoundaryCheck, CollectPair, check_boundary, with_raised
@@ -38,7 +38,7 @@ EXPANSION = 4.0  # longer steps where the gradient does not decrease: far from a
 
 
 def fit_quasi_newton(
-    start: LinearLearner,
+    start: ConstrainedLinearGaussian,
     data: Any,
     prior: Any = None,
     stop: Stop = Stop(500, 1e-8),
@@ -57,7 +57,7 @@ def fit_quasi_newton(
     >>> import likely as lk
     >>> nile = np.array([1120.0, 1160, 963, 1210, 1160, 1160, 813, 1230, 1370, 1140, 995, 935, 1110, 994, 1020])
     >>> level = lk.LinearGaussian.local_level(level_variance=1000.0, observation_variance=10000.0)
-    >>> learner = LinearLearner.of(level, ["process_covariance", "observation_covariance"])
+    >>> learner = ConstrainedLinearGaussian.of(level, ["process_covariance", "observation_covariance"])
     >>> report = fit_quasi_newton(learner, lk.Ragged.of(nile))
     >>> report.converged, report.iterations < 60
     (True, True)
@@ -82,7 +82,7 @@ def _least_gain(report: FitReport, tol: float) -> float:
     return max(10.0 * tol * units(report.stats), LEAST_GAIN)
 
 
-def _collect(learner: LinearLearner, blocks: Blocks) -> LinearStats:
+def _collect(learner: ConstrainedLinearGaussian, blocks: Blocks) -> LinearStats:
     stats: LinearStats = Threads().total(partial(gather, learner), blocks)
     return stats
 
@@ -123,7 +123,12 @@ class _QuasiNewtonRun:
     """Alternation of EM and BFGS: current report, objective after each pass, and number of passes left."""
 
     def __init__(
-        self, start: LinearLearner, blocks: Blocks, prior: Any, stop: Stop, checkpoint: CheckpointStore | None
+        self,
+        start: ConstrainedLinearGaussian,
+        blocks: Blocks,
+        prior: Any,
+        stop: Stop,
+        checkpoint: CheckpointStore | None,
     ) -> None:
         self.start, self.blocks, self.prior, self.stop, self.checkpoint = start, blocks, prior, stop, checkpoint
         self.whole = blocks.whole()
@@ -203,7 +208,7 @@ class _QuasiNewtonRun:
         self.trace += bfgs.trace[len(bfgs.trace) - bfgs.n_pending :]
         bfgs.n_pending = 0
 
-    def _em(self, learner: LinearLearner) -> FitReport:
+    def _em(self, learner: ConstrainedLinearGaussian) -> FitReport:
         stop = Stop(max(min(EM_PASSES, self.left - 2), 1), self.stop.tol)
         keeper = _PartialCheckpoint(self.checkpoint, self.trace) if self.checkpoint else None
         assert self.report is not None
@@ -283,7 +288,7 @@ class _BFGS:
     """
 
     def __init__(
-        self, coordinates: Coordinates, report: FitReport, collect: Callable[[LinearLearner], LinearStats],
+        self, coordinates: Coordinates, report: FitReport, collect: Callable[[ConstrainedLinearGaussian], LinearStats],
         on_increase: Callable[[_BFGS], None],
     ) -> None:  # fmt: skip
         self.coordinates, self.collect, self.on_increase, self.prior = coordinates, collect, on_increase, report.prior

@@ -66,14 +66,16 @@ def standard_errors(
     """Standard errors from the observed information −∂² log p(y) / ∂θ∂θᵀ, at a model that was learned from y.
 
     The second derivatives are central differences of the exact gradient (Fisher's identity), two E-steps per free
-    parameter. `learn` and `form` specify the free parameters, as for `lk.statespace.LinearLearner`; a `prior` counts as
-    pseudo-observations. The errors are asymptotic, for a maximum in the interior; a variance estimated as 0 has none.
+    parameter. `learn` and `form` specify the free parameters, as for
+    `lk.statespace.ConstrainedLinearGaussian`; a `prior` counts as pseudo-observations. The errors are asymptotic, for a
+    maximum in the interior; a variance estimated as 0 has none.
 
     >>> import likely as lk
     >>> y = np.sin(np.arange(60.0) ** 2)
     >>> known = lk.LinearGaussian(transition=[[0.5]], process_covariance=[[1.0]], observation=[[1.0]],
     ...     observation_covariance=[[0.0]], initial_mean=[0.0], initial_covariance=[[4 / 3]])
-    >>> found = lk.fit(lk.statespace.LinearLearner.of(known, ["process_covariance"]), lk.Ragged.of(y)).model.model
+    >>> start = lk.statespace.ConstrainedLinearGaussian.of(known, ["process_covariance"])
+    >>> found = lk.fit(start, lk.Ragged.of(y)).model.model
     >>> errors = standard_errors(found, y, ["process_covariance"])
     >>> (errors["process_covariance"] / found.process_covariance).round(3), float(np.sqrt(2 / 59).round(3))
     (array([[0.184]]), 0.184)

@@ -292,7 +292,7 @@ def weak_prior(model: Any, stats: SwitchingStats) -> SwitchingPrior:
 
 
 @dataclass(frozen=True, eq=False)
-class SwitchingLearner(Value):
+class ConstrainedSwitchingLinearGaussian(Value):
     """Switching model with a choice of learned parameters: the argument of `lk.fit`.
 
     >>> import likely as lk, numpy as np
@@ -300,7 +300,7 @@ class SwitchingLearner(Value):
     ...     observation_covariance=[[1.0]], initial_mean=[0.0], initial_covariance=[[1.0]])
     >>> wild = walk.replace(process_covariance=np.array([[9.0]]))
     >>> jump = lk.SwitchingLinearGaussian([walk, wild], [[0.9, 0.1], [0.1, 0.9]])
-    >>> learner = SwitchingLearner.of(jump, ["process_covariance"], chain=())
+    >>> learner = ConstrainedSwitchingLinearGaussian.of(jump, ["process_covariance"], chain=())
     >>> learner.refit(learner.collect([[0.0, 1.0, 0.5, 8.0]])).model.transition.tolist()
     [[0.9, 0.1], [0.1, 0.9]]
     """
@@ -318,7 +318,9 @@ class SwitchingLearner(Value):
         self._set(structures=again.structures)
 
     @classmethod
-    def of(cls, model: Any, learn: Any = None, form: Any = None, chain: Any = CHAIN) -> SwitchingLearner:
+    def of(
+        cls, model: Any, learn: Any = None, form: Any = None, chain: Any = CHAIN
+    ) -> ConstrainedSwitchingLinearGaussian:
         """`learn`: names for all regimes, or a list per regime; `form`: see `Structure`; `chain`: names of `CHAIN`."""
         chain = (chain,) if isinstance(chain, str) else tuple(chain)
         if any(name not in CHAIN for name in chain):
@@ -352,7 +354,7 @@ class SwitchingLearner(Value):
         """The approximate E-step."""
         return e_step(self.model, y, weight, log_mask)
 
-    def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLearner:
+    def refit(self, stats: SwitchingStats, prior: Any = None) -> ConstrainedSwitchingLinearGaussian:
         """M-step for the learned parameters."""
         return self.replace(model=m_step(self.model, stats, prior, self.structures, self.chain))
 
@@ -365,7 +367,9 @@ class SwitchingLearner(Value):
         return weak_prior(self.model, stats)
 
 
-def fit_switching(learner: SwitchingLearner, data: Any, prior: Any = None, stop: Stop | None = None) -> FitReport:
+def fit_switching(
+    learner: ConstrainedSwitchingLinearGaussian, data: Any, prior: Any = None, stop: Stop | None = None
+) -> FitReport:
     """`fit`, whose report says what a fall means here: where the expectation is approximate, no step may help."""
     report = fit(learner, data, prior=prior, stop=stop)
     model = report.model.model

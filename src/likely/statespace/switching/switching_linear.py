@@ -246,7 +246,7 @@ class SwitchingLinearGaussian(Distribution):
         return learning.e_step(self, y, weight, log_mask, inputs)
 
     def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLinearGaussian:
-        """M-step for all parameters but the initial state; `SwitchingLearner` learns some of them."""
+        """M-step for all parameters but the initial state; `ConstrainedSwitchingLinearGaussian` learns some of them."""
         return learning.m_step(self, stats, prior, learning.structures(self))
 
     def objective(self, stats: SwitchingStats, prior: Any = None) -> float:
