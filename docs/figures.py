@@ -15,23 +15,23 @@ from sklearn.datasets import load_digits
 
 import likely as lk
 from likely.cli.example_data import wine
-from likely.plots.boundary_plot import boundary_curve
-from likely.plots.chow_liu_plot import dependence_tree
-from likely.plots.decision_regions import decision_map
-from likely.plots.dendrogram_plot import dendrogram
-from likely.plots.density_curve import distribution_curve
+from likely.plots.boundary_plot import plot_decision_boundary
+from likely.plots.chow_liu_plot import plot_chow_liu_tree
+from likely.plots.decision_regions import plot_decision_regions
+from likely.plots.dendrogram_plot import plot_dendrogram
+from likely.plots.density_curve import plot_distribution
 from likely.plots.density_display import DensityDisplay
-from likely.plots.fisher_plot import fisher_plane
-from likely.plots.fit_trace import component_criteria, trace
-from likely.plots.particle_cloud import regimes, weighted_particles
+from likely.plots.fisher_plot import plot_fisher_projection
+from likely.plots.fit_trace import plot_component_criteria, plot_convergence
+from likely.plots.particle_cloud import plot_particles, plot_regimes
 from likely.plots.scree_display import ScoresDisplay, ScreeDisplay
-from likely.plots.state_bands import state_estimates
-from likely.plots.state_graph import transition_graph
-from likely.plots.state_sequences import state_probabilities, trellis
+from likely.plots.state_bands import plot_state_estimates
+from likely.plots.state_graph import plot_transition_graph
+from likely.plots.state_sequences import plot_state_probabilities, plot_trellis
 from likely.plots.theme import INK, PALETTE, themed
 from likely.plots.tour_figure import tour_picture
-from likely.plots.track_plot import track
-from likely.plots.word_plot import word_segments
+from likely.plots.track_plot import plot_track
+from likely.plots.word_plot import plot_word_segments
 
 STATIC = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(__file__).parent / "_static"
 
@@ -75,7 +75,7 @@ def every_distribution() -> None:
         figure, places = plt.subplots(4, 3, figsize=(9.6, 9.6), layout="constrained")
         for ax, (title, (window, distributions)) in zip(places.ravel(), panels.items(), strict=True):
             for (distribution, name), color in zip(distributions, PALETTE, strict=False):
-                distribution_curve(distribution, ax, window=window, label=name, color=color)
+                plot_distribution(distribution, ax, window=window, label=name, color=color)
             ax.set(title=title, ylabel="", yticks=[], xlim=window)
             ax.legend(fontsize=8)
         figure.savefig(STATIC / "distributions.png", dpi=130)
@@ -88,7 +88,7 @@ def decisions() -> None:
     clf = lk.BayesClassifier().fit(X[:, at], y)
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 4.6), layout="constrained")
-        decision_map(clf, X[:, at], y, ax=ax, steps=400, reject_below=0.8, novelty=0.02)
+        plot_decision_regions(clf, X[:, at], y, ax=ax, steps=400, reject_below=0.8, novelty=0.02)
         ax.set(xlabel=names[at[0]], ylabel=names[at[1]], title="Decision regions; white: rejected, gray: novel")
         figure.savefig(STATIC / "decisions.png", dpi=130)
 
@@ -105,7 +105,7 @@ def borders() -> None:
     with themed() as plt:
         figure, places = plt.subplots(2, 3, figsize=(9.6, 6.4), layout="constrained")
         for (p, q), ax in zip(pairs, places.ravel(), strict=True):
-            boundary_curve(lk.decision_boundary(p, q), ax, window=((-6, 6), (-6, 6))).set(
+            plot_decision_boundary(lk.decision_boundary(p, q), ax, window=((-6, 6), (-6, 6))).set(
                 aspect="equal", xticks=[], yticks=[]
             )
         places[0, 0].legend(loc="upper left", frameon=True, framealpha=0.85)
@@ -150,10 +150,10 @@ def maps() -> None:
     at = [names.index("flavanoids"), names.index("color intensity")]
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(10.8, 4.1), layout="constrained")
-        decision_map(lk.BayesClassifier().fit(X[:, at], y), X[:, at], y, ax=left, steps=300)
+        plot_decision_regions(lk.BayesClassifier().fit(X[:, at], y), X[:, at], y, ax=left, steps=300)
         left.get_legend().remove()
         left.set_title("Without reject option: exact conics")
-        decision_map(
+        plot_decision_regions(
             lk.BayesClassifier().fit(X[:, at], y), X[:, at], y, ax=right, steps=300, reject_below=0.8, novelty=0.02
         )
         right.set_title("With reject option and novelty")
@@ -186,7 +186,7 @@ def nearest_rows() -> None:
     with themed() as plt:
         figure, axes = plt.subplots(1, 3, figsize=(12.6, 3.9), layout="constrained", sharey=True)
         for ax, (title, (clf, rows, labels)) in zip(axes, tries.items(), strict=True):
-            decision_map(clf, rows, labels, ax=ax, steps=300)
+            plot_decision_regions(clf, rows, labels, ax=ax, steps=300)
             ax.get_legend().remove()
             ax.set(title=title, xlabel="x", ylabel="y" if ax is axes[0] else "")
         colors = [PALETTE[0] if label == "above" else PALETTE[1] for label in y[kept]]
@@ -204,7 +204,7 @@ def nearest_centers() -> None:
         figure, axes = plt.subplots(1, 4, figsize=(13.6, 3.6), layout="constrained", sharey=True)
         for ax, metric in zip(axes, ("l1", "l2", "linf", "mahalanobis"), strict=True):
             clf = lk.NearestCentroidClassifier(metric).fit(X, y)
-            decision_map(clf, X, y, ax=ax, steps=300)
+            plot_decision_regions(clf, X, y, ax=ax, steps=300)
             ax.get_legend().remove()
             ax.scatter(*clf.centers_.T, s=90, marker="X", color=INK, edgecolors="white", zorder=6)
             wrong = np.mean(clf.predict(X) != y)
@@ -274,7 +274,7 @@ def rings() -> None:
     with themed() as plt:
         figure, grid = plt.subplots(2, 2, figsize=(7.6, 7.4), layout="constrained", sharex=True, sharey=True)
         for ax, (name, density) in zip(grid.ravel(), of.items(), strict=True):
-            decision_map(lk.BayesClassifier(density).fit(X, y), X, y, ax=ax, steps=200)
+            plot_decision_regions(lk.BayesClassifier(density).fit(X, y), X, y, ax=ax, steps=200)
             ax.set(title=name, xlabel="", ylabel="", aspect="equal")
             ax.get_legend().remove()
         figure.savefig(STATIC / "nonparametric.png", dpi=130)
@@ -298,7 +298,7 @@ def chow_trees() -> None:
         figure, ax = plt.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
         for k in (0, 1):
             title = f"illness {'AB'[k]}: bits that complaints tell of each other"
-            dependence_tree(clf.model_.components.member(k), ax[k], names=names, title=title)
+            plot_chow_liu_tree(clf.model_.components.member(k), ax[k], names=names, title=title)
         figure.savefig(STATIC / "chow-trees.png", dpi=130)
 
 
@@ -334,7 +334,7 @@ def fisher_of_wines() -> None:
     X, y, _ = wine()
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(7.2, 4.9), layout="constrained")
-        fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y, ax)
+        plot_fisher_projection(lk.FisherDiscriminant().fit(X, y), X, y, ax)
         ax.set_title("178 wines along two discriminant directions", loc="left")
         figure.savefig(STATIC / "fisher.png", dpi=130)
 
@@ -351,7 +351,7 @@ def mixture() -> None:
             DensityDisplay.from_model(m.model_.components.member(k), ax=left, color=PALETTE[k], names=["", ""])
         left.scatter(*X[:, at].T, c=m.model_.posterior(X[:, at]) @ colors, s=14, edgecolor="white", linewidth=0.3)
         left.set(xlabel=names[at[0]], ylabel=names[at[1]], title="178 wines without labels: three components")
-        trace(m.report_, right)
+        plot_convergence(m.report_, right)
         figure.savefig(STATIC / "mixture.png", dpi=130)
 
 
@@ -362,7 +362,7 @@ def how_many() -> None:
     choice = lk.choose_components(lk.MixtureDensity(random_state=0, max_iter=500), X, range(1, 9))
     with themed() as plt:
         figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
-        component_criteria(choice, ax).set_title("Choosing the number of components")
+        plot_component_criteria(choice, ax).set_title("Choosing the number of components")
         figure.savefig(STATIC / "components.png", dpi=130)
 
 
@@ -393,7 +393,7 @@ def tree_of_wines() -> None:
     curve = lk.cluster.cut_curve(tree, Z, max_clusters=10)
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.7, 1))
-        dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), max_branches=24)
+        plot_dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), max_branches=24)
         right.plot(curve.k, curve.bic, color=PALETTE[0], marker=".")
         right.plot(curve.best, curve.bic.min(), "o", color=PALETTE[1], ms=9, mfc="none", mew=1.6)
         right.set(xlabel="clusters", ylabel="BIC", title="BIC of the cuts", xticks=curve.k)
@@ -439,7 +439,7 @@ def chains() -> None:
         figure, both = plt.subplot_mosaic("ac;bc", figsize=(10.0, 4.6), layout="constrained", width_ratios=(1.45, 1))
         titles = ("The middle part may be left out", "Stay, go on, or skip one", "All from all")
         for name, model, title in zip("abc", (null, skips, free), titles, strict=True):
-            transition_graph(model, both[name]).set_title(title, loc="left")
+            plot_transition_graph(model, both[name]).set_title(title, loc="left")
         figure.savefig(STATIC / "chains.png", dpi=130)
 
 
@@ -449,8 +449,10 @@ def states() -> None:
     x = np.repeat([0.0, 3.0, 1.2, 3.0, 0.0], [25, 20, 30, 12, 33]) + rng.normal(0, 0.9, 120)
     h = lk.HMMDensity(n_states=3, random_state=0).fit([x])
     names = [f"about {abs(m):.0f}" for m in h.model_.emission.mean.ravel()]
-    trellis(h, x, names=names, columns=["signal"]).figure.savefig(STATIC / "trellis.png", dpi=130)
-    state_probabilities(h, x, names=names, columns=["signal"], lag=0).figure.savefig(STATIC / "occupancy.png", dpi=130)
+    plot_trellis(h, x, names=names, columns=["signal"]).figure.savefig(STATIC / "trellis.png", dpi=130)
+    plot_state_probabilities(h, x, names=names, columns=["signal"], lag=0).figure.savefig(
+        STATIC / "occupancy.png", dpi=130
+    )
 
 
 def utterance() -> None:
@@ -466,7 +468,7 @@ def utterance() -> None:
     known = lk.BayesClassifier(density).fit([made(word, 0.9) for word in labels], labels)
     x = np.concatenate([made(word, 0.9) for word in ("wave", "up", "down", "up", "wave")])
     heard = lk.speech.WordNetwork.of(known).decode(x)
-    word_segments(heard, x).figure.savefig(STATIC / "words.png", dpi=130)
+    plot_word_segments(heard, x).figure.savefig(STATIC / "words.png", dpi=130)
 
 
 def level_with_gap() -> None:
@@ -475,7 +477,7 @@ def level_with_gap() -> None:
     y = level.sample(1, np.random.default_rng(5), 110)[0].copy()
     y[45:65] = np.nan
     guess = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=4.0)
-    state_estimates(guess, y, ahead=15, names="level").figure.savefig(STATIC / "bands.png", dpi=130)
+    plot_state_estimates(guess, y, ahead=15, names="level").figure.savefig(STATIC / "bands.png", dpi=130)
 
 
 def robot() -> None:
@@ -490,7 +492,7 @@ def robot() -> None:
     seen = distributions.sample(1, np.random.default_rng(11), 60)
     ranges = seen.observations[0].copy()
     ranges[20:28] = np.nan
-    ax = track(lk.UnscentedKalmanFilter(distributions).smooth(ranges), truth=seen.states[0], ellipses=40)
+    ax = plot_track(lk.UnscentedKalmanFilter(distributions).smooth(ranges), truth=seen.states[0], ellipses=40)
     ax.plot(*beacons.T, "^", color=INK, markersize=8)
     ax.set_title("60 frames, ranges to two beacons (▲), eight frames missing", loc="left")
     ax.figure.savefig(STATIC / "track.png", dpi=130)
@@ -505,7 +507,7 @@ def volatility() -> None:
     )
     seen = distributions.sample(1, np.random.default_rng(2), 150)
     run = lk.ParticleFilter(distributions, 5000, random_state=1).run(seen.observations[0])
-    weighted_particles(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
+    plot_particles(run, truth=seen.states[0], name="log-volatility").figure.savefig(STATIC / "cloud.png", dpi=130)
 
 
 def regimes_of_a_pump() -> None:
@@ -524,7 +526,7 @@ def regimes_of_a_pump() -> None:
     jump = lk.SwitchingLinearGaussian([calm, wild], [[0.98, 0.02], [0.05, 0.95]], [1.0, 0.0])
     z, _, y = jump.simulate(1, np.random.default_rng(4), 200)
     run = lk.statespace.RaoBlackwellizedFilter(jump, 500, random_state=1).run(y[0])
-    regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
+    plot_regimes(run, y[0], names=["calm", "wild"], truth=z[0]).figure.savefig(STATIC / "regimes.png", dpi=130)
 
 
 def clutter() -> None:
@@ -538,7 +540,7 @@ def clutter() -> None:
     scans = [np.vstack([y, f]) if rng.random() < 0.9 else f for y, f in zip(seen[0], false, strict=True)]
     rule = {"clutter_density": 5 / (100 * 90), "detection_probability": 0.9, "speed": 2.0}
     found = lk.Tracker(dim=2, spectral_density=0.02, observation_variance=0.1, **rule).run(scans)
-    ax = track(found, observed=scans, truth=states[0], ellipses=30)
+    ax = plot_track(found, observed=scans, truth=states[0], ellipses=30)
     ax.set_title("Five false measurements per scan: the confirmed track", loc="left")
     ax.figure.savefig(STATIC / "clutter.png", dpi=130)
 

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 import likely as lk
-from likely.plots.boundary_plot import boundary_curve
+from likely.plots.boundary_plot import plot_decision_boundary
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def closed():
 
 def test_the_curve_lies_on_the_border_and_regions_beside_it():
     found = lk.decision_boundary(lk.Gaussian([0.0, 0.0], [1.0, 4.0]), lk.Gaussian([2.0, 1.0], [4.0, 1.0]))
-    ax = boundary_curve(found, window=((-6, 6), (-6, 6)), names=("a", "b"))
+    ax = plot_decision_boundary(found, window=((-6, 6), (-6, 6)), names=("a", "b"))
     drawn = [line.get_xydata() for line in ax.lines if len(line.get_xydata()) == 400]
     assert len(drawn) >= 2 and all(np.abs(found.value(line)).max() < 1e-9 for line in drawn)
     assert ax.get_title(loc="left") == "Hyperbola" and len(ax.collections) == 2
@@ -30,7 +30,7 @@ def test_the_curve_lies_on_the_border_and_regions_beside_it():
 
 
 def test_one_class_everywhere_can_be_drawn():
-    ax = boundary_curve(
+    ax = plot_decision_boundary(
         lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([0.0, 0.0], 2.0), class_prior=[0.01, 0.99])
     )
     assert ax.get_title(loc="left") == "No boundary" and len(ax.collections) == 1
@@ -38,4 +38,4 @@ def test_one_class_everywhere_can_be_drawn():
 
 def test_more_columns_are_refused():
     with pytest.raises(lk.DomainError, match="two columns"):
-        boundary_curve(lk.decision_boundary(lk.Gaussian([0.0] * 3, 1.0), lk.Gaussian([1.0] * 3, 1.0)))
+        plot_decision_boundary(lk.decision_boundary(lk.Gaussian([0.0] * 3, 1.0), lk.Gaussian([1.0] * 3, 1.0)))

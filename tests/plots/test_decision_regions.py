@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 import likely as lk
-from likely.plots.decision_regions import _fixed, _plane, decision_map
+from likely.plots.decision_regions import _fixed, _plane, plot_decision_regions
 
 NAMES = np.array(["a", "b", "c"], dtype=object)
 
@@ -45,7 +45,7 @@ def test_the_map_is_what_is_decided(iris):
     decided = clf.decide(at, reject_below=0.9, novelty=0.05)
     shown = [plane.region[i, j] for i, j in ((0, 0), (20, 20), (30, 35), (5, 3))]
     assert shown == [d.code if d in (lk.REJECT, lk.NOVEL) else list(NAMES).index(d) for d in decided]
-    ax = decision_map(clf, X, y, steps=40, reject_below=0.9, novelty=0.05)
+    ax = plot_decision_regions(clf, X, y, steps=40, reject_below=0.9, novelty=0.05)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x0", "x1")
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b", "c", "rejected", "novel"]
 
@@ -53,18 +53,18 @@ def test_the_map_is_what_is_decided(iris):
 def test_exact_borders_are_where_two_classes_meet(iris):
     X, y = iris[0][:, 2:], iris[1]
     clf = lk.BayesClassifier().fit(X, y)
-    lines = [line.get_xydata() for line in decision_map(clf, X, steps=30).lines]
+    lines = [line.get_xydata() for line in plot_decision_regions(clf, X, steps=30).lines]
     points = np.concatenate([line[np.isfinite(line).all(axis=1)] for line in lines])
     top = np.sort(clf.predict_proba(points), axis=1)
     np.testing.assert_allclose(top[:, -1], top[:, -2], atol=1e-6)
     assert len(points) > 100
-    assert not decision_map(clf, X, steps=30, exact=False).lines
+    assert not plot_decision_regions(clf, X, steps=30, exact=False).lines
 
 
 def test_costs_move_the_exact_border(iris):
     X, y = iris[0][50:, 2:], iris[1][50:]
     clf = lk.BayesClassifier().fit(X, y)
-    dear = decision_map(clf, X, steps=30, cost=[[0, 9], [1, 0]]).lines
+    dear = plot_decision_regions(clf, X, steps=30, cost=[[0, 9], [1, 0]]).lines
     P = clf.predict_proba(dear[0].get_xydata())
     np.testing.assert_allclose(P[:, 0], 9 * P[:, 1], rtol=1e-6)
 
@@ -89,7 +89,7 @@ def test_foreign_classifiers_and_frames(iris):
     frame = pd.DataFrame(X, columns=["one", "two", "three", "four"])
     with np.errstate(all="raise"):
         forest = RandomForestClassifier(5, random_state=0).fit(frame, y)
-        ax = decision_map(forest, frame, y, columns=(3, 0), steps=12, reject_below=0.7)
+        ax = plot_decision_regions(forest, frame, y, columns=(3, 0), steps=12, reject_below=0.7)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("four", "one")
     near = KNeighborsClassifier(3).fit(X, y)
     plane = plane_of(near, X, (0, 1), 10)
@@ -97,21 +97,21 @@ def test_foreign_classifiers_and_frames(iris):
     rows[:, 0], rows[:, 1] = (part.ravel() for part in np.meshgrid(plane.xs, plane.ys))
     np.testing.assert_array_equal(NAMES[plane.region.ravel()], near.predict(rows))
     with pytest.raises(lk.DomainError, match="novelty"):
-        decision_map(near, X, novelty=0.1)
+        plot_decision_regions(near, X, novelty=0.1)
 
 
 def test_further_actions_have_a_place_and_a_name(iris):
     X, y = iris[0][:, 2:], iris[1]
     clf = lk.BayesClassifier().fit(X, y)
     cost = lk.Cost([[0, 1, 1], [1, 0, 1], [1, 1, 0], [0.1, 0.1, 0.1]], actions=["ask"])
-    ax = decision_map(clf, X, y, steps=40, cost=cost)
+    ax = plot_decision_regions(clf, X, y, steps=40, cost=cost)
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["a", "b", "c", "ask"]
 
 
 def test_ten_classes_carry_their_names(rng):
     X = np.concatenate([rng.normal(size=(30, 2)) + 8 * np.array([k % 4, k // 4]) for k in range(10)])
     y = np.repeat(np.arange(10), 30)
-    ax = decision_map(lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, y), X, y, steps=60)
+    ax = plot_decision_regions(lk.BayesClassifier(lk.GaussianDensity("pooled")).fit(X, y), X, y, steps=60)
     assert {t.get_text() for t in ax.texts} == {str(k) for k in range(10)}
 
 
@@ -121,8 +121,8 @@ def test_missing_values_and_flat_columns_can_be_drawn(rng):
     y = X[:, 0] > 0
     X[::5, 1], X[:, 2] = np.nan, 7.0
     clf = lk.NaiveBayes().fit(X, y)
-    decision_map(clf, X, y, steps=12)
-    decision_map(clf, X, y, columns=(0, 2), steps=12)
+    plot_decision_regions(clf, X, y, steps=12)
+    plot_decision_regions(clf, X, y, columns=(0, 2), steps=12)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_missing_values_and_flat_columns_can_be_drawn(rng):
 def test_refusals(iris, how, words):
     X, y = iris[0][:, 2:], iris[1]
     with pytest.raises(lk.LikelyError, match=words):
-        decision_map(lk.BayesClassifier().fit(X, y), X, steps=10, **how)
+        plot_decision_regions(lk.BayesClassifier().fit(X, y), X, steps=10, **how)
 
 
 def test_a_row_of_numbers_for_the_other_columns_and_questions_that_make_no_sense():
@@ -146,7 +146,7 @@ def test_a_row_of_numbers_for_the_other_columns_and_questions_that_make_no_sense
     X = rng.normal(size=(60, 3)) + np.repeat([[0.0], [2.0]], 30, axis=0)
     y = np.repeat([0, 1], 30)
     clf = lk.BayesClassifier().fit(X, y)
-    assert decision_map(clf, X, y, at=np.zeros(3), steps=20).get_xlabel() == "x0"
+    assert plot_decision_regions(clf, X, y, at=np.zeros(3), steps=20).get_xlabel() == "x0"
     for how in ({"steps": 30.5}, {"columns": (0, "a")}, {"columns": (0,)}, {"at": ["a", "b", "c"]}):
-        with pytest.raises(lk.LikelyError, match="decision_map"):
-            decision_map(clf, X, y, **how)
+        with pytest.raises(lk.LikelyError, match="plot_decision_regions"):
+            plot_decision_regions(clf, X, y, **how)

@@ -118,7 +118,7 @@ def test_counts_of_other_distributions_and_bits(rng):
     np.testing.assert_allclose(y, np.exp(distribution.log_prob(x[:, None])))
     bars = DensityDisplay.from_model(lk.Bernoulli([0.3]), [[0.0], [1.0], [1.0], [np.nan]]).ax_.patches
     np.testing.assert_allclose([bar.get_height() for bar in bars], [1 / 3, 2 / 3])
-    with pytest.raises(lk.DomainError, match="dependence_tree"):
+    with pytest.raises(lk.DomainError, match="plot_chow_liu_tree"):
         DensityDisplay.from_model(lk.Bernoulli([0.3, 0.5]))
 
 

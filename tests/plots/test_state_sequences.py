@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 
 import likely as lk
 from likely.core.errors import DomainError, ShapeError
-from likely.plots.state_graph import ARROWS, DOOR, LEAST, MOST, ROOM, layers, transition_graph, worth_drawing
-from likely.plots.state_sequences import COLUMNS, LINES, decoded_sequence, state_probabilities, trellis
+from likely.plots.state_graph import ARROWS, DOOR, LEAST, MOST, ROOM, layers, plot_transition_graph, worth_drawing
+from likely.plots.state_sequences import COLUMNS, LINES, decoded_sequence, plot_state_probabilities, plot_trellis
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def words(ax):
 
 @pytest.mark.parametrize("lag", [None, 0, 2])
 def test_the_shading_is_the_posterior_and_the_line_the_best_path(model, x, lag):
-    ax = trellis(model, x, lag=lag)
+    ax = plot_trellis(model, x, lag=lag)
     np.testing.assert_allclose(ax.images[0].get_array(), model.posterior(x, lag=lag).T, atol=1e-12)
     path = model.viterbi(x).states
     at, states = ax.lines[0].get_data() if ax.lines[0].get_label() == "Viterbi path" else ax.lines[-1].get_data()
@@ -52,7 +52,7 @@ def test_the_shading_is_the_posterior_and_the_line_the_best_path(model, x, lag):
 
 
 def test_the_stack_is_the_posterior(model, x):
-    ax = state_probabilities(model, x, names=["low", "high"])
+    ax = plot_state_probabilities(model, x, names=["low", "high"])
     tops = [band.get_paths()[0].vertices for band in ax.collections]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["high", "low"]
     low = model.posterior(x)[:, 0]
@@ -62,9 +62,9 @@ def test_the_stack_is_the_posterior(model, x):
 
 def test_on_given_axes_or_a_pair(model, x):
     _, ax = plt.subplots()
-    assert trellis(model, x, ax) is ax and state_probabilities(model, x, plt.subplots()[1]) is not None
+    assert plot_trellis(model, x, ax) is ax and plot_state_probabilities(model, x, plt.subplots()[1]) is not None
     figure, (above, below) = plt.subplots(2)
-    assert trellis(model, x, (above, below), columns=["volts"]) is below and above.get_ylabel() == "volts"
+    assert plot_trellis(model, x, (above, below), columns=["volts"]) is below and above.get_ylabel() == "volts"
     figure.canvas.draw()
 
 
@@ -74,23 +74,23 @@ def test_estimators_speak_of_the_states_that_were_asked_for(rng):
     seen = decoded_sequence(h, x[0])
     np.testing.assert_allclose(seen.shares, h.predict_proba(x[0]), atol=1e-12)
     np.testing.assert_array_equal(seen.path, h.predict(x[0]))
-    assert trellis(h, x[0]).get_ylim() == (1.5, -0.5)
+    assert plot_trellis(h, x[0]).get_ylim() == (1.5, -0.5)
 
 
 def test_words_are_written_where_there_is_room_and_dots_where_not(rng):
     h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Categorical([[0.9, 0.1], [0.1, 0.9]], levels=["a", "b"]))
     short, long = rng.choice(["a", "b"], 20), rng.choice(["a", "b"], 200)
-    assert words(trellis(h, short).figure.axes[0]) == short.tolist()
-    above = trellis(h, long).figure.axes[0]
+    assert words(plot_trellis(h, short).figure.axes[0]) == short.tolist()
+    above = plot_trellis(h, long).figure.axes[0]
     assert not above.texts and len(above.collections[0].get_offsets()) == 200
 
 
 def test_many_frames_share_columns(model, rng):
     x = np.repeat([0.0, 4.0], 25_000) + rng.normal(size=50_000)
-    ax = trellis(model, x)
+    ax = plot_trellis(model, x)
     assert ax.images[0].get_array().shape == (2, COLUMNS)
     np.testing.assert_allclose(ax.images[0].get_array().mean(axis=1), model.posterior(x).mean(axis=0), atol=1e-3)
-    assert "means of 208" in state_probabilities(model, x).get_xlabel()
+    assert "means of 208" in plot_state_probabilities(model, x).get_xlabel()
 
 
 @pytest.mark.slow
@@ -98,19 +98,19 @@ def test_missing_values_and_several_columns_are_drawn(rng):
     h = lk.HMMDensity(n_states=2, random_state=0).fit([rng.normal(size=(40, 8))])
     x = rng.normal(size=(25, 8))
     x[3:6] = np.nan
-    trellis(h, x).figure.canvas.draw()
-    state_probabilities(h, x).figure.canvas.draw()
+    plot_trellis(h, x).figure.canvas.draw()
+    plot_state_probabilities(h, x).figure.canvas.draw()
 
 
 def test_columns_of_unlike_scales_stand_in_strips(rng):
     x = rng.normal(size=(40, 3)) * [1.0, 100.0, 0.01] + [0.0, 1000.0, 0.0]
     h = lk.HMM([1.0], [[1.0]], lk.Gaussian(x.mean(axis=0)[None], np.cov(x.T)))
-    for draw in (trellis, state_probabilities):
+    for draw in (plot_trellis, plot_state_probabilities):
         strips = draw(h, x, columns=["a", "b", "c"]).figure.axes[:3]
         assert [strip.get_ylabel() for strip in strips] == ["a", "b", "c"]
         for j, strip in enumerate(strips):
             np.testing.assert_array_equal(strip.lines[0].get_ydata(), x[:, j])
-    over = state_probabilities(h, x, plt.subplots()[1]).figure.axes[-1]
+    over = plot_state_probabilities(h, x, plt.subplots()[1]).figure.axes[-1]
     assert "own scale" in over.get_ylabel()
     spans = [(line.get_ydata().min(), line.get_ydata().max()) for line in over.lines]
     np.testing.assert_allclose(spans, [(0.0, 1.0)] * 3)
@@ -119,14 +119,14 @@ def test_columns_of_unlike_scales_stand_in_strips(rng):
 def test_like_columns_share_a_strip_and_those_left_out_are_counted(rng):
     x = rng.normal(size=(40, 8))
     h = lk.HMM([1.0], [[1.0]], lk.Gaussian(np.zeros((1, 8)), 1.0))
-    above = trellis(h, x).figure.axes[0]
+    above = plot_trellis(h, x).figure.axes[0]
     assert len(above.lines) == LINES and f"{LINES} of 8 columns" in words(above)
 
 
 def test_a_long_signal_is_its_means(model):
     x = np.tile([0.0, 4.0], 5_000)
     x[:100] = np.nan
-    over = state_probabilities(model, x).figure.axes[-1]
+    over = plot_state_probabilities(model, x).figure.axes[-1]
     drawn = over.lines[0].get_ydata()
     assert len(drawn) == COLUMNS and not over.collections and np.isnan(drawn[0])
     np.testing.assert_allclose(drawn[np.isfinite(drawn)], 2.0, atol=0.1)
@@ -134,13 +134,13 @@ def test_a_long_signal_is_its_means(model):
 
 def test_bad_requests(model, x):
     with pytest.raises(ShapeError, match="each of 2 states"):
-        trellis(model, x, names=["only"])
+        plot_trellis(model, x, names=["only"])
     with pytest.raises(ShapeError, match="each of 1 columns"):
-        trellis(model, x, columns=["a", "b"])
+        plot_trellis(model, x, columns=["a", "b"])
     with pytest.raises(DomainError, match="a hidden Markov model is needed"):
-        state_probabilities(lk.Gaussian([0.0], 1.0), x)
+        plot_state_probabilities(lk.Gaussian([0.0], 1.0), x)
     with pytest.raises(lk.DataError, match="one sequence"):
-        trellis(model, [x, x])
+        plot_trellis(model, [x, x])
 
 
 # ------------------------------------------------------------------------------ the graph
@@ -157,18 +157,18 @@ def numbers(ax):
 
 def test_every_arrow_has_its_probability():
     h = lk.HMM([0.75, 0.25], [[0.6, 0.15], [0.0, 0.68]], lk.Gaussian([[10.0], [20.0]], 1.0), final=[0.25, 0.32])
-    ax = transition_graph(h, names=["calm", "storm"])
+    ax = plot_transition_graph(h, names=["calm", "storm"])
     ax.figure.canvas.draw()
     assert numbers(ax) == [0.15, 0.25, 0.25, 0.32, 0.6, 0.68, 0.75]
     assert {"calm", "storm", "10", "20"} <= set(words(ax)) and "in a line" in ax.get_title(loc="left")
 
 
 def test_what_goes_back_is_drawn_in_a_circle_and_null_states_are_marked(model):
-    assert "in a circle" in transition_graph(model).get_title(loc="left")
+    assert "in a circle" in plot_transition_graph(model).get_title(loc="left")
     null = lk.HMM(
         [1, 0, 0], [[0.5, 0, 0.5], [0, 0.6, 0], [0, 1, 0]], lk.Gaussian([[0.0], [3.0]], 1.0), final=[0, 0.4, 0]
     )
-    ax = transition_graph(null)
+    ax = plot_transition_graph(null)
     assert "2 states, 1 null, in a line" in ax.get_title(loc="left")
     edges = [p.get_linestyle() for p in circles(ax)]
     assert len(edges) == 3 and len({str(e) for e in edges}) == 2
@@ -182,7 +182,9 @@ def middles(ax):
 @pytest.mark.parametrize("states", [5, 8, 12, 20])
 def test_dense_chains_show_what_is_probable(rng, states):
     moves = 0.5 * rng.dirichlet(np.full(states, 0.6), states) + 0.5 * np.eye(states)
-    ax = transition_graph(lk.HMM(np.full(states, 1 / states), moves, lk.Gaussian(rng.normal(size=(states, 1)), 1.0)))
+    ax = plot_transition_graph(
+        lk.HMM(np.full(states, 1 / states), moves, lk.Gaussian(rng.normal(size=(states, 1)), 1.0))
+    )
     least = worth_drawing(moves)
     between = moves[~np.eye(states, dtype=bool)]
     assert least > LEAST and (between >= least).sum() == ARROWS * states
@@ -193,7 +195,7 @@ def test_dense_chains_show_what_is_probable(rng, states):
 
 def test_arrows_do_not_touch_the_exit_and_small_chains_fill_their_figure(model):
     h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), final=[0.0, 0.3])
-    ax = transition_graph(h)
+    ax = plot_transition_graph(h)
     ax.figure.canvas.draw()
     exits = [
         p for p in ax.patches if type(p).__name__ == "Circle" and p.get_radius() < 0.1 and p.get_facecolor()[0] == 1
@@ -203,7 +205,7 @@ def test_arrows_do_not_touch_the_exit_and_small_chains_fill_their_figure(model):
     arrows = [p.get_window_extent() for p in ax.patches if type(p).__name__ == "FancyArrowPatch"]
     assert not any(box.overlaps(arrow) for arrow in arrows)
     assert not any(box.overlaps(t.get_window_extent()) for t in ax.texts)
-    wide, tall = transition_graph(model).figure.get_size_inches()
+    wide, tall = plot_transition_graph(model).figure.get_size_inches()
     assert wide > 1.6 * tall
 
 
@@ -221,7 +223,7 @@ def test_all_topologies_can_be_drawn(rng, topology, states):
     t = lk.hmm.Topology.of(topology, states)
     starts, moves, ends = t.probabilities()
     h = lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(states, 3)), 1.0), final=ends)
-    ax = transition_graph(h)
+    ax = plot_transition_graph(h)
     ax.figure.canvas.draw()
     assert len(circles(ax)) == states
 
@@ -229,7 +231,7 @@ def test_all_topologies_can_be_drawn(rng, topology, states):
 def test_a_stack_and_too_many_states_are_refused(rng):
     starts, moves, _ = lk.hmm.Topology.ergodic(MOST + 1).probabilities()
     with pytest.raises(DomainError, match="at most 40"):
-        transition_graph(lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(MOST + 1, 1)), 1.0)))
+        plot_transition_graph(lk.HMM(starts, moves, lk.Gaussian(rng.normal(size=(MOST + 1, 1)), 1.0)))
     two = lk.HMM([[1.0], [1.0]], [[[1.0]], [[1.0]]], lk.Gaussian([[0.0], [1.0]], 1.0))
     with pytest.raises(DomainError, match="member"):
-        transition_graph(two)
+        plot_transition_graph(two)

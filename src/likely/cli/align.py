@@ -80,9 +80,9 @@ def align(
         text = path_csv(done, a, b, names)
         click.echo(text, nl=False) if out == STREAM else write_text(out, text)
     if plot is not None:
-        from likely.plots.warping_plot import warping_path
+        from likely.plots.warping_plot import plot_warping_path
 
-        saved(warping_path(a, b, done).figure, plot)
+        saved(plot_warping_path(a, b, done).figure, plot)
     click.echo(_json(done) if as_json else figures_text(done), err=out == STREAM)
 
 

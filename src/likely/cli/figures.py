@@ -53,13 +53,13 @@ def draw_model(model: str, path: str) -> None:
         raise ModelFileError(sentence(model, expected, type(thing).__name__, "leave --plot out"))
     if chain.members is not None:
         raise DataError(sentence(model, "a single model can be plotted", f"a stack of {chain.members}"))
-    from likely.plots.state_graph import transition_graph as draw
+    from likely.plots.state_graph import plot_transition_graph as draw
 
     saved(draw(thing, names=getattr(thing, "state_names", None)).figure, path)
 
 
 def _classes(clf: Any) -> Any:
-    from likely.plots.state_graph import transition_graph as draw
+    from likely.plots.state_graph import plot_transition_graph as draw
     from likely.plots.theme import themed
 
     shown = clf.classes_.tolist()[:CLASSES]

@@ -1,4 +1,4 @@
-"""Plots with matplotlib, one function each: `lk.plots.trace(report)`; matplotlib is imported on first use."""
+"""Plots with matplotlib: `lk.plots.plot_convergence(report)` and so on; matplotlib is imported on first use."""
 
 from likely.names import namespace
 

@@ -15,17 +15,19 @@ TITLES = {"none": "No boundary", "everywhere": "Equal everywhere"}
 ROUNDS = (1.0, 2.0)  # standard deviations at which ellipses are drawn
 
 
-def boundary_curve(found: Boundary, ax: Any = None, *, window: Any = None, names: Any = ("first", "second")) -> Any:
+def plot_decision_boundary(
+    found: Boundary, ax: Any = None, *, window: Any = None, names: Any = ("first", "second")
+) -> Any:
     """Plot a `lk.decision_boundary` in two columns: regions, 1 and 2 σ ellipses, the curve. Returns the axes.
 
     >>> import likely as lk
     >>> found = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]))
-    >>> boundary_curve(found).get_title(loc="left")
+    >>> plot_decision_boundary(found).get_title(loc="left")
     'Parabola'
     """
     if found.dim != 2:
         remedy = "take marginal([i, j]) of both distributions first"
-        raise DomainError(sentence("plots.boundary_curve", "two columns can be plotted", f"{found.dim}", remedy))
+        raise DomainError(sentence("plot_decision_boundary", "two columns can be plotted", f"{found.dim}", remedy))
     frame = found.window() if window is None else np.asarray(window, dtype=np.float64)
     with themed():
         ax = axes(ax)

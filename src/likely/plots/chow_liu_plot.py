@@ -12,14 +12,14 @@ from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.plots.theme import INK, PALETTE, axes, themed
 
 
-def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
+def plot_chow_liu_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
     """Plot a `ChowLiuTree`, or the tree of a fitted estimator, rooted at its center; returns the axes.
 
     Numbers on the lines are mutual information in bits. The direction of a line has no meaning: any column
     could be the root.
 
     >>> x = [[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
-    >>> dependence_tree(ChowLiuTree.fit(x), names=["a", "b", "c"]).get_title(loc="left")
+    >>> plot_chow_liu_tree(ChowLiuTree.fit(x), names=["a", "b", "c"]).get_title(loc="left")
     '3 columns, 1.00 bits of mutual information'
     """
     distribution = getattr(tree, "model_", tree)
@@ -29,7 +29,7 @@ def dependence_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str 
             if isinstance(distribution, ChowLiuTree)
             else type(distribution).__name__
         )
-        raise DomainError(sentence("dependence_tree", "one ChowLiuTree is needed", got, "take member(k) of a stack"))
+        raise DomainError(sentence("plot_chow_liu_tree", "one ChowLiuTree is needed", got, "take member(k) of a stack"))
     called = _names(names, tree, distribution.dim)
     shared = {edge: bits for edge, bits in zip(distribution.edges, _bits(distribution), strict=True)}
     x, y = _places(distribution.edges, distribution.dim)
@@ -58,7 +58,7 @@ def _names(names: Any, tree: Any, d: int) -> list[str]:
         names = tree.column_names()
     called = [f"x{j}" for j in range(d)] if names is None else [str(name) for name in names]
     if len(called) != d:
-        raise ShapeError(sentence("dependence_tree", f"names must name each column ({d})", len(called)))
+        raise ShapeError(sentence("plot_chow_liu_tree", f"names must name each column ({d})", len(called)))
     return called
 
 

@@ -38,7 +38,7 @@ class DecisionGrid(NamedTuple):
     classes: int  # how many of them are classes
 
 
-def decision_map(
+def plot_decision_regions(
     clf: Any, X: Any, y: Any = None, *, columns: tuple[int, int] = (0, 1), at: Any = None, ax: Any = None,
     steps: int = 240, exact: bool = True, shade: bool = True, **how: Any,
 ) -> Any:  # fmt: skip
@@ -57,7 +57,7 @@ def decision_map(
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0, 0.0], [3.0, 1.0]], 30, axis=0)
     >>> clf = lk.BayesClassifier().fit(X, np.repeat(["a", "b"], 30))
-    >>> decision_map(clf, X, reject_below=0.9, steps=40).get_xlabel()
+    >>> plot_decision_regions(clf, X, reject_below=0.9, steps=40).get_xlabel()
     'x0'
     """
     rows = _numbers(X)
@@ -83,28 +83,32 @@ def decision_map(
 
 
 def _numbers(X: Any) -> Array:
-    rows = numbers(X.to_numpy() if hasattr(X, "to_numpy") else X, "decision_map")
+    rows = numbers(X.to_numpy() if hasattr(X, "to_numpy") else X, "plot_decision_regions")
     if rows.ndim != 2 or not len(rows):
-        raise ShapeError(sentence("decision_map", "rows must have shape (n, d)", rows.shape))
+        raise ShapeError(sentence("plot_decision_regions", "rows must have shape (n, d)", rows.shape))
     return rows
 
 
 def _check(rows: Array, columns: Any, steps: Any) -> None:
     whole = int | np.integer
     if not (isinstance(columns, tuple | list) and len(columns) == 2 and all(isinstance(c, whole) for c in columns)):
-        raise DomainError(sentence("decision_map", "columns must be two whole numbers, such as (0, 1)", repr(columns)))
+        raise DomainError(
+            sentence("plot_decision_regions", "columns must be two whole numbers, such as (0, 1)", repr(columns))
+        )
     if not isinstance(steps, whole) or isinstance(steps, bool):
-        raise DomainError(sentence("decision_map", "steps must be a whole number, 2 or more", steps))
+        raise DomainError(sentence("plot_decision_regions", "steps must be a whole number, 2 or more", steps))
     a, b = columns
     if not (0 <= min(a, b) and max(a, b) < rows.shape[1]):
-        raise DomainError(sentence("decision_map", f"columns {a} and {b} are needed", f"rows of shape {rows.shape}"))
+        raise DomainError(
+            sentence("plot_decision_regions", f"columns {a} and {b} are needed", f"rows of shape {rows.shape}")
+        )
     if a == b or steps < 2:
         raise DomainError(
-            sentence("decision_map", "two different columns and two steps or more", f"{columns}, {steps}")
+            sentence("plot_decision_regions", "two different columns and two steps or more", f"{columns}, {steps}")
         )
     for j in columns:
         if not np.isfinite(rows[:, j]).any():
-            raise DataError(sentence("decision_map", f"column {j} needs a finite value", "none"))
+            raise DataError(sentence("plot_decision_regions", f"column {j} needs a finite value", "none"))
 
 
 def _fixed(clf: Any, rows: Array, at: Any) -> Array:
@@ -113,14 +117,16 @@ def _fixed(clf: Any, rows: Array, at: Any) -> Array:
         at = "unobserved" if _takes_gaps(clf) else "median"
     if isinstance(at, str):
         if at not in ("median", "unobserved"):
-            raise DomainError(sentence("decision_map", 'at must be a row, "median" or "unobserved"', repr(at)))
+            raise DomainError(sentence("plot_decision_regions", 'at must be a row, "median" or "unobserved"', repr(at)))
         return np.nanmedian(_finite(rows), axis=0) if at == "median" else np.full(rows.shape[1], np.nan)
     try:
         row = np.asarray(at, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DomainError(sentence("decision_map", 'at must be a row, "median" or "unobserved"', at)) from error
+        raise DomainError(
+            sentence("plot_decision_regions", 'at must be a row, "median" or "unobserved"', at)
+        ) from error
     if row.shape != rows.shape[1:]:
-        raise ShapeError(sentence("decision_map", f"at must be one row of {rows.shape[1]} numbers", row.shape))
+        raise ShapeError(sentence("plot_decision_regions", f"at must be one row of {rows.shape[1]} numbers", row.shape))
     return row
 
 

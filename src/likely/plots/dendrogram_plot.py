@@ -14,7 +14,7 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes
 BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a wedge may hold several, and is gray
 
 
-def dendrogram(
+def plot_dendrogram(
     tree: Dendrogram, ax: Any = None, *, labels: Any = None, cut: int | float | None = None, max_branches: int = 40
 ) -> Any:
     """Plot a dendrogram on the given axes, or on new ones; returns the axes.
@@ -25,7 +25,7 @@ def dendrogram(
       height at which its rows are one cluster, and says how many they are.
 
     >>> from likely.cluster.hierarchy.linkage import linkage
-    >>> dendrogram(linkage([[0.0], [1.0], [5.0]]), cut=2).get_ylabel()
+    >>> plot_dendrogram(linkage([[0.0], [1.0], [5.0]]), cut=2).get_ylabel()
     'height (ward)'
     """
     names = _names(labels, len(tree))
@@ -138,11 +138,11 @@ def _name_leaves(ax: Any, p: _Picture, names: list[str]) -> None:
 def _names(labels: Any, n: int) -> list[str]:
     names = [str(i) for i in range(n)] if labels is None else [str(label) for label in labels]
     if len(names) != n:
-        raise ShapeError(sentence("dendrogram", f"labels must name each row ({n})", len(names)))
+        raise ShapeError(sentence("plot_dendrogram", f"labels must name each row ({n})", len(names)))
     return names
 
 
 def _clusters(groups: Index, cut: Any) -> str:
     if isinstance(cut, bool):
-        raise DomainError(sentence("dendrogram", "cut must be a number of clusters or a height", cut))
+        raise DomainError(sentence("plot_dendrogram", "cut must be a number of clusters or a height", cut))
     return "" if cut is None else f", {int(groups.max()) + 1:,} clusters"

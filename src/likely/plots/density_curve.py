@@ -13,20 +13,20 @@ from likely.plots.theme import PALETTE, axes, themed
 SHARE = 0.004  # of the probability that a window leaves out
 
 
-def distribution_curve(
+def plot_distribution(
     distribution: Any, ax: Any = None, *, window: Any = None, label: str | None = None, color: Any = None
 ) -> Any:
     """Plot p(x) of a univariate distribution over `window`, or over 99.6 % of its mass. Returns the axes.
 
     >>> import likely as lk
-    >>> distribution_curve(lk.Laplace(0.0, 1.0)).get_ylabel()
+    >>> plot_distribution(lk.Laplace(0.0, 1.0)).get_ylabel()
     'density'
     """
     if getattr(distribution, "dim", 1) != 1 or getattr(distribution, "members", None) is not None:
         remedy = "take member(k), and marginal([j])"
         raise DomainError(
             sentence(
-                "distribution_curve",
+                "plot_distribution",
                 "a single univariate distribution can be plotted",
                 type(distribution).__name__,
                 remedy,

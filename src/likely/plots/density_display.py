@@ -182,7 +182,7 @@ def _is_count(model: Any) -> bool:
 def _refuse_levels(model: Any, width: int) -> None:
     """Columns of few levels have no contours."""
     if width > 1 and isinstance(model, FEW_LEVELS):
-        remedy = "plot one column, or the dependence tree: likely.plots.dependence_tree"
+        remedy = "plot one column, or the dependence tree: likely.plots.plot_chow_liu_tree"
         raise DomainError(sentence("DensityDisplay", "levels have no contours", f"{width} columns", remedy))
 
 

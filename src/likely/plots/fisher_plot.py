@@ -12,7 +12,7 @@ from likely.plots.theme import INK, PALETTE, axes, themed
 STEPS = 300  # points of the map of decisions, each way
 
 
-def fisher_plane(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = True) -> Any:
+def plot_fisher_projection(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = True) -> Any:
     """Plot rows X with labels y along the first two directions of a fitted `FisherDiscriminant`; returns the axes.
 
     Circles hold 90 % of a Gaussian class with identity covariance; the background has the color of the decided
@@ -22,11 +22,13 @@ def fisher_plane(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = 
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 3
     >>> X = rng.normal(size=(60, 4)) + 3 * np.eye(4)[y]
-    >>> fisher_plane(lk.FisherDiscriminant().fit(X, y), X, y).get_xlabel().startswith("direction 1")
+    >>> plot_fisher_projection(lk.FisherDiscriminant().fit(X, y), X, y).get_xlabel().startswith("direction 1")
     True
     """
     if not hasattr(fisher, "axes_"):
-        raise DomainError(sentence("fisher_plane", "a fitted FisherDiscriminant is needed", type(fisher).__name__))
+        raise DomainError(
+            sentence("plot_fisher_projection", "a fitted FisherDiscriminant is needed", type(fisher).__name__)
+        )
     z, labels = np.asarray(fisher.transform(X), dtype=np.float64), np.asarray(y)
     colors = [PALETTE[k % len(PALETTE)] for k in range(len(fisher.classes_))]
     with themed():

@@ -9,7 +9,7 @@ import numpy as np
 from likely.plots.theme import INK, PALETTE, SOFT, axes
 
 
-def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
+def plot_convergence(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
     """Plot the objective of a `FitReport` per iteration, in nats per row; other initializations are dots.
 
     Held-out rows, if any, have their own curve.
@@ -35,7 +35,7 @@ def trace(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
     return ax
 
 
-def component_criteria(choice: Any, ax: Any = None) -> Any:
+def plot_component_criteria(choice: Any, ax: Any = None) -> Any:
     """BIC and held-out likelihood against the number of components, with what each would choose. Returns the axes.
 
     Twice the message length, where a sparse prior came by, stands beside BIC: it has the same units.

@@ -15,7 +15,7 @@ DRAWN = 60  # particles of a frame that are drawn
 FRAMES = 400  # frames that are drawn
 
 
-def weighted_particles(
+def plot_particles(
     result: Any, ax: Any = None, *, column: int = 0, observed: Any = None, truth: Any = None, name: str = "state"
 ) -> Any:
     """Particles of each frame as dots, as many as their weights say, with the weighted mean. Returns the axes.
@@ -24,7 +24,7 @@ def weighted_particles(
 
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(x, 1.0))
-    >>> weighted_particles(lk.ParticleFilter(walk, 100, random_state=1).run([0.0, 1.0, 2.0])).get_xlabel()
+    >>> plot_particles(lk.ParticleFilter(walk, 100, random_state=1).run([0.0, 1.0, 2.0])).get_xlabel()
     'frame'
     """
     if getattr(result, "particles", None) is None:
@@ -56,7 +56,7 @@ def weighted_particles(
     return ax
 
 
-def regimes(
+def plot_regimes(
     posterior: Any, y: Any = None, ax: Any = None, *, names: Any = None, truth: Any = None, times: Any = None
 ) -> Any:
     """Probabilities of regimes stacked over time, with the series above if it is given. Returns the axes.
@@ -64,7 +64,7 @@ def regimes(
     posterior: (T, K), or the result of a run that has `regime_posterior`; truth: (T,) numbers of the true regimes.
 
     >>> import numpy as np
-    >>> regimes(np.array([[0.9, 0.1], [0.2, 0.8]])).get_ylabel()
+    >>> plot_regimes(np.array([[0.9, 0.1], [0.2, 0.8]])).get_ylabel()
     'p(regime)'
     """
     shares = np.asarray(getattr(posterior, "regime_posterior", posterior), dtype=np.float64)

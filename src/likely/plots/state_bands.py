@@ -16,7 +16,7 @@ STRIPS = 6  # columns that get a strip of their own
 DOTS = 3000  # frames beyond which dots are drawn small and pale
 
 
-def state_estimates(
+def plot_state_estimates(
     model: Any, y: Any, ax: Any = None, *, times: Any = None, states: Any = None, names: Any = None, ahead: int = 0,
     level: float = 0.9, inputs: Any = None, future: Any = None, lag: int | None = None,
 ) -> Any:  # fmt: skip
@@ -32,7 +32,7 @@ def state_estimates(
 
     >>> import likely as lk
     >>> walk = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
-    >>> state_estimates(walk, [0.0, 1.0, 0.5, 2.0], ahead=2).get_xlabel()
+    >>> plot_state_estimates(walk, [0.0, 1.0, 0.5, 2.0], ahead=2).get_xlabel()
     'frame'
     """
     model = getattr(model, "model_", model)

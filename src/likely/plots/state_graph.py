@@ -20,7 +20,7 @@ R, NULL, DOOR = 0.3, 0.13, 0.045  # radius of a state, of one that emits nothing
 ROOM = 0.2  # between the middles of two numbers
 
 
-def transition_graph(model: Any, ax: Any = None, *, names: Any = None, least: float | None = None) -> Any:
+def plot_transition_graph(model: Any, ax: Any = None, *, names: Any = None, least: float | None = None) -> Any:
     """Plot the state graph: states, null states, entry, exit and transition probabilities. Returns the axes.
 
     Chains that only go forward are drawn in a line (branches below each other), others in a circle. An arrow is the
@@ -30,13 +30,13 @@ def transition_graph(model: Any, ax: Any = None, *, names: Any = None, least: fl
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), final=[0.0, 0.3])
-    >>> transition_graph(h).get_title(loc="left")
+    >>> plot_transition_graph(h).get_title(loc="left")
     '2 states, in a line'
     """
     hmm = getattr(model, "model_", model)
     if not hasattr(hmm, "viterbi") or hmm.members is not None:
         expected, remedy = "one hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
-        raise DomainError(sentence("plots.transition_graph", expected, type(model).__name__, remedy))
+        raise DomainError(sentence("plot_transition_graph", expected, type(model).__name__, remedy))
     g = _Graph.of(hmm, names if names is not None else getattr(model, "state_names", None), least)
     with themed():
         ax = axes(ax, figsize=g.size)
@@ -72,8 +72,8 @@ class _Graph:
     def of(cls, hmm: Any, names: Any, least: float | None) -> _Graph:
         N, K = len(hmm.initial), hmm.states
         if N > MOST:
-            remedy = "draw lk.plots.trellis, or a model of fewer"
-            raise DomainError(sentence("plots.transition_graph", f"at most {MOST} states can be drawn", N, remedy))
+            remedy = "draw lk.plots.plot_trellis, or a model of fewer"
+            raise DomainError(sentence("plot_transition_graph", f"at most {MOST} states can be drawn", N, remedy))
         called = state_names(None if names is not None and len(names) != K else names, K)
         depth = layers(hmm.transition >= (LEAST if least is None else least))
         least = worth_drawing(hmm.transition) if least is None else least

@@ -31,7 +31,7 @@ class DecodedSequence(NamedTuple):
     names: list[str]  # (K,) of the states
 
 
-def trellis(
+def plot_trellis(
     model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None,
     path: bool = True,
 ) -> Any:  # fmt: skip
@@ -46,7 +46,7 @@ def trellis(
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
-    >>> trellis(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
+    >>> plot_trellis(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
     'state'
     """
     decoded = decoded_sequence(model, x, names, columns, lag)
@@ -73,17 +73,17 @@ def trellis(
     return ax
 
 
-def state_probabilities(
+def plot_state_probabilities(
     model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None
 ) -> Any:
     """Probabilities of the states stacked over time, with the signal drawn over them. Returns the axes.
 
-    Parameters are those of `trellis`. A signal of one column has an axis of its own, on the right; several stand in
+    Parameters are those of `plot_trellis`. A signal of one column has its own axis, on the right; several stand in
     strips above, or, on axes that were given, over the states and each on its own scale.
 
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
-    >>> state_probabilities(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
+    >>> plot_state_probabilities(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
     'p(state)'
     """
     decoded = decoded_sequence(model, x, names, columns, lag)

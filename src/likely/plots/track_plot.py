@@ -13,7 +13,7 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 ELLIPSES = 25  # that are drawn along a track
 
 
-def track(
+def plot_track(
     states: Any, ax: Any = None, *, observed: Any = None, truth: Any = None, columns: tuple[int, int] = (0, 1),
     level: float = 0.9, ellipses: int = ELLIPSES, names: Any = ("x", "y"), label: str = "estimate",
 ) -> Any:  # fmt: skip
@@ -25,7 +25,7 @@ def track(
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, spectral_density=0.1, observation_variance=1.0)
     >>> y = np.cumsum(np.ones((20, 2)), axis=0)
-    >>> track(walk.smooth(y), observed=y).get_xlabel()
+    >>> plot_track(walk.smooth(y), observed=y).get_xlabel()
     'x'
     """
     mean, cov = np.asarray(states.mean), np.asarray(states.covariance)

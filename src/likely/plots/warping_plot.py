@@ -15,12 +15,12 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 MATCHES = 60  # lines between the two series that are drawn at most
 
 
-def warping_path(a: Any, b: Any, warping: Alignment, ax: Any = None) -> Any:
+def plot_warping_path(a: Any, b: Any, warping: Alignment, ax: Any = None) -> Any:
     """Accumulated costs as an image with the warping path; a on the left, b below. Returns the axes.
 
     >>> from likely.alignment.dtw import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]
-    >>> warping_path(a, b, dtw(a, b)).get_title(loc="left")
+    >>> plot_warping_path(a, b, dtw(a, b)).get_title(loc="left")
     'distance 1, path of 5 points'
     """
     x, y = _checked(a, b, warping)
@@ -59,19 +59,19 @@ def _beside(ax: Any, x: Array, y: Array) -> None:
         side.spines[["top", "right"]].set_visible(False)
 
 
-def alignment(a: Any, b: Any, warping: Alignment, ax: Any = None, *, column: int = 0) -> Any:
+def plot_alignment(a: Any, b: Any, warping: Alignment, ax: Any = None, *, column: int = 0) -> Any:
     """Both series one above the other, matched frames joined by lines (at most 60 of them). Returns the axes.
 
     Of several columns one is drawn, and the title says which.
 
     >>> from likely.alignment.dtw import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]
-    >>> alignment(a, b, dtw(a, b)).get_xlabel()
+    >>> plot_alignment(a, b, dtw(a, b)).get_xlabel()
     'frame'
     """
     x, y = _checked(a, b, warping)
     if not 0 <= column < x.shape[1]:
-        raise ShapeError(sentence("alignment", f"column must be from 0 to {x.shape[1] - 1}", column))
+        raise ShapeError(sentence("plot_alignment", f"column must be from 0 to {x.shape[1] - 1}", column))
     u, v = x[:, column], y[:, column]
     lift = 1.15 * max(float(np.nanmax(v)) - float(np.nanmin(u)), 0.0) or 1.0
     with themed():

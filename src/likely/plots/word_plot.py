@@ -13,17 +13,17 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 CURVES = 3  # columns of frames up to which they are drawn as curves, else as an image
 
 
-def word_segments(transcript: Transcript, x: Any = None, ax: Any = None) -> Any:
+def plot_word_segments(transcript: Transcript, x: Any = None, ax: Any = None) -> Any:
     """A bar for each word over its frames, as high as its confidence. Returns the axes of the words.
 
     - x (T,) or (T, D): the frames, in a strip below, where a line marks the borders of words.
     - ax: axes for the words, or a pair: for words and frames. On axes of the words alone, frames lie behind, pale.
 
     >>> heard = Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8]))
-    >>> word_segments(heard).get_title(loc="left")
+    >>> plot_word_segments(heard).get_title(loc="left")
     '2 words, log-probability -31.5'
     """
-    frames = None if x is None else rows(x, None, "plots.word_segments")
+    frames = None if x is None else rows(x, None, "plot_word_segments")
     with themed():
         ax, below = _places(ax, frames is not None)
         _bars(ax, transcript)

@@ -216,7 +216,7 @@ def test_the_pick_is_within_an_error_of_the_largest() -> None:
 
 def test_the_picture_shows_every_way() -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    ax = lk.plots.component_criteria(invented())
+    ax = lk.plots.plot_component_criteria(invented())
     labels = {line.get_label() for line in ax.lines}
     assert "2 × message length" in labels and "2 by prior" in ax.get_xlabel()
     pyplot.close(ax.figure)

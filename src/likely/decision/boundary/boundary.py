@@ -343,7 +343,7 @@ def _pair(pair: Any, classes: Any) -> tuple[int, int]:
 def _gains(cost: Cost, i: int, j: int) -> Array:
     """The cost saved by deciding for the right one of two classes, (2,)."""
     if cost.actions:
-        remedy = "remove further actions, or see decision_map"
+        remedy = "remove further actions, or see plot_decision_regions"
         raise DomainError(
             sentence("decision_boundary", "a boundary lies between two classes", f"actions {cost.actions}", remedy)
         )
@@ -353,7 +353,7 @@ def _gains(cost: Cost, i: int, j: int) -> Array:
 
 def _gaussian(distribution: Any) -> Gaussian:
     if not isinstance(distribution, Gaussian):
-        remedy = "see lk.plots.decision_map for boundaries of other distributions"
+        remedy = "see lk.plots.plot_decision_regions for boundaries of other distributions"
         raise DomainError(
             sentence(
                 "decision_boundary", "explicit boundaries exist for Gaussians only", type(distribution).__name__, remedy

@@ -510,7 +510,7 @@ class LinearGaussian(StructuralModels, Distribution):
         return stats
 
     def refit(self, stats: LinearStats, prior: Any = None) -> LinearGaussian:
-        """M-step for all parameters; for some of them, or constrained ones: `lk.statespace.ConstrainedLinearGaussian`."""
+        """M-step for all parameters; `lk.statespace.ConstrainedLinearGaussian` learns some, or with constraints."""
         return linear_em.m_step(self, stats, prior, linear_em.all_parameters(self))
 
     def objective(self, stats: LinearStats, prior: Any = None) -> float:
