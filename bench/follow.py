@@ -20,7 +20,7 @@ from pages import table
 from scipy.signal import lfilter
 
 import likely as lk
-from likely.cli.following.follow_alarms import CLOSE, BySurprise
+from likely.cli.following.follow_alarms import CLOSE, BySurprisal
 from likely.cli.following.follow_models import subject_of
 from likely.core.ragged import Ragged
 from likely.estimation.novelty.held_out_frames import independent_frames
@@ -69,13 +69,13 @@ def one_kind(name: str, n: int, seeds: range) -> dict[float, Any]:
     for seed in seeds:
         x = make(np.random.default_rng([seed, n]), n + NEW)
         model = lk.HMMDensity(n_states=states, random_state=0).fit([x[:n]])
-        subject, surprise = subject_of(model, "model"), -np.log(ChainTail(model.model_).along(Ragged.of([x[n:]])))
+        subject, surprisal = subject_of(model, "model"), -np.log(ChainTail(model.model_).along(Ragged.of([x[n:]])))
         for k in ABOVE:
-            every, said = independent_frames(model.held_out_surprise_) / k, list[str]()
+            every, said = independent_frames(model.held_out_novelty_) / k, list[str]()
             if every > LEAST:
-                rule = BySurprise(subject, every, "model", said.append)
+                rule = BySurprisal(subject, every, "model", said.append)
                 assert rule.held_out is not None
-                share = len(rule.start.run(rule.held_out.neg_log_p_value(surprise) / 2 - np.log(2))) / NEW
+                share = len(rule.start.run(rule.held_out.neg_log_p_value(surprisal) / 2 - np.log(2))) / NEW
                 found[k].append((share * every, share > promised(said, every)))
     return {k: np.array(v).reshape(-1, 2) for k, v in found.items()}
 

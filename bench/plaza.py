@@ -235,13 +235,13 @@ def measured(robot: Robot, odometry: str, errors: str, logs: Any, name: str) -> 
     line = [
         name, f"**{rmse(filtered.mean, robot.truth):.2f}**", f"{rmse(filtered.mean[later], robot.truth[later]):.2f}",
         f"{rmse(smoothed.mean, robot.truth):.2f}", f"{nees.mean():.1f}", f"{filtered.log_prob:.0f}",
-        f"{100 * surprising(f, robot.ranges, u):.2f} %", f"{seconds:.1f}",
+        f"{100 * beyond_four_sd(f, robot.ranges, u):.2f} %", f"{seconds:.1f}",
     ]  # fmt: skip
     print(odometry, line, flush=True)
     return line
 
 
-def surprising(f: Any, y: Any, u: Any) -> float:
+def beyond_four_sd(f: Any, y: Any, u: Any) -> float:
     """The share of ranges beyond four standard deviations of their own prediction."""
     belief, far, seen = None, 0, 0
     for frame, inputs in zip(y, u, strict=True):

@@ -148,7 +148,7 @@ def hmm(states: int, component: Any = None, **settings: Any) -> Any:
     return lk.HMMDensity(component, states, random_state=0, max_iter=FEW, **settings)
 
 
-BY_TYPE = {"stats_", "report_", "density_", "component_", "held_out_surprise_"}  # asked for by themselves, or settings
+BY_TYPE = {"stats_", "report_", "density_", "component_", "held_out_novelty_"}  # asked for by themselves, or settings
 
 
 def fitted(estimator: Any) -> Result:
@@ -164,7 +164,7 @@ def fitted(estimator: Any) -> Result:
     return {**out, "statistics": getattr(estimator, "stats_", None)}
 
 
-ASKED = ("score_samples", "predict", "predict_proba", "transform", "log_posterior", "surprise")
+ASKED = ("score_samples", "predict", "predict_proba", "transform", "log_posterior", "novelty_score")
 
 
 def answers(estimator: Any, x: Any) -> Result:
@@ -228,7 +228,10 @@ def tracker() -> Result:
 def novelty_of_copies() -> Result:
     """Each row three times: what is left out is left out with its copies."""
     learned = lk.BayesClassifier(novelty=0.1).fit(np.repeat(REAL, 3, axis=0), np.repeat(LABELS, 3))
-    return {"decide": np.asarray(learned.decide(2.0 * REAL)).astype(str), "surprise": learned.surprise(2.0 * REAL)}
+    return {
+        "decide": np.asarray(learned.decide(2.0 * REAL)).astype(str),
+        "novelty_score": learned.novelty_score(2.0 * REAL),
+    }
 
 
 def calibrated_discriminant() -> Result:

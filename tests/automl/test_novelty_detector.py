@@ -1,4 +1,4 @@
-"""A watch over rows: surprises in bits, a level that keeps its word, and the column that contributes most."""
+"""A watch over rows: surprisal in bits, a level that keeps its word, and the column that contributes most."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_the_level_holds_and_p_values_agree():
     watch = NoveltyDetector.of_model(TableClusterer(1, n_init=1).fit(rows(500, 1)))
     look = watch.score(rows(20_000, 2))
     for rate in (0.02, 0.1):
-        novel = look.surprise > watch.level(rate)
+        novel = look.novelty > watch.level(rate)
         assert novel.mean() == pytest.approx(rate, abs=3 * np.sqrt(rate / 500))
-        assert (watch.p_value(look.surprise[novel]) <= rate + 1e-12).all()
+        assert (watch.p_value(look.novelty[novel]) <= rate + 1e-12).all()
 
 
 def test_missing_values_have_their_own_ordinary_rows():
@@ -69,7 +69,7 @@ def test_a_density_without_left_out_rows_uses_its_own_draws():
     X = rows(500, 4)
     density = lk.GaussianDensity("diagonal").fit(X)
     watch = NoveltyDetector.of_model(density, {"a": {"kind": "real"}, "b": {"kind": "real"}})
-    assert (watch.score(rows(5000, 5)).surprise > watch.level(0.05)).mean() == pytest.approx(0.05, abs=0.02)
+    assert (watch.score(rows(5000, 5)).novelty > watch.level(0.05)).mean() == pytest.approx(0.05, abs=0.02)
 
 
 def test_a_classifier_watches_with_the_surprises_that_it_kept():
@@ -77,9 +77,9 @@ def test_a_classifier_watches_with_the_surprises_that_it_kept():
     model = TableClassifier().fit(X, ["u", "v"] * 100)
     watch, strange = NoveltyDetector.of_model(model), pl.DataFrame({"a": [0.0], "b": [0.0], "color": ["ultraviolet"]})
     look = watch.score(strange)
-    assert np.isinf(look.surprise[0]) and np.isfinite(look.bits[0]) and watch.contributions(strange)[0] == ["color"]
+    assert np.isinf(look.novelty[0]) and np.isfinite(look.bits[0]) and watch.contributions(strange)[0] == ["color"]
     assert '"color"' in look.why(0)
-    np.testing.assert_allclose(watch.score(X).surprise, model.classifier_.surprise(X))
+    np.testing.assert_allclose(watch.score(X).novelty, model.classifier_.novelty_score(X))
 
 
 def test_what_cannot_watch_is_refused():

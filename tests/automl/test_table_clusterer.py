@@ -16,7 +16,7 @@ import likely as lk
 from likely.automl.table_clusterer import TableClusterer, most_clusters
 from likely.automl.table_mixture import bic, discover, shapes
 from likely.core.errors import DataError, DomainError, FitWarning, ModelFileError
-from likely.estimation.novelty.mixture_novelty_score import left_out_surprises
+from likely.estimation.novelty.mixture_novelty_score import held_out_novelty_scores
 
 REAL = {"a": "real", "b": "real"}
 
@@ -90,7 +90,7 @@ def test_rows_without_weight_are_not_there():
     w = np.r_[np.ones(120), np.zeros(5)]
     found, plain = discover(odd, REAL, 3, weight=w, n_init=1), discover(X, REAL, 3, n_init=1)
     np.testing.assert_allclose(np.sort(found.mixture.weights_), np.sort(plain.mixture.weights_), atol=1e-9)
-    assert left_out_surprises(found.mixture, odd, w)[1].sum() == 120
+    assert held_out_novelty_scores(found.mixture, odd, w)[1].sum() == 120
 
 
 @pytest.mark.slow
@@ -98,10 +98,10 @@ def test_left_out_surprises_are_larger_than_those_of_rows_learned_from():
     rng = np.random.default_rng(0)
     X = pl.DataFrame(rng.normal(size=(40, 6)), schema=[f"x{j}" for j in range(6)])
     found = discover(X, dict.fromkeys(X.columns, "real"), 2, n_init=1)
-    from likely.estimation.novelty.novelty_score import surprise
+    from likely.estimation.novelty.novelty_score import novelty_score
 
-    own = surprise(found.mixture.model_, X.to_numpy())
-    assert np.median(left_out_surprises(found.mixture, X)[0]) > np.median(own)
+    own = novelty_score(found.mixture.model_, X.to_numpy())
+    assert np.median(held_out_novelty_scores(found.mixture, X)[0]) > np.median(own)
 
 
 class Fussy(lk.GaussianDensity):
@@ -117,10 +117,10 @@ def test_rows_that_only_a_model_that_knows_them_could_score_are_left_out_and_tha
     X = np.random.default_rng(0).normal(size=(40, 1))
     X[7] = 5.0
     with pytest.warns(FitWarning, match=r"novelty: 4 of 40 rows could not be scored .* the other rows set the alarm"):
-        kept = left_out_surprises(Fussy("diagonal").fit(X), X)
+        kept = held_out_novelty_scores(Fussy("diagonal").fit(X), X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        plain = left_out_surprises(lk.GaussianDensity("diagonal").fit(X), X)
+        plain = held_out_novelty_scores(lk.GaussianDensity("diagonal").fit(X), X)
     assert kept.shape == (3, 36) and kept[1].sum() == 36 and np.isfinite(kept).all()
     assert set(kept[0].tolist()) <= set(plain[0].tolist())  # what stays is as it was, and 5 is not among it
     assert plain[0].max() > kept[0].max()
@@ -129,7 +129,7 @@ def test_rows_that_only_a_model_that_knows_them_could_score_are_left_out_and_tha
 def test_a_single_row_sets_no_alarm():
     X = np.array([[1.0]])
     with pytest.warns(FitWarning, match=r"1 of 1 rows .* the model's own samples set the alarm"):
-        kept = left_out_surprises(lk.GaussianDensity("diagonal").fit(X), X)
+        kept = held_out_novelty_scores(lk.GaussianDensity("diagonal").fit(X), X)
     assert kept.shape == (3, 0)
 
 
@@ -159,7 +159,7 @@ def test_it_comes_back_from_a_file_as_it_was(tmp_path):
 
 @pytest.mark.parametrize("change", [
     {"schema_": "[]"}, {"schema_": "{"}, {"card_": "3"}, {"schema_": '{"a": {"kind": "odd"}}'},
-    {"order_": np.array([0, 0, 1])}, {"held_out_surprise_": np.zeros((2, 3))}, {"schema_": '{"z": {"kind": "real"}}'},
+    {"order_": np.array([0, 0, 1])}, {"held_out_novelty_": np.zeros((2, 3))}, {"schema_": '{"z": {"kind": "real"}}'},
 ])  # fmt: skip
 def test_what_does_not_fit_together_is_no_model(tmp_path, change):
     model = TableClusterer(3, n_init=1).fit(lumps(90)[0])

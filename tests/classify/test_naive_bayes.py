@@ -105,7 +105,7 @@ def test_a_level_never_seen_counts_as_unobserved_and_is_novel(table):
     decided = clf.decide(new, novelty=0.01, full=True)
     assert decided.choice[0] is lk.NOVEL and lk.NOVEL not in decided.choice[1:].tolist()
     assert "'color'" in decided.reasons[0] and "not occur in training" in decided.reasons[0]
-    assert np.isposinf(clf.surprise(new)[0])
+    assert np.isposinf(clf.novelty_score(new)[0])
 
 
 def test_new_levels_in_a_stream(table):

@@ -196,7 +196,7 @@ def test_usual_distances_are_those_of_rows_left_out(metric, center):
     for f in np.unique(fold):
         other = lk.NearestCentroidClassifier(metric, center).fit(rows[fold != f], labels[fold != f])
         expected[fold == f] = other.distances(rows[fold == f]).min(axis=1)
-    assert np.allclose(m.left_out_surprises()[0], expected, rtol=1e-6)
+    assert np.allclose(m.held_out_novelty_scores()[0], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("metric", "d"), [("mahalanobis", 20), ("scaled", 20), ("l2", 5)])

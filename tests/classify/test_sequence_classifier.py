@@ -131,7 +131,7 @@ def test_a_stream(clf: lk.BayesClassifier) -> None:
         stream.partial_fit(X[part], Y[part])
     assert stream.score(NEW, TRUTH) > 0.85
     assert stream.class_count_.tolist() == [20, 20]
-    assert np.isfinite(stream.surprise(NEW)).all()
+    assert np.isfinite(stream.novelty_score(NEW)).all()
     with pytest.raises(LikelyError, match="sideways"):
         stream.partial_fit(X[:1], ["sideways"])
 
@@ -155,7 +155,7 @@ def test_frames_in_single_precision(clf: lk.BayesClassifier) -> None:
 def test_levels_never_seen_are_novel() -> None:
     words = [list("aabbaab"), list("aaabab"), list("bbbabb"), list("bbbbab")]
     clf = lk.BayesClassifier(lk.HMMDensity(lk.CategoricalDensity(), 2, random_state=0)).fit(words, [0, 0, 1, 1])
-    assert np.isposinf(clf.surprise([list("abz")])[0])
+    assert np.isposinf(clf.novelty_score([list("abz")])[0])
     with pytest.warns(lk.FitWarning, match="too small for 4 rows"):
         assert clf.decide([list("abz")], novelty=0.1)[0] is lk.NOVEL
 
@@ -163,7 +163,7 @@ def test_levels_never_seen_are_novel() -> None:
 def test_sequences_too_short_for_a_word() -> None:
     words = classifier().set_params(density__topology="left-to-right").fit(X, Y)
     assert_allclose(words.predict_proba([NEW[0][:2]])[0], words.class_prior_)  # nobody can explain it
-    assert np.isposinf(words.surprise([NEW[0][:2]])[0])
+    assert np.isposinf(words.novelty_score([NEW[0][:2]])[0])
     with pytest.raises(DataError, match="at least 3 frames"):
         classifier().set_params(density__topology="left-to-right").fit([x[:2] for x in X], Y)
 

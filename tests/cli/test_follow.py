@@ -21,7 +21,7 @@ import pytest
 from scipy.signal import lfilter
 
 import likely as lk
-from likely.cli.following.follow_alarms import BySurprise, HeldOutFrames, distribution_of_increments
+from likely.cli.following.follow_alarms import BySurprisal, HeldOutFrames, distribution_of_increments
 from likely.cli.following.follow_lines import MISSING
 from likely.cli.following.follow_models import Subject, describe_belief, subject_of
 from likely.core.ragged import Ragged
@@ -75,10 +75,10 @@ def followed(*args: Any, stdin: str | None = None) -> pl.DataFrame:
 
 def test_beliefs_and_surprise_are_those_of_follow(folder):
     out = followed(folder / "chain.likely", folder / "feed.csv", "--time", "t")
-    assert out.columns == ["frame", "t", "state", "p(0)", "p(1)", "surprise"]
+    assert out.columns == ["frame", "t", "state", "p(0)", "p(1)", "surprisal"]
     steps = list(lk.follow(CHAIN, feed()))
     assert out["p(1)"].to_list() == [float(belief.probs[1]) for belief, _ in steps]
-    assert out["surprise"].to_list() == pytest.approx([-news / np.log(2) for _, news in steps])
+    assert out["surprisal"].to_list() == pytest.approx([-news / np.log(2) for _, news in steps])
     assert out["frame"].to_list() == list(range(40)) == out["t"].to_list()
     assert out["state"].to_list() == [int(belief.probs.argmax()) for belief, _ in steps]
 
@@ -86,11 +86,11 @@ def test_beliefs_and_surprise_are_those_of_follow(folder):
 def test_means_and_deviations_of_continuous_states(folder):
     x = np.array([[1.0], [np.nan], [3.0]])
     out = followed(folder / "walk.likely", stdin="level\n1.0\n\n3.0\n")
-    assert out.columns == ["frame", "mean(0)", "sd(0)", "surprise"]
+    assert out.columns == ["frame", "mean(0)", "sd(0)", "surprisal"]
     beliefs = [belief for belief, _ in lk.follow(WALK, x)]
     assert out["mean(0)"].to_list() == [float(b.mean[0]) for b in beliefs]
     assert out["sd(0)"].to_list() == pytest.approx([float(np.sqrt(b.covariance[0, 0])) for b in beliefs])
-    assert out["surprise"][1] == 0  # nothing was seen
+    assert out["surprisal"][1] == 0  # nothing was seen
 
 
 @pytest.mark.slow
@@ -103,12 +103,12 @@ def test_it_agrees_with_decode_by_names_words_and_ids(tmp_path):
     decoded = table(run("decode", tmp_path / "m.likely", at, "--path", "filter", "--proba").stdout)
     out = followed(tmp_path / "m.likely", at)  # id and time as in training
     assert out.equals(followed(tmp_path / "m.likely", at, "--id", "who", "--time", "t"))
-    assert out.columns == ["sequence", "frame", "t", "state", "p(0)", "p(1)", "surprise"]
+    assert out.columns == ["sequence", "frame", "t", "state", "p(0)", "p(1)", "surprisal"]
     both = decoded.join(out, on=["sequence", "frame"], suffix=" live")
     assert len(both) == len(out) == len(decoded)
     assert both["p(1) live"].to_list() == pytest.approx(both["p(1)"].to_list(), abs=1e-9)
     odd = "who,t,y,word,x\nw00,0,1.0,never seen,2.0\n"
-    assert followed(tmp_path / "m.likely", "-", "--id", "who", stdin=odd)["surprise"].is_finite().all()
+    assert followed(tmp_path / "m.likely", "-", "--id", "who", stdin=odd)["surprisal"].is_finite().all()
 
 
 def test_continuous_time_goes_by_the_time_column(tmp_path):
@@ -157,9 +157,9 @@ def test_inputs_have_columns(name, tmp_path):
     assert [d.exit_code for d in done] == [0, 0], done[-1].stderr
     out = table("".join(d.stdout for d in done))
     news = [news for _, news in lk.follow(model, y, inputs=u)]
-    np.testing.assert_allclose(out["surprise"], -np.array(news) / np.log(2), rtol=1e-12)
+    np.testing.assert_allclose(out["surprisal"], -np.array(news) / np.log(2), rtol=1e-12)
     swapped = run("follow", tmp_path / "m.likely", "-", "--inputs", "w,v", stdin="x,v,w\n" + "".join(rows))
-    assert table(swapped.stdout)["surprise"].to_list() != out["surprise"].to_list()
+    assert table(swapped.stdout)["surprisal"].to_list() != out["surprisal"].to_list()
     done = run(*asked, stdin="x,v,w\n1,2,\n")
     assert done.exit_code == 3 and 'column "w": the model needs a value of each input, got none' in done.stderr
     assert run(*asked, "--skip-bad", stdin="x,v,w\n1,2,\n1,2,3\n").stdout.count("\n") == 2
@@ -176,7 +176,7 @@ def test_false_alarms_with_inputs_come_as_rarely_as_was_asked_for(name):
     model, rng = WITH_INPUTS[name], np.random.default_rng(5)
     u = rng.normal(size=(3000, 2))
     y = model.sample(1, rng, inputs=[u])[0] if name == "linear" else model.sample(1, rng, covariates=u)[0]["frames"]
-    rule = BySurprise(subject_of(model, "model"), 60, "model", print)
+    rule = BySurprisal(subject_of(model, "model"), 60, "model", print)
     alarms = sum(belief.alarm for belief, _ in lk.follow(AlarmFilter(model, rule), y, inputs=u))
     assert 25 <= alarms <= 80
 
@@ -192,7 +192,7 @@ def test_regimes_of_a_switching_model(tmp_path):
     lk.save(jumps(), tmp_path / "m.likely")
     text = "x\n0.0\n0.3\n-0.2\n12.0\n12.1\n"
     out = followed(tmp_path / "m.likely", "--fault", "1", stdin=text)
-    assert out.columns == ["frame", "state", "p(0)", "p(1)", "mean(0)", "sd(0)", "surprise", "alarm"]
+    assert out.columns == ["frame", "state", "p(0)", "p(1)", "mean(0)", "sd(0)", "surprisal", "alarm"]
     assert out["state"].to_list()[:4] == [0, 0, 0, 1]
     assert out["alarm"].to_list() == ["yes" if p > 0.5 else "no" for p in out["p(1)"]]
     done = run("follow", tmp_path / "m.likely", "--false-alarm-every", 9, stdin=text)
@@ -228,7 +228,7 @@ def test_json_of_which_nothing_is_understood(folder, bad, told):
 def test_json_may_leave_out_and_have_more(folder):
     chosen = ("--columns", "a,b", "--time", "t")
     text = '{"a": 1, "z": 0}\n{"t": 4}\n{}\n{"a": null, "z": 1}\n'
-    assert followed(folder / "chain.likely", *chosen, stdin=text)["surprise"].to_list()[1:] == [0, 0, 0]
+    assert followed(folder / "chain.likely", *chosen, stdin=text)["surprisal"].to_list()[1:] == [0, 0, 0]
     out = followed(folder / "chain.likely", "--columns", "2,1", "--time", "0", stdin="[7, 1, 2, 3]\n")
     assert out["0"].to_list() == [7] and out["p(1)"][0] == pytest.approx(lk.step(CHAIN, None, [2.0, 1.0])[0].probs[1])
     done = run("follow", folder / "chain.likely", *chosen, stdin='{"t": 4, "z": 1}\n')
@@ -249,7 +249,7 @@ def test_missing_words_are_those_of_tables(folder):
 
     assert MISSING == set(OF_TABLES)
     out = followed(folder / "walk.likely", "--missing", "gone", stdin="x\n1\nNA\ngone\n")
-    assert out["surprise"].to_list()[1:] == [0, 0]
+    assert out["surprisal"].to_list()[1:] == [0, 0]
 
 
 # ---------------------------------------------------------------------------- alarms
@@ -269,7 +269,7 @@ def test_alarms_by_cost(folder):
 
 def alarms(model: Any, x: np.ndarray, every: float) -> tuple[np.ndarray, np.ndarray]:
     """Where alarms come, and the increments before them."""
-    rule = BySurprise(subject_of(model, "model"), every, "model", print)
+    rule = BySurprisal(subject_of(model, "model"), every, "model", print)
     state, belief, found, sums = rule.start, None, [], []
     for y in x:
         predicted = model.initial_belief() if belief is None else model.predict(belief)
@@ -297,8 +297,8 @@ def test_false_alarms_come_as_rarely_as_was_asked_for(name):
 
 def test_alarms_come_soon_after_a_change():
     rng = np.random.default_rng(3)
-    held_out_surprise, wild = WALK.sample(1, rng, length=500)[0], rng.normal(0, 4, (100, 1)).cumsum(axis=0)
-    found, _ = alarms(WALK, np.concatenate([held_out_surprise, held_out_surprise[-1] + wild]), 10_000)
+    held_out_novelty, wild = WALK.sample(1, rng, length=500)[0], rng.normal(0, 4, (100, 1)).cumsum(axis=0)
+    found, _ = alarms(WALK, np.concatenate([held_out_novelty, held_out_novelty[-1] + wild]), 10_000)
     assert len(found) and 500 <= found[0] < 520
     x = np.concatenate([feed(300), feed(60) + 6.0])
     found, _ = alarms(CHAIN, x, 10_000)
@@ -550,7 +550,7 @@ def test_lines_come_out_as_they_go_in_and_ctrl_c_keeps_them(folder, tmp_path):
     assert process.stdin is not None and process.stdout is not None
     process.stdin.write(b"x\n")
     process.stdin.flush()
-    assert process.stdout.readline() == b"frame,mean(0),sd(0),surprise\n"
+    assert process.stdout.readline() == b"frame,mean(0),sd(0),surprisal\n"
     waited = []
     for i in range(50):
         began = time.perf_counter()
@@ -679,7 +679,7 @@ def test_a_symbol_that_training_never_saw_means_the_same_live_in_a_batch_and_on_
         assert np.sum(news) == pytest.approx(batch([stream])[0], rel=1e-9)
         lk.save(model, tmp_path / "m.likely")
         told = followed(tmp_path / "m.likely", "-", stdin="symbol\n" + "\n".join(stream) + "\n")
-        np.testing.assert_allclose(told["surprise"], -np.array(news) / np.log(2), atol=1e-9)
+        np.testing.assert_allclose(told["surprisal"], -np.array(news) / np.log(2), atol=1e-9)
         np.testing.assert_allclose(told["p(0)"], [b.probs[0] for b in beliefs])
         assert np.isneginf(news[1]) == (model is not named)
     with pytest.raises(lk.DataError, match="a frame must have 1 entries: symbol, got 2"):
@@ -737,9 +737,9 @@ def _slow(seed: int, T: int) -> np.ndarray:
 def _heard(h: lk.HMMDensity, new: np.ndarray, every: float) -> tuple[float, list[str]]:
     """The share of new frames with an alarm, as `follow` raises them, and what it says."""
     said: list[str] = []
-    rule = BySurprise(subject_of(h, "model"), every, "model", said.append)
-    surprise = rule.held_out.neg_log_p_value(-np.log(rule.tail.along(Ragged.of([new]))))
-    return len(rule.start.run(surprise / 2 - np.log(2))) / len(new), said
+    rule = BySurprisal(subject_of(h, "model"), every, "model", said.append)
+    surprisal = rule.held_out.neg_log_p_value(-np.log(rule.tail.along(Ragged.of([new]))))
+    return len(rule.start.run(surprisal / 2 - np.log(2))) / len(new), said
 
 
 @pytest.mark.slow
@@ -749,7 +749,7 @@ def test_frames_that_depend_on_each_other_support_fewer_false_alarms():
     for seed in range(6):
         x = _slow(seed, 400 + 2000)
         h = lk.HMMDensity(n_states=3, random_state=0).fit([x[:400]])
-        every = max(independent_frames(h.held_out_surprise_) / 3, 5.0)
+        every = max(independent_frames(h.held_out_novelty_) / 3, 5.0)
         share, said = _heard(h, x[400:], 100)
         assert f"in 100 lines is asked for, these support {supported_words(h.supported_rate_)} (95 %" in said[0]
         assert every < 50 and 1 / h.supported_rate_ < 20
@@ -771,10 +771,10 @@ def test_alarms_come_no_more_often_than_is_said_to_be_supported(above):
     for seed in range(20):
         rng = np.random.default_rng(seed)
         subject, said = subject_of(CHAIN, "model"), []
-        subject.held_out_surprise = np.stack(
+        subject.held_out_novelty = np.stack(
             [rng.exponential(size=300), np.ones(300), np.zeros(300)]
         )  # the model is right
-        rule = BySurprise(subject, every, "model", said.append)
+        rule = BySurprisal(subject, every, "model", said.append)
         assert bool(said) == (above < 17)
         share = len(rule.start.run(rule.held_out.neg_log_p_value(rng.exponential(size=3000)) / 2 - np.log(2))) / 3000
         found.append((share > _promised(said, every), share * every))
@@ -795,7 +795,7 @@ def test_what_is_said_to_be_supported_holds(kind, n, trainings):
         x = CHAIN.sample(1, rng, length=n + 4000)[0] if kind == "chain" else _slow(seed, n + 4000)
         h = lk.HMMDensity(n_states=2, random_state=0).fit([x[:n]])
         for above in (0.3, 3.0, 6.0):
-            every = max(independent_frames(h.held_out_surprise_) / above, 5.0)
+            every = max(independent_frames(h.held_out_novelty_) / above, 5.0)
             share, said = _heard(h, x[n:], every)
             found.append(share > _promised(said, every))
     assert np.mean(found) <= 0.1
@@ -809,7 +809,7 @@ def test_many_frames_that_depend_on_each_other_keep_the_stated_rate():
         h = lk.HMMDensity(n_states=3, random_state=0).fit([x[:2000]])
         assert 12 < 1 / h.supported_rate_ < 77
         found.append(_heard(h, x[2000:], 25)[0] * 25)
-        assert not _heard(h, x[2000:], max(independent_frames(h.held_out_surprise_) / 18, 5.0))[1]
+        assert not _heard(h, x[2000:], max(independent_frames(h.held_out_novelty_) / 18, 5.0))[1]
     assert 1 / 1.5 < np.mean(found) < 1.5
 
 

@@ -46,7 +46,7 @@ def test_false_alarms_come_at_the_stated_rate(folder):
     rate = found["novel"].mean()
     assert 0.025 < rate < 0.085  # 400 rows set a level of 5 % to about ± 1.1 %
     assert f"of 4,000 rows are novel ({rate:.2%}); expected among reference rows: 5.00%" in text
-    new = ["novel", "surprise", "p_value", "top_column", "top_column_bits", "other_columns"]
+    new = ["novel", "surprisal", "p_value", "top_column", "top_column_bits", "other_columns"]
     assert found.columns == ["a", "b", "visits", "color", *new]
     ordered = found.sort("p_value")
     assert ordered["novel"].to_list() == sorted(found["novel"].to_list(), reverse=True)
@@ -61,9 +61,9 @@ def test_the_top_column_is_named(folder):
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["novel"] for row in rows] == [True, True, True, False, False]
     assert [row["top_column"] for row in rows] == ["a", "visits", "color", None, None]
-    assert rows[0]["surprise"] > 100 and rows[0]["top_column_bits"] == pytest.approx(rows[0]["surprise"], rel=0.2)
-    assert rows[2]["surprise"] is None and rows[2]["p_value"] == pytest.approx(1 / 401)
-    assert [row["surprise_infinite"] for row in rows] == [False, False, True, False, False]
+    assert rows[0]["surprisal"] > 100 and rows[0]["top_column_bits"] == pytest.approx(rows[0]["surprisal"], rel=0.2)
+    assert rows[2]["surprisal"] is None and rows[2]["p_value"] == pytest.approx(1 / 401)
+    assert [row["surprisal_infinite"] for row in rows] == [False, False, True, False, False]
     assert "a = 99.5" in done.stderr and "∞" in done.stderr
 
 
@@ -85,7 +85,7 @@ def test_what_cannot_be_is_the_only_top_column(folder):
     done = run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=rows)
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(row["top_column"], row["other_columns"]) for row in found] == [("a", []), ("b", []), ("a", ["b"])]
-    assert all(row["surprise_infinite"] and row["novel"] for row in found)
+    assert all(row["surprisal_infinite"] and row["novel"] for row in found)
 
 
 def test_columns_of_the_new_names_are_kept_under_others(folder):
@@ -121,7 +121,7 @@ def test_surprise_is_bits_below_the_median_of_the_models_own_rows(folder):
     row = "a,b,visits,color\n3.5,-2.5,9,green\n"
     found = json.loads(run("novelty", "-", "--model", folder / "m.likely", "--json", "-q", stdin=row).stdout)
     score = model.score_samples({"a": [3.5], "b": [-2.5], "visits": [9], "color": ["green"]})[0]
-    assert found["surprise"] == pytest.approx((middle - score) / np.log(2), rel=1e-9)
+    assert found["surprisal"] == pytest.approx((middle - score) / np.log(2), rel=1e-9)
 
 
 @pytest.mark.slow

@@ -149,7 +149,7 @@ def test_a_followed_monitor_says_what_it_decides(folder, models):
     done = run("follow", folder / "monitor.likely", "-", stdin=fed(x, "flow,heat,load"))
     assert done.exit_code == 0, done.stderr
     out, seen = table(done.stdout), models["monitor"].watch(x)
-    assert out.columns == ["frame", "p(fault)", "p(fault leak)", "alarm", "speaks", "bits", "surprise"]
+    assert out.columns == ["frame", "p(fault)", "p(fault leak)", "alarm", "speaks", "bits", "surprisal"]
     assert out["p(fault)"].to_list() == pytest.approx(seen.fault.tolist(), rel=1e-12)
     assert out["p(fault leak)"].to_list() == pytest.approx(seen.posterior[:, 2].tolist(), rel=1e-12)
     assert [a == "yes" for a in out["alarm"].to_list()] == seen.alarm.tolist() and seen.alarm[-1]

@@ -83,7 +83,7 @@ def test_a_classifier_cuts_one_array_by_lengths():
     assert_array_equal(clf.predict(X, lengths=LENGTHS), want.predict(S))
     assert_array_equal(clf.decide(X, lengths=LENGTHS, reject_below=0.9), want.decide(S, reject_below=0.9))
     assert_array_equal(clf.score_samples(X, lengths=LENGTHS), want.score_samples(S))
-    assert_array_equal(clf.surprise(X, lengths=LENGTHS), want.surprise(S))
+    assert_array_equal(clf.novelty_score(X, lengths=LENGTHS), want.novelty_score(S))
     assert clf.score(X, Y, lengths=LENGTHS) == want.score(S, Y)
     streamed = lk.BayesClassifier(density).partial_fit(X, Y, lengths=LENGTHS)
     assert_array_equal(streamed.predict_proba(S), lk.BayesClassifier(density).partial_fit(S, Y).predict_proba(S))

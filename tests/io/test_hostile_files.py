@@ -1073,7 +1073,7 @@ def test_votes_whose_sum_overflows_are_refused():
 
 def test_a_stack_of_mixtures_is_no_classifier():
     clf = lk.BayesClassifier().fit(SPOTS, np.repeat([0, 1], 6))
-    assert clf.held_out_surprise_.shape == (3, 12)  # computed before the model is spoiled
+    assert clf.held_out_novelty_.shape == (3, 12)  # computed before the model is spoiled
     clf.model_ = clf.model_.trusted(weights=clf.model_.weights[None], components=clf.model_.components)
     with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
         model_files.dumps(clf)

@@ -191,14 +191,14 @@ def arrays_are_read_only(m: Member):
 
 
 @PROPERTIES.add(when=lambda m: hasattr(m.value, "entropy"))
-def entropy_is_the_mean_surprise(m: Member):
+def entropy_is_the_mean_surprisal(m: Member):
     rng, value = np.random.default_rng(10), m.value
     entropies = np.ravel(value.entropy())
     assert np.allclose(np.ravel(value.entropy(bits=True)) * np.log(2), entropies, rtol=1e-14)
     for k, one in enumerate(m.each()):
         assert one.entropy() == pytest.approx(entropies[k], rel=1e-12, abs=1e-12)
-        surprise = -one.log_prob(m.draws(20_000, rng, one))
-        assert abs(surprise.mean() - entropies[k]) <= SIGMAS * surprise.std() / np.sqrt(20_000) + 1e-12
+        surprisal = -one.log_prob(m.draws(20_000, rng, one))
+        assert abs(surprisal.mean() - entropies[k]) <= SIGMAS * surprisal.std() / np.sqrt(20_000) + 1e-12
 
 
 @PROPERTIES.add(when=lambda m: m.other is not None)

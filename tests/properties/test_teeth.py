@@ -96,7 +96,7 @@ CATCHES = [
     (density.single_precision_comes_back_as_such, "single", 2),
     (density.samples_follow_the_density_column_by_column, "width", 2),
     (density.samples_follow_the_density_jointly, "order", 2),
-    (density.entropy_is_the_mean_surprise, "entropy", 2),
+    (density.entropy_is_the_mean_surprisal, "entropy", 2),
     (density.divergence_is_what_the_other_loses, "divergence", 2),
     (density.the_distribution_function_is_the_integral, "cdf", 1),
     (density.quantiles_undo_the_distribution_function, "quantile", 1),

@@ -1,4 +1,4 @@
-"""Novelty detection for tables: surprise of rows, thresholds, and the columns responsible.
+"""Novelty detection for tables: novelty scores of rows, thresholds, and the columns responsible.
 
 Any generative model can be used: a classifier, a clustering, a density. The threshold is set by held-out rows.
 """
@@ -28,7 +28,7 @@ DRAWN = 256  # samples of the model for the usual gain of a column
 class NoveltyScores:
     """Novelty scores of rows: in units of spread, and in bits relative to a typical row."""
 
-    surprise: Array  # (n,): infinite for an unknown level
+    novelty: Array  # (n,): in units of the interquartile range; infinite for an unknown level
     bits: Array  # (n,): (median of log p over samples − log p(x)) / log 2, with the same missing values
     log_prob: Array  # (n,)
     unseen: dict[str, Mask]  # column → mask of rows (n,) with an unknown level
@@ -48,30 +48,30 @@ class NoveltyScores:
 
 @dataclass(frozen=True)
 class NoveltyDetector:
-    """A model with its columns and the surprises of held-out rows.
+    """A model with its columns and the novelty scores of held-out rows.
 
     >>> import numpy as np, polars as pl
     >>> rng = np.random.default_rng(0)
     >>> model = TableClusterer(1).fit({"a": rng.normal(size=200), "b": rng.normal(size=200)})
     >>> watch = NoveltyDetector.of_model(model)
     >>> rows = pl.DataFrame({"a": [0.0, 0.0], "b": [0.0, 9.0]})
-    >>> (watch.score(rows).surprise > watch.level(0.01)).tolist(), watch.contributions(rows[1:])[0]
+    >>> (watch.score(rows).novelty > watch.level(0.01)).tolist(), watch.contributions(rows[1:])[0]
     ([False, True], ['b'])
     """
 
     schema: Schema
     estimator: Any  # a fitted BayesClassifier or DensityEstimator
-    held_out_surprise: (
+    held_out_novelty: (
         Array | None
-    )  # (3, m): surprises of held-out rows (see `estimation.novelty`); None if there are none
+    )  # (3, m): novelty scores of held-out rows (see `estimation.novelty`); None if there are none
 
     @classmethod
     def of_model(cls, model: Any, schema: Schema | None = None) -> NoveltyDetector:
         """The novelty detector of a model written by `likely fit` or `likely cluster`, or of a named density."""
         if isinstance(model, TableClusterer):
-            return cls(model.schema, model.mixture_, model.held_out_surprise_)
+            return cls(model.schema, model.mixture_, model.held_out_novelty_)
         if isinstance(model, TableClassifier) and isinstance(model.classifier_, BayesClassifier):
-            return cls(model.schema, model.classifier_, model.classifier_.held_out_surprise_)
+            return cls(model.schema, model.classifier_, model.classifier_.held_out_novelty_)
         if isinstance(model, DensityEstimator) and hasattr(model, "model_") and schema is not None:
             return cls(schema, model, None)
         expected, remedy = (
@@ -84,38 +84,38 @@ class NoveltyDetector:
         """Novelty scores of the rows of a typed frame."""
         rows, unseen = self._known(frame)
         scores = np.asarray(self._model.log_prob(rows), dtype=np.float64)
-        surprise, bits = np.empty(len(scores)), np.empty(len(scores))
+        novelty, bits = np.empty(len(scores)), np.empty(len(scores))
         ordinary = Ordinary.of(self._model)
         with one_blas_thread():
             for at, gaps in _patterns(rows):
                 middle, spread = ordinary.scores(gaps)
-                surprise[at], bits[at] = (middle - scores[at]) / spread, (middle - scores[at]) * BITS
+                novelty[at], bits[at] = (middle - scores[at]) / spread, (middle - scores[at]) * BITS
         for mask in unseen.values():
-            surprise[mask] = np.inf
-        return NoveltyScores(surprise, bits, scores, unseen)
+            novelty[mask] = np.inf
+        return NoveltyScores(novelty, bits, scores, unseen)
 
     def level(self, rate: float) -> float:
         """The threshold that a share `rate` of normal rows exceeds: from held-out rows, else from samples."""
         if not 0 < rate < 1:
             raise DomainError(sentence("novelty", "rate is a share between 0 and 1", rate))
-        return alarm(self._reference_surprises, rate, "novelty")
+        return alarm(self._reference_scores, rate, "novelty")
 
-    def p_value(self, surprise: Array) -> Array:
-        """p-value of each row (n,): the share of normal rows as surprising, (1 + more) / (1 + all)."""
-        value, weight = self._reference_surprises[0], self._reference_surprises[1]
+    def p_value(self, novelty: Array) -> Array:
+        """p-value of each row (n,): the fraction of reference rows with at least this score, (1 + more) / (1 + all)."""
+        value, weight = self._reference_scores[0], self._reference_scores[1]
         order = np.argsort(value)
         above = np.concatenate([np.cumsum(weight[order][::-1])[::-1], [0.0]])
-        more = above[np.searchsorted(value[order], surprise, side="left")]
+        more = above[np.searchsorted(value[order], novelty, side="left")]
         return np.asarray((1 + more) / (1 + weight.sum()))
 
     def contributions(self, frame: Any) -> tuple[list[str], Array]:
-        """The column most responsible for each row's surprise, and its bits (n,)."""
+        """The column most responsible for each row's surprisal, and its bits (n,)."""
         names, bits = list(self.schema), self.ranking(frame)
         worst = bits.argmax(axis=1)
         return [names[j] for j in worst.tolist()], bits[np.arange(len(worst)), worst]
 
     def ranking(self, frame: Any) -> Array:
-        """The contribution of each column to each row's surprise, in bits (n, d); −inf where its cell is missing.
+        """The contribution of each column to each row's surprisal, in bits (n, d); −inf where its cell is missing.
 
         It is the gain of log p when the column is treated as missing, beyond the gain in a typical row; so
         units do not matter. An unknown level contributes infinitely, and so does a value of density 0.
@@ -175,12 +175,12 @@ class NoveltyDetector:
         return as_frame(Ordinary.of(self._model).draws[:DRAWN], list(self.schema))
 
     @cached_property
-    def _reference_surprises(self) -> Array:
-        if self.held_out_surprise is not None and self.held_out_surprise.shape[1]:
-            return self.held_out_surprise
+    def _reference_scores(self) -> Array:
+        if self.held_out_novelty is not None and self.held_out_novelty.shape[1]:
+            return self.held_out_novelty
         draws = self._model.sample(2048, np.random.default_rng(1))
         look = self.score(as_frame(draws, list(self.schema)))
-        return np.stack([look.surprise, np.ones(len(look.surprise)), np.ones(len(look.surprise))])
+        return np.stack([look.novelty, np.ones(len(look.novelty)), np.ones(len(look.novelty))])
 
 
 def as_frame(rows: Any, names: list[str]) -> Any:

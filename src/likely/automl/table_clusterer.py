@@ -25,7 +25,7 @@ from likely.core.arrays import Array, Index
 from likely.core.description import Description, DescriptionTable
 from likely.core.warnings import warnings_renamed
 from likely.estimation.density_estimator import tell_of_strangers
-from likely.estimation.novelty.mixture_novelty_score import left_out_surprises
+from likely.estimation.novelty.mixture_novelty_score import held_out_novelty_scores
 from likely.estimation.novelty.novelty_threshold import MANY
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
@@ -61,7 +61,7 @@ class TableClusterer(ClusterMixin, TableModel):
         "random_state": [Interval(Integral, 0, None, closed="left")],
     }  # fmt: skip
     _inner_name = "mixture_"
-    saved_attributes: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_surprise_")
+    saved_attributes: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_novelty_")
 
     def __init__(
         self, n_components: int | None = None, *, criterion: str = "bic", kinds: Any = None, n_init: int = 3,
@@ -108,7 +108,7 @@ class TableClusterer(ClusterMixin, TableModel):
         self.mixture_ = found.mixture
         self._know(schema, columns)
         self.order_ = np.argsort(-found.mixture.model_.weights, kind="stable").astype(np.int64)
-        self.held_out_surprise_ = left_out_surprises(found.mixture, frame, weight)
+        self.held_out_novelty_ = held_out_novelty_scores(found.mixture, frame, weight)
 
     # ----------------------------------------------------------------------- facts
 
@@ -147,7 +147,7 @@ class TableClusterer(ClusterMixin, TableModel):
 
     def _sound(self) -> bool:
         mixture = self.mixture_
-        sound = self._sound_columns() and isinstance(mixture, MixtureDensity) and self.held_out_surprise_.shape[0] == 3
+        sound = self._sound_columns() and isinstance(mixture, MixtureDensity) and self.held_out_novelty_.shape[0] == 3
         sound = sound and sorted(self.order_.tolist()) == list(range(mixture.model_.size))
         return sound and list(mixture.feature_names_in_) == list(self.schema)
 
@@ -188,8 +188,8 @@ def most_clusters(frame: Any, most: int, weight: Any = None) -> int:
 
 
 def threshold_words(model: TableClusterer) -> str:
-    """How the threshold of surprise was set."""
-    rows = model.held_out_surprise_.shape[1]
+    """How the threshold of the novelty score was set."""
+    rows = model.held_out_novelty_.shape[1]
     if not rows:
         return "samples from the model, for lack of held-out rows: the rate holds only if the model fits"
     if model.card["rows"] > MANY:

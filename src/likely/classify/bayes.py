@@ -104,7 +104,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     }  # fmt: skip
 
     saved_attributes: tuple[str, ...] = (
-        *("density_", "classes_", "model_", "point_model_", "stats_", "prior_", "held_out_surprise_"),
+        *("density_", "classes_", "model_", "point_model_", "stats_", "prior_", "held_out_novelty_"),
         *("n_iter_", "n_features_in_", "feature_names_in_", "calibration_", "floor_", "calibration_prior_"),
     )
     calibration_: Map | None = None  # map of log-posteriors under `calibration_prior_` to calibrated ones
@@ -151,7 +151,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         for note in notes_on_classes(self, n_rows(X)):
             tell(f"{type(self).__name__}: {note}")
         self._check_cost()
-        self.__dict__.pop("held_out_surprise_", None)
+        self.__dict__.pop("held_out_novelty_", None)
         self._novelty_rows = novelty_threshold.rows_needed(X, labels, weight, report.stats.complete)
         self._tell_of_novelty()
         self._learn_calibration(*given)
@@ -200,7 +200,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         labels = labels_among(y, self.classes_, type(self).__name__)
         tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         judged = not first and novelty_threshold.is_known(X)
-        before = novelty_threshold.surprise_of(self, X)[0] if judged else None
+        before = novelty_threshold.novelty_scores(self, X)[0] if judged else None
         hidden = self.density_.traits.latent or bool((labels < 0).any())
         if first:  # latent labels need more than one pass
             model, known = (self.run_em(X, labels, weight).model if hidden else self.blank_mixture(X, weight)), None
@@ -219,10 +219,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self._check_cost()
         if before is None:
             needed = novelty_threshold.rows_needed(X, labels, weight, stats.complete)
-            self.held_out_surprise_ = novelty_threshold.left_out(self, needed)
+            self.held_out_novelty_ = novelty_threshold.left_out(self, needed)
         else:  # prequential: scored before learning
-            self.held_out_surprise_ = novelty_threshold.streamed(
-                self.held_out_surprise_, before, weight, self.stats_.total_weight
+            self.held_out_novelty_ = novelty_threshold.streamed(
+                self.held_out_novelty_, before, weight, self.stats_.total_weight
             )
         return self
 
@@ -546,16 +546,18 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         other.model_ = self.model_.with_weights(self._prior_for(class_prior))
         other.point_model_ = self.learned_model_
         other.class_prior = class_prior
-        if "held_out_surprise_" not in vars(self):
+        if "held_out_novelty_" not in vars(self):
             other._novelty_rows, other._novelty_of = None, self
         return other
 
-    def surprise(self, X: Any, lengths: Any = None) -> Array:
+    def novelty_score(self, X: Any, lengths: Any = None) -> Array:
         """Novelty score of each row (n,): the median of log p over the model's samples with the same missing entries,
         minus log p(x), in units of their interquartile range; infinite for an unknown level.
         """
         check_is_fitted(self)
-        return novelty_threshold.surprise_of(self, self.density_.validate_rows(self._cut(X, lengths), reset=False))[0]
+        return novelty_threshold.novelty_scores(self, self.density_.validate_rows(self._cut(X, lengths), reset=False))[
+            0
+        ]
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Leave-one-out log p(c | x) per row (n, C): fast, as statistics subtract.
@@ -600,20 +602,20 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     _novelty_of: BayesClassifier | None = None  # the classifier whose class probabilities this one has changed
 
     @cached_property
-    def held_out_surprise_(self) -> Array:
-        """Surprise, weight and training weight (3, m) of held-out training rows: the reference for novelty.
+    def held_out_novelty_(self) -> Array:
+        """Novelty score, weight and training weight (3, m) of held-out training rows: the reference for novelty.
 
         It takes ten refits, so it is computed when `novelty` is set, and else when it is first needed.
         """
         if self._novelty_of is not None:
-            return self._novelty_of.held_out_surprise_
+            return self._novelty_of.held_out_novelty_
         rows = self.__dict__.pop("_novelty_rows", None)
         return np.empty((3, 0)) if rows is None else novelty_threshold.left_out(self, rows)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles hold no training rows: what these are needed for is computed first."""
         if self._novelty_rows is not None or self._novelty_of is not None:
-            self.held_out_surprise_  # noqa: B018
+            self.held_out_novelty_  # noqa: B018
         state: dict[str, Any] = super().__getstate__()
         return {name: part for name, part in state.items() if name not in ("_novelty_rows", "_novelty_of")}
 
@@ -622,14 +624,14 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         other.__dict__.update(self.__dict__)
         return other
 
-    def left_out_surprises(self) -> Array:
-        return self.held_out_surprise_
+    def held_out_novelty_scores(self) -> Array:
+        return self.held_out_novelty_
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         with warnings_discarded():  # warnings on these rows are issued by the decision
             rows = self.density_.validate_rows(X, reset=False)
-        found, strange = novelty_threshold.surprise_of(self, rows)
-        limit = alarm(self.held_out_surprise_, rate, type(self).__name__)
+        found, strange = novelty_threshold.novelty_scores(self, rows)
+        limit = alarm(self.held_out_novelty_, rate, type(self).__name__)
         return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, strange)
 
     # -------------------------------------------------------------------- inside
@@ -667,7 +669,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if not hasattr(self, "model_"):
             return
         C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
-        learned, held_out_surprise = self.learned_model_, vars(self).get("held_out_surprise_", np.empty((3, 0)))
+        learned, held_out_novelty = self.learned_model_, vars(self).get("held_out_novelty_", np.empty((3, 0)))
         mixtures = (self.model_, learned)
         sound = all(isinstance(m, Mixture) and m.members is None and m.size == C for m in mixtures)
         sound = sound and type(width) is int
@@ -676,9 +678,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         sound = sound and self.density_.accepts_model(learned.components, width, C) and np.shape(counts) == (C,)
         sound = (
             sound
-            and isinstance(held_out_surprise, np.ndarray)
-            and held_out_surprise.ndim == 2
-            and len(held_out_surprise) == 3
+            and isinstance(held_out_novelty, np.ndarray)
+            and held_out_novelty.ndim == 2
+            and len(held_out_novelty) == 3
         )
         if self.calibration_ is not None:
             map: Any = self.calibration_

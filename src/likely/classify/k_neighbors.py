@@ -307,14 +307,14 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         return out
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        limit = alarm(self.left_out_surprises(), rate, type(self).__name__)
+        limit = alarm(self.held_out_novelty_scores(), rate, type(self).__name__)
         x = plain_rows(self, X, reset=False)
         reach = self._voters.votes(x, self.n_neighbors_)[1]
         beyond = f"beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         text = f"neighbor {self.n_neighbors_} is {{:.3g}} away, {beyond}"
         return reach > limit, lambda i: text.format(reach[i])
 
-    def left_out_surprises(self) -> Array:
+    def held_out_novelty_scores(self) -> Array:
         """Leave-one-out distances of training rows to the k-th neighbor, and weights (2, m)."""
         if self.n_neighbors_ not in self._training_reach:
             n = len(self.prototype_indices_)

@@ -256,12 +256,12 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         return self._prototypes(self.rate_).scores(x)
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
-        limit = alarm(self.left_out_surprises(), rate, type(self).__name__)
+        limit = alarm(self.held_out_novelty_scores(), rate, type(self).__name__)
         away = self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False)).min(axis=1)
         text = f"its nearest centroid is {{:.3g}} away, beyond {limit:.3g} of all but {100 * rate:g} % of training rows"
         return exceeds(away, limit), lambda i: text.format(away[i])
 
-    def left_out_surprises(self) -> Array:
+    def held_out_novelty_scores(self) -> Array:
         """Distance of each row of the sample to the nearest center, by what the other rows would have taught, and the
         rows' weights (2, m)."""
         if "_usual" not in self.__dict__:

@@ -189,7 +189,7 @@ def _costs(facts: Facts, model: Any, path: str) -> Description:
 
     told, rate = facts["figures"], facts["novelty"]
     rows = [(action, *costs) for action, costs in zip(told["actions"], told["cost_table"], strict=True)]
-    support = None if rate is None else "".join(support_in_words(model.classifier_.left_out_surprises(), rate))
+    support = None if rate is None else "".join(support_in_words(model.classifier_.held_out_novelty_scores(), rate))
     rules = {
         "cost of rejecting": facts["reject_cost"],
         "rejects below a posterior probability of": facts["reject_below"],
@@ -215,7 +215,7 @@ def _profiles(facts: Facts, model: Any, path: str) -> Description:
 def _threshold(facts: Facts, model: Any, path: str) -> Description:
     from likely.automl.table_clusterer import threshold_words
 
-    rows = model.held_out_surprise_[1].sum()
+    rows = model.held_out_novelty_[1].sum()
     rate = [f"A stated rate of false alarms holds down to about 1 in {rows + 1:,.0f}."] if rows else []
     return Description("Threshold", [f"The threshold is set by {threshold_words(model)}.", *rate])
 

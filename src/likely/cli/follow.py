@@ -35,8 +35,8 @@ Examples:
   sensor | likely follow model.likely - --false-alarm-every 10000 --json
   likely follow motor.likely log.csv --inputs voltage,load
 Columns: frame (from 0), time if there is one, state and p(state) for discrete
-states, mean and sd for continuous ones, surprise in bits (surprisal: -log2 of
-the predictive probability or density of the line given all lines before),
+states, mean and sd for continuous ones, surprisal in bits (-log2 of the
+predictive probability or density of the line given all lines before),
 alarm if an alarm rule is given. For a fault monitor: p(fault), alarm (by its
 own rule), the sensor with the largest contribution and its bits; for a
 tracker: exists, confirmed.
@@ -186,10 +186,10 @@ class Feed:
         row["frame"] = frame
         described = describe_belief(belief if self.rule is None else belief.belief, self.subject)
         if reader.time is not None:
-            taken = ("sequence", "frame", "state", "surprise", "alarm", *described)
+            taken = ("sequence", "frame", "state", "surprisal", "alarm", *described)
             row[f"input {reader.time}" if reader.time in taken else reader.time] = reader.row.time
         row |= described
-        row["surprise"] = bits + 0.0  # no −0
+        row["surprisal"] = bits + 0.0  # no −0
         if self.rule is not None:
             row["alarm"] = bool(belief.alarm)
         return row
@@ -224,7 +224,7 @@ def _counted(n: int, what: str) -> str:
 
 
 def _rule(subject: Subject, settings: dict[str, Any], path: str, console: Any) -> Any:
-    from likely.cli.following.follow_alarms import ByCost, BySurprise
+    from likely.cli.following.follow_alarms import ByCost, BySurprisal
 
     if subject.decides and (settings["fault"] or settings["false_alarm_every"]):
         asked = "--fault" if settings["fault"] else "--false-alarm-every"
@@ -234,7 +234,7 @@ def _rule(subject: Subject, settings: dict[str, Any], path: str, console: Any) -
     if settings["fault"]:
         return ByCost(subject, settings["fault"], settings["miss_cost"] or 1.0, settings["alarm_cost"] or 1.0)
     if settings["false_alarm_every"]:
-        return BySurprise(subject, settings["false_alarm_every"], path, console)
+        return BySurprisal(subject, settings["false_alarm_every"], path, console)
     return None
 
 

@@ -19,15 +19,15 @@ EPILOG = """\b
 Examples:
   likely novelty today.csv --train normal.csv --rate 0.001 -o marked.csv
   likely novelty new.csv --model model.likely --json
-Output columns: those of the input, novel, surprise (surprisal in bits relative
-to a typical reference row; may be inf), p_value (the fraction of reference
-rows that are at least as surprising); for novel rows top_column (the column with
-the largest contribution), top_column_bits, and other_columns: further unusual
-columns, the most unusual first. In JSON, ranking has the bits of every column;
-infinite values are null, and surprise_infinite is true.
+Output columns: those of the input, novel, surprisal (in bits, above that of a
+typical reference row; may be inf), p_value (the fraction of reference rows with
+at least this surprisal); for novel rows top_column (the column with the largest
+contribution), top_column_bits, and other_columns: further unusual columns, the
+most unusual first. In JSON, ranking has the bits of every column;
+infinite values are null, and surprisal_infinite is true.
 """
 
-LISTED = 5  # the most surprising rows in the summary
+LISTED = 5  # the most unusual rows in the summary
 ODD = 3.0  # bits from which on a further column is named: about one reference row in eight
 NAMED = 4  # columns of a row in the summary
 
@@ -104,7 +104,7 @@ def _watch(
     if model is None:
         return _learned(train, missing, format, how, console)
     watch = watch_model(model)
-    if watch.held_out_surprise is None or not watch.held_out_surprise.shape[1]:
+    if watch.held_out_novelty is None or not watch.held_out_novelty.shape[1]:
         told = "the file holds no held-out scores: the threshold is set on samples from the model, and the"
         console(f"{told} rate holds only if the model fits; --train sets it on held-out rows")
     return watch
@@ -213,7 +213,7 @@ class Marked:
         table = Table.like(watch.schema, frame, missing=missing, allow_missing=allow_missing, whose=whose)
         rows = laid_out(table.frame, names)
         look = watch.score(rows)
-        novel = exceeds(look.surprise, level)
+        novel = exceeds(look.novelty, level)
         ranked: list[dict[str, float]] = [{} for _ in novel]
         at = np.flatnonzero(novel)
         if len(at):
@@ -221,7 +221,7 @@ class Marked:
                 order = np.argsort(-bits, kind="stable").tolist()
                 ranked[i] = {names[j]: float(bits[j]) for j in order if bits[j] > -np.inf}
         beyond = np.where(look.strange, np.inf, look.bits)  # an unseen category has infinite surprisal
-        return cls(frame, novel, beyond, watch.p_value(look.surprise), ranked)
+        return cls(frame, novel, beyond, watch.p_value(look.novelty), ranked)
 
     @property
     def top_column(self) -> list[str | None]:
@@ -239,7 +239,7 @@ class Marked:
         first = [next(iter(ranks.values()), None) for ranks in self.ranked]
         also = ["; ".join(self._also(i)) or None for i in range(len(self.novel))]
         return [
-            pl.Series("novel", self.novel), pl.Series("surprise", self.bits), pl.Series("p_value", self.p_value),
+            pl.Series("novel", self.novel), pl.Series("surprisal", self.bits), pl.Series("p_value", self.p_value),
             pl.Series("top_column", self.top_column, dtype=pl.String),
             pl.Series("top_column_bits", first, dtype=pl.Float64),
             pl.Series("other_columns", also, dtype=pl.String),
@@ -260,18 +260,18 @@ class Marked:
         """One JSON object per line."""
         import json
 
-        new = ("ranking", "surprise_infinite")  # which a CSV file has not
+        new = ("ranking", "surprisal_infinite")  # which a CSV file has not
 
         def line(i: int, row: dict[str, Any]) -> str:
             also, ranks = self._also(i), {name: _finite(bits) for name, bits in self.ranked[i].items()}
-            more = {"other_columns": also, "ranking": ranks, "surprise_infinite": row["surprise"] == float("inf")}
+            more = {"other_columns": also, "ranking": ranks, "surprisal_infinite": row["surprisal"] == float("inf")}
             cells = {f"input {n}" if n in new else n: _finite(cell) for n, cell in row.items()}
             return json.dumps(cells | more, default=str)
 
         return "".join(f"{line(i, row)}\n" for i, row in enumerate(self.frame().iter_rows(named=True)))
 
     def worst(self, before: int) -> Iterator[tuple[float, int, str]]:
-        """The most surprising novel rows: bits, row number, and the top columns with their values."""
+        """The most unusual novel rows: bits, row number, and the top columns with their values."""
         import numpy as np
 
         at = np.flatnonzero(self.novel)
@@ -293,7 +293,7 @@ def _finite(cell: Any) -> Any:
 
 
 class Tally:
-    """Number of marked rows, and the most surprising of them."""
+    """Number of marked rows, and the most unusual of them."""
 
     def __init__(self, rate: float) -> None:
         self.rate, self.rows, self.novel = rate, 0, 0
@@ -315,4 +315,4 @@ class Tally:
         lines = [["", "row", "bits", "because of"]]
         for bits, row, named in self.worst:
             lines.append(["", f"{row:,}", f"{bits:.1f}" if bits < float("inf") else "∞", named])
-        return f"{first}\nthe most surprising:\n{columns(lines, right=(1, 2))}"
+        return f"{first}\nthe most unusual:\n{columns(lines, right=(1, 2))}"

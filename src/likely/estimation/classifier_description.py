@@ -57,7 +57,7 @@ def _rejects(clf: Any) -> Iterator[str]:
     if reject_below is not None:
         yield f"rejects where the largest posterior probability is below {reject_below:g}"
     if novelty is not None:
-        rate, why = support_in_words(clf.left_out_surprises(), novelty)
+        rate, why = support_in_words(clf.held_out_novelty_scores(), novelty)
         yield f"rejects outliers (novel rows), with a false-alarm rate of {rate}{why}"
     if reject_cost is None and reject_below is None and novelty is None:
         yield "never rejects"

@@ -78,7 +78,7 @@ class Component(Protocol):
 INTERNAL = frozenset(name for name in vars(Component) if not name.startswith("_")) | {
     "traits", "learned_model_", "model_types", "accepts_model", "column_names", "column_titles", "strict_support",
     "member_noun", "in_words",
-    "saved_attributes", "check_state", "file_settings", "why_not_saved", "left_out_surprises", "refit_once",
+    "saved_attributes", "check_state", "file_settings", "why_not_saved", "held_out_novelty_scores", "refit_once",
     "scoring_model_of", "blank_mixture", "blocks_of", "is_hard", "run_em", "checked_rows", "as_online_filter",
     "unseen_categories",
 }  # fmt: skip

@@ -154,8 +154,8 @@ class Deciding(ClassifierMixin):
         remedy = "use BayesClassifier, or omit novelty"
         raise DomainError(sentence(type(self).__name__, "novelty needs a model of p(x)", remedy=remedy))
 
-    def left_out_surprises(self) -> Array | None:
-        """Surprises and weights (2 or more, m) of held-out training rows, for alarm thresholds; None without p(x)."""
+    def held_out_novelty_scores(self) -> Array | None:
+        """Novelty scores and weights (2 or more, m) of held-out training rows, for thresholds; None without p(x)."""
         return None
 
     def _tell_of_novelty(self) -> None:
@@ -163,7 +163,7 @@ class Deciding(ClassifierMixin):
         rate: float | None = getattr(self, "novelty", None)
         if rate is None:
             return
-        kept = self.left_out_surprises()
+        kept = self.held_out_novelty_scores()
         if kept is not None and kept.shape[1]:
             tell_of_support(kept, rate, type(self).__name__)
 

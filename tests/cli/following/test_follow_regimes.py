@@ -34,4 +34,4 @@ def test_a_saved_filter_is_followed_and_kept_through_an_outlier(name, tmp_path):
     out = table(shown)
     assert out["p(1)"].to_list() == pytest.approx([float(b.regimes[1]) for b, _ in steps], abs=1e-12)
     bits = [-news / np.log(2) for _, news in steps]
-    assert [float(x) for x in out["surprise"].to_list()] == pytest.approx(bits, rel=1e-12)
+    assert [float(x) for x in out["surprisal"].to_list()] == pytest.approx(bits, rel=1e-12)

@@ -246,7 +246,7 @@ def test_weights_in_a_file_are_checked(wrong):
 def test_files_without_weights_still_open():
     X, y = heavy_tailed(0)
     clf = lk.BayesClassifier(lk.GaussianDensity("shrunk-pooled")).fit(X, y)
-    wanted, kept = clf.predict_proba(X), clf.held_out_surprise_
+    wanted, kept = clf.predict_proba(X), clf.held_out_novelty_
     assert kept.shape == (3, len(X))  # computed before the weights are taken away
     del clf.density_.shrinkage_
     with pytest.raises(lk.ModelFileError):

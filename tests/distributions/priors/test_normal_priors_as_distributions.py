@@ -31,8 +31,8 @@ PAIRS = {
 def test_entropy_and_divergence_are_expectations(name, rng):
     p, q = PAIRS[name]
     models = p.sample(40_000, rng)
-    surprise, ratio = -p.log_prob(models), p.log_prob(models) - q.log_prob(models)
-    for exact, draws in ((p.entropy(), surprise), (p.kl(q), ratio)):
+    surprisal, ratio = -p.log_prob(models), p.log_prob(models) - q.log_prob(models)
+    for exact, draws in ((p.entropy(), surprisal), (p.kl(q), ratio)):
         assert abs(draws.mean() - exact) < 5 * draws.std() / np.sqrt(len(draws))
     assert p.kl(p) == pytest.approx(0, abs=1e-12) and p.kl(q) > 0.05
     assert p.kl(q, bits=True) == pytest.approx(p.kl(q) / np.log(2))

@@ -227,10 +227,10 @@ def test_entropy_against_integration(kind):
     for v in (0.8, 4.0, 1e4):
         distribution = StudentT([1.0], [[2.0]] if kind == "full" else 2.0, v, kind=kind)
 
-        def surprise(u, distribution=distribution):
+        def surprisal(u, distribution=distribution):
             return -distribution.log_prob(np.atleast_1d(distribution.quantile(u)))[0]
 
-        wanted = 2 * scipy.integrate.quad(surprise, 0, 0.5, limit=200, epsrel=1e-10)[0]
+        wanted = 2 * scipy.integrate.quad(surprisal, 0, 0.5, limit=200, epsrel=1e-10)[0]
         assert distribution.entropy() == pytest.approx(wanted, rel=1e-8)
         assert distribution.entropy(bits=True) * np.log(2) == pytest.approx(distribution.entropy(), rel=1e-15)
 

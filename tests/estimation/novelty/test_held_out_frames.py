@@ -1,4 +1,4 @@
-"""Frames that a chain had not learned from: how surprising they are, live and at once, in sample and left out."""
+"""Frames that a chain had not learned from: their novelty scores, live and at once, in sample and left out."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_words_and_columns_of_several_kinds():
     rng = np.random.default_rng(1)
     words = np.array(["a", "b", "c"], dtype=object)[rng.integers(0, 3, 120)]
     h = lk.HMMDensity(lk.CategoricalDensity(), n_states=2, random_state=0).fit([words[:, None]])
-    assert h.held_out_surprise_.shape == (3, 120) and (h.held_out_surprise_[0] >= 0).all()
+    assert h.held_out_novelty_.shape == (3, 120) and (h.held_out_novelty_[0] >= 0).all()
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_left_out_frames_are_as_surprising_as_new_ones():
         rng = np.random.default_rng(seed)
         x = frames(rng, 400)
         h = fitted(x)
-        left.append(h.held_out_surprise_[0].mean())
+        left.append(h.held_out_novelty_[0].mean())
         own.append(-np.log(ChainTail(h.model_).along(Ragged.of([x]))).mean())
         new.append(-np.log(ChainTail(h.model_).along(Ragged.of([frames(rng, 2000)]))).mean())
     assert np.mean(own) < 1.05 < np.mean(new)
@@ -73,31 +73,31 @@ def test_left_out_frames_are_as_surprising_as_new_ones():
 def test_which_frames_are_kept():
     rng = np.random.default_rng(2)
     many = fitted([frames(rng, 30) for _ in range(12)])
-    assert many.held_out_surprise_.shape == (3, 360) and len(np.unique(many.held_out_surprise_[2])) == 12
+    assert many.held_out_novelty_.shape == (3, 360) and len(np.unique(many.held_out_novelty_[2])) == 12
     weighted = fitted([frames(rng, 30) for _ in range(6)])
-    assert weighted.held_out_surprise_.shape[1] == 180
+    assert weighted.held_out_novelty_.shape[1] == 180
     along = [frames(rng, 50), frames(rng, 60)]
-    assert fitted(along, topology="left-to-right").held_out_surprise_.shape == (
+    assert fitted(along, topology="left-to-right").held_out_novelty_.shape == (
         3,
         0,
     )  # a piece of it begins where none may
-    assert fitted(along, topology=np.ones((4, 4))).held_out_surprise_.shape == (3, 0)  # it raised a ValueError
+    assert fitted(along, topology=np.ones((4, 4))).held_out_novelty_.shape == (3, 0)  # it raised a ValueError
     given = [np.zeros(50, dtype=int), np.ones(60, dtype=int)]
     known = lk.HMMDensity(lk.GaussianDensity("full"), n_states=4, random_state=0).fit(along, states=given)
-    assert known.held_out_surprise_.shape == (3, 0)
+    assert known.held_out_novelty_.shape == (3, 0)
 
 
 def test_a_file_keeps_them(tmp_path):
     h = fitted(frames(np.random.default_rng(3), 200))
     lk.save(h, tmp_path / "h.likely")
-    np.testing.assert_array_equal(lk.load(tmp_path / "h.likely").held_out_surprise_, h.held_out_surprise_)
-    del h.held_out_surprise_  # a file of before there were any
+    np.testing.assert_array_equal(lk.load(tmp_path / "h.likely").held_out_novelty_, h.held_out_novelty_)
+    del h.held_out_novelty_  # a file of before there were any
     lk.save(h, tmp_path / "old.likely")
-    assert not hasattr(lk.load(tmp_path / "old.likely"), "held_out_surprise_")
+    assert not hasattr(lk.load(tmp_path / "old.likely"), "held_out_novelty_")
 
 
 def left_out(seed, n, memory):
-    """Surprises (3, n) of frames under a right model, exponential with mean 1, that depend on each other."""
+    """Novelty scores (3, n) of frames under a right model, exponential with mean 1, that depend on each other."""
     z = lfilter([np.sqrt(1 - memory**2)], [1.0, -memory], np.random.default_rng([seed, n]).normal(size=n + 100))[100:]
     return np.stack([-log_ndtr(-z), np.ones(n), np.zeros(n)])
 

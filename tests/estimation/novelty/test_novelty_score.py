@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.estimation.novelty.novelty_score import alarm, support_in_words, supported, surprise
+from likely.estimation.novelty.novelty_score import alarm, novelty_score, support_in_words, supported
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 
@@ -91,7 +91,7 @@ def test_streams_set_alarms_by_rows_not_yet_seen():
     for _ in range(6):
         clf.partial_fit(*draw(rng, 300), classes=[0, 1, 2])
     assert np.mean(clf.decide(draw(rng, 5000)[0], novelty=0.05) == lk.NOVEL) == pytest.approx(0.05, abs=0.02)
-    assert clf.held_out_surprise_.shape[1] == 1200  # of the later half: a young model knew too little
+    assert clf.held_out_novelty_.shape[1] == 1200  # of the later half: a young model knew too little
 
 
 @pytest.mark.slow
@@ -142,17 +142,15 @@ def test_histograms_keep_the_rate(bins):
 def test_fold_histograms_span_the_other_rows_alone():
     X = np.arange(20.0)[:, None]
     clf = lk.BayesClassifier(lk.HistogramDensity(4)).fit(X, [0] * 20)
-    assert (
-        np.isposinf(clf.held_out_surprise_[0]).sum() == 2
-    )  # the least and the largest lie beyond what the others span
+    assert np.isposinf(clf.held_out_novelty_[0]).sum() == 2  # the least and the largest lie beyond what the others span
     fixed = lk.BayesClassifier(lk.HistogramDensity([0.0, 10.0, 20.0])).fit(X, [0] * 20)
-    assert np.isfinite(fixed.held_out_surprise_[0]).all()  # given edges are everybody's
+    assert np.isfinite(fixed.held_out_novelty_[0]).all()  # given edges are everybody's
 
 
 def test_a_rate_that_rows_without_support_exceed_is_said():
     rng = np.random.default_rng(0)
     clf = lk.BayesClassifier(lk.HistogramDensity()).fit(*overlapping(rng, 60, 12))
-    kept = clf.held_out_surprise_[0]
+    kept = clf.held_out_novelty_[0]
     share = 100 * np.isposinf(kept).mean()
     with pytest.warns(lk.FitWarning, match=f"0.05 cannot be met: {share:.2g} % of the training rows"):
         done = clf.decide(overlapping(rng, 4000, 12)[0], novelty=0.05)
@@ -163,7 +161,7 @@ def test_levels_of_one_row_are_novel_when_it_is_left_out():
     """Names that come once: the next row has another one, and is novel. Rates below that cannot be met."""
     names = np.array([[f"name {i}"] if i % 4 == 0 else ["a"] for i in range(80)], dtype=object)
     clf = lk.BayesClassifier(lk.CategoricalDensity()).fit(names, np.arange(80) % 2)
-    assert np.isposinf(clf.held_out_surprise_[0]).sum() == 20
+    assert np.isposinf(clf.held_out_novelty_[0]).sum() == 20
     with pytest.warns(lk.FitWarning, match="0.1 cannot be met: 25 % of the training rows"):
         assert clf.decide([["a"], ["new"]], novelty=0.1)[1] is lk.NOVEL
 
@@ -305,6 +303,6 @@ def test_folds_do_not_tell_of_a_rate_that_nobody_asks_them_for(kind):
 def test_rows_are_compared_with_draws_that_lack_the_same_entries():
     x = np.array([[0.3, np.nan], [np.nan, 40.0], [0.1, 2.0]])
     make = lambda: lk.Gaussian([0.0, 0.0], [1.0, 400.0])  # noqa: E731
-    together = surprise(make(), x)
-    np.testing.assert_array_equal(together, [surprise(make(), x[i : i + 1])[0] for i in range(3)])
+    together = novelty_score(make(), x)
+    np.testing.assert_array_equal(together, [novelty_score(make(), x[i : i + 1])[0] for i in range(3)])
     assert together[1] - together[0] > 0.5  # two deviations off, where a third of one is ordinary

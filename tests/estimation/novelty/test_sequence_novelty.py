@@ -1,4 +1,4 @@
-"""Surprise of sequences: lengths and gaps do not matter, foreign processes do, and alarms keep their rate."""
+"""Novelty score of sequences: lengths and gaps do not matter, foreign processes do, and alarms keep their rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 import likely as lk
 from likely.core.ragged import Ragged
-from likely.estimation.novelty.novelty_score import alarm, surprise
+from likely.estimation.novelty.novelty_score import alarm, novelty_score
 from likely.estimation.novelty.sequence_novelty import LONGEST, OrdinarySequences, drawn, log_length, share_missing
 
 CYCLE = np.array([[0.8, 0.2, 0.0], [0.0, 0.8, 0.2], [0.2, 0.0, 0.8]])
@@ -32,13 +32,13 @@ def clf() -> lk.BayesClassifier:
 def test_draws_of_any_length_are_equally_ordinary() -> None:
     rng = np.random.default_rng(1)
     for length in (1, 2, 7, 45, 300):
-        found = surprise(A, A.sample(300, rng, length))
+        found = novelty_score(A, A.sample(300, rng, length))
         assert abs(np.median(found)) < 0.25, length
         assert 0.7 < np.subtract(*np.quantile(found, [0.75, 0.25])) < 1.4, length
 
 
 def test_beyond_the_longest_draws_it_goes_on_as_before() -> None:
-    found = surprise(A, A.sample(40, np.random.default_rng(2), 3 * LONGEST))
+    found = novelty_score(A, A.sample(40, np.random.default_rng(2), 3 * LONGEST))
     assert abs(np.median(found)) < 1.0
     assert max(length for length, _ in OrdinarySequences.of(A).known) <= LONGEST
 
@@ -50,15 +50,15 @@ def test_missing_values_do_not_matter(share: float) -> None:
     for shape in (x.values.shape, (len(x.values), 1)):  # entries, and whole frames
         seqs = Ragged(np.where(rng.random(shape) < share, np.nan, x.values), x.offsets)
         assert abs(share_missing(seqs).mean() - share) < 0.01
-        found = surprise(A, seqs)
+        found = novelty_score(A, seqs)
         assert abs(np.median(found)) < 0.4
         assert 0.6 < np.subtract(*np.quantile(found, [0.75, 0.25])) < 1.5
 
 
 def test_nothing_seen_is_no_surprise() -> None:
     nothing = Ragged(np.full((5, 2), np.nan), [0, 5, 5])
-    assert_allclose(surprise(A, nothing), [0.0, 0.0], atol=1e-9)
-    assert surprise(A, Ragged(np.empty((0, 2)), [0])).tolist() == []
+    assert_allclose(novelty_score(A, nothing), [0.0, 0.0], atol=1e-9)
+    assert novelty_score(A, Ragged(np.empty((0, 2)), [0])).tolist() == []
 
 
 def test_levels_with_missing_values() -> None:
@@ -66,7 +66,7 @@ def test_levels_with_missing_values() -> None:
     rng = np.random.default_rng(5)
     x = words.sample(200, rng, 40)
     values = np.where(rng.random(len(x.values)) < 0.3, None, x.values.astype(object))
-    assert abs(np.median(surprise(words, Ragged(values, x.offsets)))) < 0.4
+    assert abs(np.median(novelty_score(words, Ragged(values, x.offsets)))) < 0.4
 
 
 def test_lengths_of_chains_that_end() -> None:
@@ -76,8 +76,8 @@ def test_lengths_of_chains_that_end() -> None:
     assert_allclose(np.exp(lengths).sum(), 1.0, atol=1e-9)
     rng = np.random.default_rng(0)
     assert drawn(forward, 5, rng, 1) is None
-    assert np.isposinf(surprise(forward, Ragged.from_list([np.array([0.0])]))[0])
-    assert abs(np.median(surprise(forward, forward.sample(400, rng)))) < 0.3
+    assert np.isposinf(novelty_score(forward, Ragged.from_list([np.array([0.0])]))[0])
+    assert abs(np.median(novelty_score(forward, forward.sample(400, rng)))) < 0.3
 
 
 def test_classes_are_drawn_by_weight_and_length() -> None:
@@ -94,7 +94,7 @@ def test_classes_are_drawn_by_weight_and_length() -> None:
 @pytest.mark.parametrize("rate", [0.05, 0.1, 0.2])
 def test_held_out_sequences_raise_the_alarm_at_the_stated_rate(clf: lk.BayesClassifier, rate: float) -> None:
     new, _ = some(1000, 1)
-    found, limit = clf.surprise(new), alarm(clf.held_out_surprise_, rate, "test")
+    found, limit = clf.novelty_score(new), alarm(clf.held_out_novelty_, rate, "test")
     assert abs((found > limit).mean() - rate) < 3 * np.sqrt(rate * (1 - rate) / 120)
     lengths = np.array([len(x) for x in new])
     short, long = (found[lengths < 40] > limit).mean(), (found[lengths > 60] > limit).mean()
@@ -107,7 +107,7 @@ def test_few_sequences_set_a_sound_alarm_too() -> None:
     for seed in range(6):
         density = lk.HMMDensity(lk.GaussianDensity("diagonal"), 3, random_state=0)
         small = lk.BayesClassifier(density).fit(*some(24, 10 + seed))
-        rates.append((small.surprise(some(300, 99)[0]) > alarm(small.held_out_surprise_, 0.1, "test")).mean())
+        rates.append((small.novelty_score(some(300, 99)[0]) > alarm(small.held_out_novelty_, 0.1, "test")).mean())
     assert 0.02 < np.mean(rates) < 0.2
 
 
@@ -118,8 +118,8 @@ def test_foreign_sequences_raise_it(clf: lk.BayesClassifier) -> None:
     assert np.mean([d is lk.NOVEL for d in backwards]) > 0.2  # four times the rate, by the order of frames alone
     walks = [np.cumsum(rng.normal(0, 1.0, (50, 2)), axis=0) for _ in range(100)]
     assert np.mean([d is lk.NOVEL for d in clf.decide(walks, novelty=0.05)]) > 0.8
-    shuffled = clf.surprise([rng.permutation(x) for x in new])
-    assert np.median(shuffled) > np.median(clf.surprise(new)) + 0.5
+    shuffled = clf.novelty_score([rng.permutation(x) for x in new])
+    assert np.median(shuffled) > np.median(clf.novelty_score(new)) + 0.5
 
 
 def test_the_alarm_of_words_that_end() -> None:
@@ -134,8 +134,8 @@ def test_the_alarm_of_words_that_end() -> None:
     clf = lk.BayesClassifier(density).fit(*words(40))
     new, truth = words(200)
     assert clf.score(new, truth) > 0.95
-    assert abs((clf.surprise(new) > alarm(clf.held_out_surprise_, 0.1, "test")).mean() - 0.1) < 0.1
-    assert (clf.surprise([x[::-1] for x in new]) > alarm(clf.held_out_surprise_, 0.1, "test")).all()
+    assert abs((clf.novelty_score(new) > alarm(clf.held_out_novelty_, 0.1, "test")).mean() - 0.1) < 0.1
+    assert (clf.novelty_score([x[::-1] for x in new]) > alarm(clf.held_out_novelty_, 0.1, "test")).all()
 
 
 def test_weights_are_copies() -> None:
@@ -143,5 +143,5 @@ def test_weights_are_copies() -> None:
     density = lk.HMMDensity(lk.GaussianDensity("diagonal"), 3, random_state=0)
     copies = lk.BayesClassifier(density).fit(x + x, np.concatenate([y, y]))
     twice = lk.BayesClassifier(density).fit(x, y, sample_weight=np.full(30, 2.0))
-    assert_allclose(twice.surprise(x), copies.surprise(x), atol=1e-3)
-    assert twice.held_out_surprise_[1].sum() == copies.held_out_surprise_[1].sum() == 60
+    assert_allclose(twice.novelty_score(x), copies.novelty_score(x), atol=1e-3)
+    assert twice.held_out_novelty_[1].sum() == copies.held_out_novelty_[1].sum() == 60

@@ -249,9 +249,9 @@ def test_surprise_is_in_bits_and_zero_on_average() -> None:
     rng = np.random.default_rng(7)
     monitor = FaultMonitor().fit(plant(rng, 2000))
     x = plant(rng, 1000)
-    assert abs(monitor.watch(x).surprise.mean()) < 0.6
+    assert abs(monitor.watch(x).surprisal.mean()) < 0.6
     x[:, 2] += 4.0
-    assert monitor.watch(x).surprise.mean() > 2.0
+    assert monitor.watch(x).surprisal.mean() > 2.0
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_without_clutter_it_is_kalmans_filter_and_smoother() -> None:
     np.testing.assert_allclose(track.covariance[2:], known.covariance[2:], rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(track.log_prob.sum(), known.log_prob, rtol=1e-10)
     np.testing.assert_allclose(smooth.mean, later.mean, atol=1e-9)
-    np.testing.assert_allclose(track.surprise, -track.log_prob / np.log(2))
+    np.testing.assert_allclose(track.surprisal, -track.log_prob / np.log(2))
     assert track.confirmed.all() and (track.exists == 1).all()
 
 

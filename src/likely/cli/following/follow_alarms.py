@@ -38,7 +38,7 @@ def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
     shares = subject.shares(subject.filter.initial_belief())
     if shares is None:
         watched = _has_tail(subject.filter)
-        remedy = "--false-alarm-every watches its surprise" if watched else "leave it out, and read the surprise"
+        remedy = "--false-alarm-every watches its surprisal" if watched else "leave it out, and read the surprisal"
         raise DataError(sentence("--fault", "a model with states is needed", type(subject.filter).__name__, remedy))
     names = subject.states or [str(k) for k in range(len(shares))]
     unknown = [name for name in faults if name not in names]
@@ -47,10 +47,10 @@ def _places(subject: Subject, faults: tuple[str, ...]) -> list[int]:
     return sorted({names.index(name) for name in faults})
 
 
-class BySurprise:
+class BySurprisal:
     """A rule of `AlarmFilter`: CUSUM (Page) of the surprisal, the sum of −log u/2 − log 2.
 
-    u is the predictive p-value: the probability of an observation at least as surprising, given all before. While the
+    u is the predictive p-value: the probability of an observation at least as improbable, given all before. While the
     model is right u is uniform and −log u exponential with mean 1, whatever the model; the sum is that of
     log-likelihood ratios against a mean of 2. Held-out frames give the distribution of −log u where the model is not
     quite right, and how high the sum rises where they depend on each other.
@@ -61,11 +61,11 @@ class BySurprise:
         from likely.estimation.novelty.held_out_frames import enough
 
         self.tail = _tail_of(subject.filter, path)
-        self.held_out = HeldOutFrames(subject.held_out_surprise) if enough(subject.held_out_surprise) else None
+        self.held_out = HeldOutFrames(subject.held_out_novelty) if enough(subject.held_out_novelty) else None
         self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
             console(
-                f"The model holds {'too few' if subject.held_out_surprise.shape[1] else 'no'} held-out frames: "
+                f"The model holds {'too few' if subject.held_out_novelty.shape[1] else 'no'} held-out frames: "
                 "the stated false-alarm rate holds only if the model is correct. An HMMDensity that was fitted to "
                 "sequences holds some."
             )
@@ -96,10 +96,10 @@ def _tell_what_is_supported(subject: Subject, false_alarm_every: float, console:
     """Note if the false-alarm rate that held-out frames support is clearly above the stated one."""
     from likely.estimation.novelty.held_out_frames import drift, drifts, supported_share, supported_words
 
-    share = supported_share(subject.held_out_surprise, subject.later, 1.0 / false_alarm_every)
+    share = supported_share(subject.held_out_novelty, subject.later, 1.0 / false_alarm_every)
     if share * false_alarm_every <= CLOSE:
         return
-    tried = f"The model was tried on {subject.held_out_surprise[1].sum():,.0f} held-out frames"
+    tried = f"The model was tried on {subject.held_out_novelty[1].sum():,.0f} held-out frames"
     asked = f"where one false alarm in {false_alarm_every:,.6g} lines is asked for"
     more = drift(subject.later) if drifts(subject.later) else "More frames of training support a lower rate."
     console(f"{tried}: {asked}, these support {supported_words(share)} (95 % confidence). {more}")
@@ -120,7 +120,7 @@ class HeldOutFrames:
         self.sorted, self.above = kept[0, order], np.append(np.cumsum(kept[1, order][::-1])[::-1], 0.0)
 
     def neg_log_p_value(self, v: Any) -> Any:
-        """−log P(as surprising a frame) (n,) by the held-out ones, beyond the rarest tenth by an exponential tail."""
+        """−log p-value of each frame (n,) by the held-out ones, beyond the rarest tenth by an exponential tail."""
         as_odd = self.above[np.searchsorted(self.sorted, v - 1e-12 * np.abs(v), side="left")]
         near = -np.log((1.0 + as_odd) / (1.0 + self.frames))
         share = max(self.far.share, 1.0 / (1.0 + self.frames))
@@ -157,7 +157,7 @@ def _tail_of(filter_: Any, path: str) -> Any:
     if _has_tail(filter_):
         return GaussianTail(filter_)
     expected = "--false-alarm-every needs a predictive distribution: an HMM or a linear-Gaussian model"
-    remedy = "use --fault, or leave it out" if _has_states(filter_) else "leave it out, and read the surprise"
+    remedy = "use --fault, or leave it out" if _has_states(filter_) else "leave it out, and read the surprisal"
     raise ModelFileError(sentence(path, expected, type(filter_).__name__, remedy))
 
 
@@ -192,11 +192,11 @@ class GaussianTail:
             return None
         if news == -np.inf:
             return 0.0
-        distance, degrees = _surprise(spread, row[seen] - C @ predicted.mean, news)
+        distance, degrees = _chi_square(spread, row[seen] - C @ predicted.mean, news)
         return float(chdtrc(degrees, distance)) if degrees else 1.0
 
 
-def _surprise(spread: Any, residual: Any, news: float) -> tuple[float, int]:
+def _chi_square(spread: Any, residual: Any, news: float) -> tuple[float, int]:
     """χ² of a residual, and its degrees of freedom."""
     sd = np.sqrt(np.diagonal(spread))
     moving = sd > 0

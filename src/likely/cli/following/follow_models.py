@@ -18,7 +18,7 @@ class Subject:
     """A model that is followed: `filter`, `columns` (name → kind) of an observation, `states` their names."""
 
     decides = ""  # how a model that raises alarms itself does so
-    held_out_surprise: Any = np.empty((3, 0))  # surprises of frames that the model had not learned from
+    held_out_novelty: Any = np.empty((3, 0))  # novelty scores of frames that the model had not learned from
     later = 0.0  # share of rare frames in later halves, by the earlier ones alone
 
     def __init__(self, filter_: Any, columns: Mapping[str, str], states: Any = None, original: Any = None) -> None:
@@ -82,8 +82,8 @@ class OfChains(Subject):
         super().__init__(known.model_, known.columns, known.state_names, original)
         self.known, self.roles, self.takes_any = known, known.schema["roles"], takes_any
         density = getattr(known, "density_", None)
-        self.held_out_surprise, self.later = (
-            getattr(density, "held_out_surprise_", self.held_out_surprise),
+        self.held_out_novelty, self.later = (
+            getattr(density, "held_out_novelty_", self.held_out_novelty),
             getattr(density, "later_half_rate_", self.later),
         )
         self.nameless = self.nameless and not known.card

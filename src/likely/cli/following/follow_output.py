@@ -133,8 +133,8 @@ def csv_line(cells: list[Any]) -> str:
 def json_line(named: dict[str, Any]) -> str:
     """The same as an object; JSON has no infinity, so that is a text.
 
-    >>> json_line({"surprise": math.inf, "alarm": True})
-    '{"surprise": "inf", "alarm": true}\\n'
+    >>> json_line({"surprisal": math.inf, "alarm": True})
+    '{"surprisal": "inf", "alarm": true}\\n'
     """
     told = {name: str(c) if isinstance(c, float) and not math.isfinite(c) else c for name, c in named.items()}
     return json.dumps(told, ensure_ascii=False) + "\n"

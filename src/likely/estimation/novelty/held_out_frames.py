@@ -1,4 +1,4 @@
-"""Cross-validated surprises of frames under HMMs: the reference for alarm thresholds of live data."""
+"""Cross-validated novelty scores of frames under HMMs: the reference for alarm thresholds of live data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def left_out_frames(density: Any, X: Ragged, weight: Any) -> Array:
     """
     learn = _learned_on if len(X.values) <= MANY else lambda density, fold: density.model_
     with fit_job(len(X.values), density.model_, PARTS * (1 + AGAIN)):
-        return _surprises(_judges(density, _folds(density, X, weight), JUDGED // PARTS, learn))
+        return _frame_scores(_judges(density, _folds(density, X, weight), JUDGED // PARTS, learn))
 
 
 def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
@@ -53,7 +53,7 @@ def later_half_rate(density: Any, X: Ragged, weight: Any, kept: Array) -> float:
     if not enough(kept) or len(there) >= PARTS or not _may_be_cut(density):
         return 0.0
     with fit_job(len(X.values), density.model_, ANEW):
-        found = _surprises(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _fitted_from_scratch))
+        found = _frame_scores(_judges(density, [_cut_in_time(X, there, w, 1, 2)], JUDGED, _fitted_from_scratch))
     if not enough(found):
         return 0.0
     return float(found[1] @ (found[0] > quantile(*stretches(kept), TAIL))) / float(found[1].sum())
@@ -65,7 +65,7 @@ def enough(kept: Array) -> bool:
 
 
 def stretches(kept: Array) -> tuple[list[Array], Array]:
-    """Surprises of each stretch of frames (3, m), and the weight of each stretch."""
+    """Novelty scores of each stretch of frames (3, m), and the weight of each stretch."""
     parts = np.split(kept, np.flatnonzero(np.diff(kept[2])) + 1, axis=1)
     return [part[0] for part in parts], np.array([part[1, 0] for part in parts])
 
@@ -97,7 +97,7 @@ def supported_share(kept: Array, later: float = 0.0, rate: float = 0.0) -> float
 
 def support(density: Any) -> Iterator[str]:
     """The false-alarm rate supported by the held-out frames of a fitted density, as a sentence; empty with few."""
-    kept, later = vars(density).get("held_out_surprise_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
+    kept, later = vars(density).get("held_out_novelty_", np.empty((3, 0))), vars(density).get("later_half_rate_", 0.0)
     if not enough(kept):
         return
     rarest = np.ceil(1.0 / rule_of_three(independent_frames(kept)))
@@ -124,7 +124,7 @@ def drift(later: float) -> str:
     return f"By models of the earlier halves, {rare}: the level drifts, or slow variations were not all observed."
 
 
-def _surprises(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
+def _frame_scores(judges: Iterator[tuple[HMM, Ragged, list[int], Array]]) -> Array:
     """(3, m) of held-out frames; empty if no model can be fitted without them."""
     out, stretch = [np.empty((3, 0))], 0
     try:

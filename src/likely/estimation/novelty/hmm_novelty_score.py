@@ -1,4 +1,4 @@
-"""Surprise of frames under an HMM: the predictive probability of a frame at least as improbable."""
+"""Novelty score of frames under an HMM: the predictive probability of a frame at least as improbable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from likely.core.ragged import Ragged
 from likely.estimation.novelty.novelty_score import _patterns
 from likely.hmm.hmm import HMM
 
-DRAWS = 4000  # samples for the distribution of the surprise
+DRAWS = 4000  # samples for the distribution of the novelty score
 BLOCK = 256  # frames compared with all samples at a time
 
 

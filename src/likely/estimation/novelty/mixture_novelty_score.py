@@ -1,4 +1,4 @@
-"""Cross-validated surprises of rows under mixtures: the reference for novelty thresholds."""
+"""Cross-validated novelty scores of rows under mixtures: the reference for novelty thresholds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from likely.core.engine import one_blas_thread
 from likely.core.errors import LikelyError
 from likely.core.warnings import tell, warnings_discarded
 from likely.estimation.foreign_tables import take_rows
-from likely.estimation.novelty.novelty_score import surprise
+from likely.estimation.novelty.novelty_score import novelty_score
 from likely.estimation.novelty.novelty_threshold import MANY, _kept, folds, scores_of
 
 STEPS = 25  # EM steps without a fold: a threshold needs no more
 
 
-def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
-    """Surprise, weight and training weight (3, m) of the rows X that a density was fitted to, by cross-validation.
+def held_out_novelty_scores(density: Any, X: Any, weight: Any = None) -> Array:
+    """Novelty score, weight and training weight (3, m) of the rows X that a density was fitted to, by cross-validation.
 
     Rows are assigned to folds; each is scored by a density refitted to the others. With very many rows the influence of
     a single one is negligible: a share of them is scored by the density itself. Rows whose fold leaves too few others
@@ -31,7 +31,7 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
     counted = np.flatnonzero(w > 0)
     if len(counted) > MANY:
         some = counted[:: max(len(counted) // 4096, 1)]
-        return _kept(surprise(density.model_, rows[some]), w[some] * (w.sum() / w[some].sum()), w.sum())
+        return _kept(novelty_score(density.model_, rows[some]), w[some] * (w.sum() / w[some].sum()), w.sum())
     scores = np.full(n, np.nan)
     fold = folds(rows)
     with warnings_discarded(), one_blas_thread():  # warnings of a fold need not hold for all rows
@@ -41,7 +41,7 @@ def left_out_surprises(density: Any, X: Any, weight: Any = None) -> Array:
     scored = counted[~np.isnan(scores[counted])]
     if len(scored) < len(counted):
         _warn_unscored(len(counted) - len(scored), len(counted))
-    found = surprise(density.model_, rows[scored], scores[scored]) if len(scored) else np.zeros(0)
+    found = novelty_score(density.model_, rows[scored], scores[scored]) if len(scored) else np.zeros(0)
     return _kept(found, w[scored], w.sum())
 
 

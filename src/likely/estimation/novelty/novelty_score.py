@@ -1,6 +1,6 @@
 """Novelty (outlier) score of rows and its threshold for a given false-alarm rate.
 
-The surprise of a row is the difference of its log p(x) from the median of the model's own samples with the same
+The novelty score of a row is the difference of its log p(x) from the median of the model's own samples with the same
 missing entries, in units of their interquartile range. So rows with and without missing values are comparable. The
 threshold is set so that a stated share of *held-out* rows exceeds it.
 """
@@ -30,15 +30,15 @@ WITHOUT_SUPPORT = (  # the reason why rows are novel at any rate, and the remedy
 )
 
 
-def surprise(model: Any, X: Any, log_prob: Array | None = None) -> Array:
+def novelty_score(model: Any, X: Any, log_prob: Array | None = None) -> Array:
     """(median − log p(x)) / interquartile range of each row (n,), against samples with the same missing values.
 
     For sequences, against samples of the same length.
     """
     if isinstance(X, Ragged):
-        from likely.estimation.novelty.sequence_novelty import sequence_surprise
+        from likely.estimation.novelty.sequence_novelty import sequence_novelty_score
 
-        return sequence_surprise(model, X, log_prob)
+        return sequence_novelty_score(model, X, log_prob)
     scores = np.asarray(model.log_prob(X) if log_prob is None else log_prob, dtype=np.float64)
     ordinary = Ordinary.of(model)
     out = np.empty(len(scores))
@@ -86,9 +86,9 @@ class Ordinary:
 
 
 def alarm(kept: Array, rate: float, whose: str) -> float:
-    """The threshold that new rows exceed at the given rate, from stored surprises and weights (2 or more rows, m).
+    """The threshold that new rows exceed at the given rate, from stored novelty scores and weights (2 or more rows, m).
 
-    Of n exchangeable rows the next one exceeds the k-th largest with probability k / (n + 1). Rows of infinite surprise
+    Of n exchangeable rows the next one exceeds the k-th largest with probability k / (n + 1). Rows of infinite score
     are novel at any rate (`exceeds`): if more of those were stored than the rate allows, it cannot be met, with a
     warning.
     """
@@ -105,11 +105,11 @@ def alarm(kept: Array, rate: float, whose: str) -> float:
 
 
 class Support(NamedTuple):
-    """The false-alarm rate that stored surprises support: the stated one, or the smallest above it."""
+    """The false-alarm rate that stored novelty scores support: the stated one, or the smallest above it."""
 
     rate: float
     rows: float  # total weight
-    impossible: float  # weight of infinite surprises: novel at any rate
+    impossible: float  # weight of infinite scores: novel at any rate
 
 
 def supported(kept: Array, rate: float) -> Support | None:
@@ -148,9 +148,9 @@ def support_in_words(kept: Array | None, rate: float) -> tuple[str, str]:
     return f"{found.rate:.2g}", f" ({rate:g} was requested; {why})"
 
 
-def exceeds(surprise: Array, limit: float) -> Mask:
-    """Mask of novel rows (n,): those above the threshold, and always those of infinite surprise."""
-    return np.asarray((surprise > limit) | np.isposinf(surprise))
+def exceeds(score: Array, limit: float) -> Mask:
+    """Mask of novel rows (n,): those above the threshold, and always those of infinite score."""
+    return np.asarray((score > limit) | np.isposinf(score))
 
 
 def quartiles(scores: Array) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""Cross-validated surprises of training rows: the reference for novelty thresholds of classifiers.
+"""Cross-validated novelty scores of training rows: the reference for novelty thresholds of classifiers.
 
-They are stored as (3, m): surprise, weight, and the training weight of the model that scored the row.
+They are stored as (3, m): novelty score, weight, and the training weight of the model that scored the row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from likely.core.ragged import Ragged
 from likely.core.warnings import warnings_discarded
 from likely.distributions.downdating import Canceled, without
 from likely.estimation.novelty.duplicate_rows import ranks
-from likely.estimation.novelty.novelty_score import missing_entries, surprise
+from likely.estimation.novelty.novelty_score import missing_entries, novelty_score
 from likely.mixture.mixture import Mixture
 
 FOLDS = 10
@@ -58,12 +58,12 @@ def rows_needed(X: Any, labels: Index, weight: Any, complete: bool) -> RowsNeede
 
 
 def is_known(X: Any) -> bool:
-    """Whether the surprise of such rows is known: of sequences with covariates it is not."""
+    """Whether the novelty score of such rows is known: of sequences with covariates it is not."""
     return not (isinstance(X, Ragged) and n_covariates(X))
 
 
 def left_out(clf: Any, needed: RowsNeeded | None) -> Array:
-    """Surprises of training rows under models fitted without them; fold statistics add, so this is cheap."""
+    """Novelty scores of training rows under models fitted without them; fold statistics add, so this is cheap."""
     if needed is None:
         return np.empty((3, 0))
     X, labels, weight, total = needed
@@ -71,7 +71,7 @@ def left_out(clf: Any, needed: RowsNeeded | None) -> Array:
     w = np.ones(n) if weight is None else weight
     if total is not None:
         scores = _taken_away(clf, X, labels, w) if clf.stats_.complete else None
-        return _kept(surprise(clf.model_, X, scores), w * (total / w.sum()), total)
+        return _kept(novelty_score(clf.model_, X, scores), w * (total / w.sum()), total)
     fold = folds(X, FOLDS_OF_SEQUENCES if isinstance(X, Ragged) else FOLDS)
     scores = np.empty(n)
     with (
@@ -82,7 +82,7 @@ def left_out(clf: Any, needed: RowsNeeded | None) -> Array:
             scores[fold == f] = scores_of(clf.density_, model, learned, X[fold == f])
     some = _some(X, SHOWN_WITH_GAPS if missing_entries(X).any() else n)
     scale = w.sum() / w[some].sum()
-    return _kept(surprise(clf.model_, X[some], scores[some]), w[some] * scale, w.sum())
+    return _kept(novelty_score(clf.model_, X[some], scores[some]), w[some] * scale, w.sum())
 
 
 def _some(X: Any, about: int) -> Index:
@@ -118,7 +118,7 @@ def scores_of(density: Any, model: Any, learned: Any, X: Any) -> Array:
 
 
 def streamed(before: Array, found: Array, weight: Any, learned_from: float) -> Array:
-    """Add the surprises of a chunk, computed before it is learned; those of a much earlier model are dropped."""
+    """Add the novelty scores of a chunk, computed before it is learned; those of a much earlier model are dropped."""
     w = np.ones(len(found)) if weight is None else np.asarray(weight, dtype=np.float64)
     together = np.concatenate([before, _kept(found, w, learned_from)], axis=1)
     together = together[:, together[2] >= 0.5 * learned_from]
@@ -131,7 +131,7 @@ def streamed(before: Array, found: Array, weight: Any, learned_from: float) -> A
 
 
 def _kept(found: Array, weight: Array, learned_from: float) -> Array:
-    """At most KEPT surprises, evenly over their order."""
+    """At most KEPT scores, evenly over their order."""
     if len(found) > KEPT:
         order = np.argsort(found, kind="stable")
         pick = order[np.linspace(0, len(found) - 1, KEPT).round().astype(int)]
@@ -227,13 +227,13 @@ def _learned_on(clf: Any, X: Any, labels: Index, weight: Any, fold: Index) -> Ca
     return without
 
 
-def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
-    """Surprise (n,) of validated rows, and the rows with unknown levels, by column.
+def novelty_scores(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
+    """Novelty score (n,) of validated rows, and the rows with unknown levels, by column.
 
-    An unknown level has infinite surprise.
+    An unknown level has an infinite score.
     """
     known, strange = clf.density_.mask_unknown(rows, clf.learned_model_.components)
-    out = surprise(clf.model_, known)
+    out = novelty_score(clf.model_, known)
     for mask in strange.values():
         out[mask] = np.inf
     return out, strange
@@ -242,14 +242,14 @@ def surprise_of(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
 class Why:
     """The reason why a row is novel, as text."""
 
-    def __init__(self, surprise: Array, limit: float, rate: float, strange: dict[str, Any]) -> None:
-        self.surprise, self.limit, self.rate, self.strange = surprise, limit, rate, strange
+    def __init__(self, score: Array, limit: float, rate: float, strange: dict[str, Any]) -> None:
+        self.score, self.limit, self.rate, self.strange = score, limit, rate, strange
 
     def __call__(self, i: int) -> str:
         columns = [repr(name) for name, mask in self.strange.items() if mask[i]]
         if columns:
             return f"a value of {', '.join(columns)} did not occur in training"
-        if np.isposinf(self.surprise[i]):
+        if np.isposinf(self.score[i]):
             return "p(x) is 0: no class has a density here"
         share = f"{100 * self.rate:g} % of training rows are above {self.limit:.3g}"
-        return f"p(x) is too small: its surprise is {self.surprise[i]:.3g}, {share}"
+        return f"p(x) is too small: its novelty score is {self.score[i]:.3g}, {share}"

@@ -31,11 +31,11 @@ RATIO = 2  # ratio of successive lengths
 PARTS = 4  # shares of missing entries: 0, 1/4 … 3/4
 
 
-def sequence_surprise(model: Any, seqs: Ragged, log_prob: Array | None = None) -> Array:
+def sequence_novelty_score(model: Any, seqs: Ragged, log_prob: Array | None = None) -> Array:
     """(median − log p(x)) / interquartile range of each sequence (n,), against the model's samples of equal length."""
     if n_covariates(seqs):
         expected = "novelty is judged against samples of the model, and covariates are not modeled"
-        raise DomainError(sentence("surprise", expected, "sequences with covariates", "use novelty=None"))
+        raise DomainError(sentence("novelty_score", expected, "sequences with covariates", "use novelty=None"))
     scores = np.asarray(model.log_prob(seqs) if log_prob is None else log_prob, dtype=np.float64)
     if not len(scores):
         return scores

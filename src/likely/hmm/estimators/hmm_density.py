@@ -90,7 +90,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     stop anywhere; null states, `order`, `durations` and `emit="transitions"` need constant transitions.
 
     Blocks of frames, or sequences, are held out once each to estimate the surprisal of new frames
-    (`held_out_surprise_`). `supported_rate_` is the largest false-alarm rate on new normal frames of a live stream that
+    (`held_out_novelty_`). `supported_rate_` is the largest false-alarm rate on new normal frames of a live stream that
     these do not exclude where one in n / 3τ lines or more is requested (95 % confidence; n held-out frames, of which τ
     count as one because of autocorrelation): 7.75 τ / n. It is None where there are too few of them, or covariates.
     `later_half_rate_` is the share of the later halves of fewer than 5 sequences that are as rare as the rarest tenth
@@ -150,7 +150,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "topology_",
         "is_online_",
         "mean_length_",
-        "held_out_surprise_",
+        "held_out_novelty_",
         "later_half_rate_",
         "n_covariates_in_",
     )
@@ -184,17 +184,17 @@ class HMMDensity(ChainStarts, DensityEstimator):
         self._note_lengths(X, weight)
         self._adopt(report)
         held_out = states is None and frames is X
-        self.held_out_surprise_ = left_out_frames(self, X, weight) if held_out else np.empty((3, 0))
-        self.later_half_rate_ = later_half_rate(self, X, weight, self.held_out_surprise_) if frames is X else 0.0
+        self.held_out_novelty_ = left_out_frames(self, X, weight) if held_out else np.empty((3, 0))
+        self.later_half_rate_ = later_half_rate(self, X, weight, self.held_out_novelty_) if frames is X else 0.0
         return self
 
     @property
     def supported_rate_(self) -> float | None:
         """The largest false-alarm rate on new frames that held-out frames do not exclude; None if unknown."""
-        held_out_surprise = vars(self).get("held_out_surprise_", np.empty((3, 0)))
+        held_out_novelty = vars(self).get("held_out_novelty_", np.empty((3, 0)))
         return (
-            supported_share(held_out_surprise, vars(self).get("later_half_rate_", 0.0))
-            if enough(held_out_surprise)
+            supported_share(held_out_novelty, vars(self).get("later_half_rate_", 0.0))
+            if enough(held_out_novelty)
             else None
         )
 
@@ -442,17 +442,17 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def check_state(self) -> None:
         super().check_state()
-        held_out_surprise = vars(self).get("held_out_surprise_", np.empty((3, 0)))
+        held_out_novelty = vars(self).get("held_out_novelty_", np.empty((3, 0)))
         sound = (
-            isinstance(held_out_surprise, np.ndarray)
-            and held_out_surprise.dtype == np.float64
-            and held_out_surprise.ndim == 2
-            and len(held_out_surprise) == 3
+            isinstance(held_out_novelty, np.ndarray)
+            and held_out_novelty.dtype == np.float64
+            and held_out_novelty.ndim == 2
+            and len(held_out_novelty) == 3
         )
-        if not (sound and np.isfinite(held_out_surprise).all() and (held_out_surprise[1] > 0).all()):
-            got = getattr(held_out_surprise, "shape", type(held_out_surprise).__name__)
+        if not (sound and np.isfinite(held_out_novelty).all() and (held_out_novelty[1] > 0).all()):
+            got = getattr(held_out_novelty, "shape", type(held_out_novelty).__name__)
             raise DataError(
-                sentence(type(self).__name__, "held_out_surprise_ must be finite numbers (3, m), weights above 0", got)
+                sentence(type(self).__name__, "held_out_novelty_ must be finite numbers (3, m), weights above 0", got)
             )
         later = vars(self).get("later_half_rate_", 0.0)
         if not (isinstance(later, float) and 0 <= later <= 1):

@@ -30,7 +30,7 @@ def _log_sum(logs: Any) -> Any:
 class FaultBelief(Value):
     """Belief state: log-probabilities of normal, of each kind of unknown fault, and of each known fault.
 
-    Which fault it is has a separate posterior, `log_kinds`, with one weight for all distributions. `surprise` is the
+    Which fault it is has a separate posterior, `log_kinds`, with one weight for all distributions. `surprisal` is the
     surprisal of the frame in bits, less the mean of normal frames; `alarm` whether the log-odds of a fault are above
     the threshold.
     """
@@ -46,7 +46,7 @@ class FaultBelief(Value):
     offsets: Annotated[Array, declared.numbers("J p")]
     error: Annotated[Array, declared.numbers("p")]  # (p,): the last frame − its prediction, in units of training
     moved: Annotated[Array, declared.numbers("P", 0)]  # (P,): 1 where a sensor that was constant in training changed
-    surprise: float
+    surprisal: float
     alarm: bool
     due: bool  # True if a frame is predicted and not yet observed
     time: Annotated[int, declared.count]  # number of frames so far
@@ -67,7 +67,7 @@ class Watched(NamedTuple):
 
     log_odds: Array  # (T,) of a fault
     alarm: Mask  # (T,)
-    surprise: Array  # (T,) bits
+    surprisal: Array  # (T,) bits
     posterior: Array  # (T, 2 + K): normal, an unknown fault, each known one
     contributions: Array  # (T, P): contribution of each sensor to the evidence of a fault, given the others, in bits
     log_prob: Array  # (T,): log p(frame | all before)
@@ -143,7 +143,7 @@ class FaultWatch(Value):
         return FaultBelief.trusted(
             log_weights=self._transition(np.r_[0.0, np.full(J + len(self.faults), -np.inf)]),
             log_kinds=np.array(self._kinds), frame=None, spread=None,
-            offsets=np.zeros((J, p)), error=np.zeros(p), moved=np.zeros(len(self.mean)), surprise=0.0, alarm=False,
+            offsets=np.zeros((J, p)), error=np.zeros(p), moved=np.zeros(len(self.mean)), surprisal=0.0, alarm=False,
             due=True, time=0,
         )  # fmt: skip
 
@@ -164,11 +164,11 @@ class FaultWatch(Value):
             belief.log_weights, ratios, float(np.log1p(self.learned_from)) * int(moved.sum())
         )
         kinds = belief.log_kinds + self.kind_share * self._kind_evidence(ratios)
-        surprise = 0.5 * (float(innovation.white @ innovation.white) - len(innovation.white)) / BITS
+        surprisal = 0.5 * (float(innovation.white @ innovation.white) - len(innovation.white)) / BITS
         after = belief.replace(
             log_weights=logs, log_kinds=kinds - _log_sum(kinds),
             frame=innovation.frame, spread=innovation.spread, offsets=offsets, error=innovation.error,
-            moved=moved.astype(np.float64), surprise=surprise, due=False, time=belief.time + 1,
+            moved=moved.astype(np.float64), surprisal=surprisal, due=False, time=belief.time + 1,
         )  # fmt: skip
         units = float(np.log(self.scale[self.sensors][~np.isnan(x)]).sum())
         return after.replace(alarm=bool(after.log_odds > self.threshold)), innovation.log_prob - units + total
@@ -317,7 +317,7 @@ class FaultWatch(Value):
         for frame in rows(y, len(self.mean), ME):
             belief, log_prob = self.update(self.initial_belief() if belief is None else self.predict(belief), frame)
             of_sensors = self.contributions(belief)
-            results.append((belief.log_odds, belief.alarm, belief.surprise, self.kinds(belief), of_sensors, log_prob))
+            results.append((belief.log_odds, belief.alarm, belief.surprisal, self.kinds(belief), of_sensors, log_prob))
         empty = (np.empty(0), np.empty(0, bool), np.empty(0), np.empty((0, 2 + len(self.faults))),
                 np.empty((0, len(self.mean))), np.empty(0))  # fmt: skip
         return Watched(*(np.array(part) for part in zip(*results, strict=True))) if results else Watched(*empty)

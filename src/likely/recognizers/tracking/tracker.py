@@ -51,7 +51,7 @@ class Track(Value):
         return len(self.exists)
 
     @property
-    def surprise(self) -> Array:
+    def surprisal(self) -> Array:
         """Surprisal −log₂ p(scan | all before) (T,), in bits."""
         return -self.log_prob / BITS
 

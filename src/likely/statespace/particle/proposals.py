@@ -92,12 +92,12 @@ def guided(at: Setting) -> Placed:
 def _steered(at: Setting, center: Array, factor: Array, rng: Generator) -> tuple[Array, Array]:
     """States drawn from the proposal (N, d), and log p(x | x′) − log q(x) (N,)."""
     n, r = len(center), factor.shape[1]
-    whitened, surprise = _white_regression(at, center, factor)
+    whitened, innovation = _white_regression(at, center, factor)
     precision = np.einsum("pin,pjn->ijn", whitened, whitened)
     ease = SHARP / np.maximum(np.einsum("iin->n", precision), SHARP)
     root = small_matrices.roots(np.eye(r)[:, :, None] + ease * precision)
     assert root is not None  # the identity plus at most SHARP
-    pulled = ease * np.einsum("pin,pn->in", whitened, surprise)
+    pulled = ease * np.einsum("pin,pn->in", whitened, innovation)
     noise = rng.standard_normal((r, n))
     z = small_matrices.solve_transposed(root, small_matrices.solve(root, pulled) + noise)
     ratio = 0.5 * (np.einsum("in,in->n", noise, noise) - np.einsum("in,in->n", z, z) - small_matrices.logdet(root))
