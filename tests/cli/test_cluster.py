@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     at = tmp_path_factory.mktemp("clusters")
     write(groups(), at / "t.csv")
     done = run("cluster", at / "t.csv", "--id", "case", "--ignore", "who", "--max-components", 4, "--n-init", 2, "-o",
-               at / "out.csv", "--model", at / "m.likely", "--report", at / "r.html", "--json")  # fmt: skip
+               at / "out.csv", "--save-model", at / "m.likely", "--report", at / "r.html", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     (at / "told.json").write_text(done.stdout)
     (at / "told.txt").write_text(done.stderr)
@@ -167,8 +167,8 @@ def test_a_weight_of_two_is_two_copies(tmp_path):
     write(frame, tmp_path / "w.csv")
     write(frame.select(pl.all().repeat_by("w").explode()).drop("w"), tmp_path / "twice.csv")
     shared = ("--id", "case", "--n-components", 3, "--n-init", 1, "-q", "--as", "visits=count", "-o")
-    run("cluster", tmp_path / "w.csv", "--weight", "w", *shared, tmp_path / "a.csv", "--model", tmp_path / "a")
-    run("cluster", tmp_path / "twice.csv", *shared, tmp_path / "b.csv", "--model", tmp_path / "b")
+    run("cluster", tmp_path / "w.csv", "--weight", "w", *shared, tmp_path / "a.csv", "--save-model", tmp_path / "a")
+    run("cluster", tmp_path / "twice.csv", *shared, tmp_path / "b.csv", "--save-model", tmp_path / "b")
     a, b = (lk.load(tmp_path / name).predict_proba(frame) for name in "ab")
     np.testing.assert_allclose(a, b, atol=1e-6)
 
@@ -210,7 +210,7 @@ def test_columns_of_the_new_names_are_kept_under_others(tmp_path):
     (("--id", "cases"), 3, "case"),
     (("--weight", "color"), 3, "weight"),
     (("--json", "-o", "-"), 2, "standard output"),
-    (("--model", "nowhere/m.likely"), 4, "folder"),
+    (("--save-model", "nowhere/m.likely"), 4, "folder"),
 ])  # fmt: skip
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path, more, code, words):
     table = write(groups(), tmp_path / "t.csv")

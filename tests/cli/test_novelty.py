@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(ordinary(400, 0), at / "normal.csv")
     write(ordinary(4000, 1), at / "more.csv")
     done = run("novelty", at / "more.csv", "--train", at / "normal.csv", "--rate", 0.05, "-o", at / "out.csv",
-               "--save", at / "m.likely")  # fmt: skip
+               "--save-model", at / "m.likely")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     (at / "told.txt").write_text(done.stderr)
     return at
@@ -130,7 +130,7 @@ def test_a_classifier_and_a_cluster_model_watch_too(tmp_path):
     table = write(frame, tmp_path / "t.csv")
     run("fit", table, "--target", "y", "--models", "naive-bayes", "-q", "-o", tmp_path / "c.likely")
     run("cluster", table, "--n-components", 2, "--n-init", 1, "--ignore", "y", "-q", "-o", tmp_path / "o.csv",
-        "--model", tmp_path / "k.likely")  # fmt: skip
+        "--save-model", tmp_path / "k.likely")  # fmt: skip
     for model in ("c.likely", "k.likely"):
         done = run("novelty", "-", "--model", tmp_path / model, stdin=ODD)
         assert pl.read_csv(done.stdout.encode())["top_column"].to_list()[:3] == ["a", "visits", "color"], model

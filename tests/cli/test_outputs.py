@@ -36,11 +36,11 @@ def here(tmp_path, monkeypatch, mixed_folder) -> Path:
 
 
 COMMANDS = [
-    "cluster a.csv --report a.csv", "cluster a.csv --model a.csv", "cluster a.csv -o a.csv",
+    "cluster a.csv --report a.csv", "cluster a.csv --save-model a.csv", "cluster a.csv -o a.csv",
     "cluster a.csv -o sub/../a.csv", "cluster a.csv -o link.csv", "cluster link.csv -o a.csv",
     "cluster a.csv -o hard.csv", "cluster *.csv -o b.csv", "cluster a.csv b.csv --report b.csv",
     "novelty a.csv --train b.csv -o b.csv", "novelty a.csv --train b.csv -o a.csv",
-    "novelty a.csv --train b.csv --save b.csv", "novelty a.csv --train b.csv --save a.csv",
+    "novelty a.csv --train b.csv --save-model b.csv", "novelty a.csv --train b.csv --save-model a.csv",
     "novelty a.csv --model m.likely -o m.likely", "novelty - --train *.csv -o b.csv",
     "fit a.csv --target sick -o a.csv", "fit a.csv --target sick --report a.csv",
     "fit a.csv --target sick --cost cost.csv --report cost.csv",
@@ -51,8 +51,9 @@ COMMANDS = [
     "evaluate m.likely a.csv --cost cost.csv --report cost.csv", "card m.likely -o m.likely",
 ]  # fmt: skip
 TWINS = [
-    "cluster a.csv --model x --report x", "cluster a.csv -o x --model x", "cluster a.csv -o x --report sub/../x",
-    "cluster a.csv --report clusters.csv", "novelty a.csv --train b.csv --save x -o x",
+    "cluster a.csv --save-model x --report x", "cluster a.csv -o x --save-model x",
+    "cluster a.csv -o x --report sub/../x",
+    "cluster a.csv --report clusters.csv", "novelty a.csv --train b.csv --save-model x -o x",
     "fit a.csv --target sick -o x --report x", "fit a.csv --target sick --report model.likely",
 ]  # fmt: skip
 
@@ -144,7 +145,11 @@ def test_pictures_and_reports_go_into_a_fifo(tmp_path):
 @needs_fifo
 @pytest.mark.parametrize(
     "command",
-    ["fit a.csv --target sick -o fifo", "cluster a.csv --model fifo", "novelty a.csv --train b.csv --save fifo"],
+    [
+        "fit a.csv --target sick -o fifo",
+        "cluster a.csv --save-model fifo",
+        "novelty a.csv --train b.csv --save-model fifo",
+    ],
 )
 def test_a_model_is_not_written_into_a_fifo(here, command):
     os.mkfifo(here / "fifo")

@@ -56,7 +56,7 @@ class BandType(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--open-end", is_flag=True, help="Subsequence alignment: the match may end earlier in B.")
 @click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")
 @click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
-@click.option("-o", "--out", metavar="FILE|-", help="Write the warping path as CSV.")
+@click.option("-o", "--output", "out", metavar="FILE|-", help="Write the warping path as CSV.")
 @click.option("--plot", metavar="FILE", help="Plot the warping path (.png, .svg, .pdf).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def align(

@@ -19,7 +19,7 @@ COLUMNS_OF_DATA = ("column", "kind", "missing", "distinct")
 
 @click.command(epilog="\b\nExample:\n  likely card model.likely -o MODEL_CARD.md\n")
 @click.argument("model")
-@click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
+@click.option("-o", "--output", "out", metavar="FILE", help="Write to a file.  [stdout]")
 def card(model: str, out: str | None) -> None:
     """Write a model card in Markdown: data, model selection, performance, costs and limitations."""
     from likely.cli.open_model import card_as_written, classifier_of, cluster_model

@@ -13,7 +13,7 @@ from likely.core.description import columns
 EPILOG = """\b
 Examples:
   likely cluster faithful.csv --report report.html
-  likely cluster customers.parquet --id customer --n-components 5 --model model.likely
+  likely cluster customers.parquet --id customer --n-components 5 --save-model model.likely
   likely predict model.likely new.csv
 Columns of the output: those of the input, cluster (from 1, the largest first)
 and probability.
@@ -56,9 +56,10 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
               help="Type of a column: real, count, binary, category, ignore; repeatable.")  # fmt: skip
 @click.option("--n-init", type=click.IntRange(1), default=3, show_default=True, help="Number of initializations.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
-@click.option("-o", "--out", default="clusters.csv", show_default=True, metavar="FILE|-",
+@click.option("-o", "--output", "out", default="clusters.csv", show_default=True, metavar="FILE|-",
               help="CSV output: rows with their clusters.")  # fmt: skip
-@click.option("--model", metavar="FILE", help="Write a model file, for `likely predict` and `likely novelty`.")
+@click.option("--save-model", metavar="FILE",
+              help="Also write the fitted mixture to a model file, for `likely predict`.")  # fmt: skip
 @click.option("--report", metavar="FILE", help="Write an HTML report.")
 @click.option("--json", "as_json", is_flag=True, help="Print sizes, profiles and model selection as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
@@ -96,7 +97,7 @@ def print_summary(c: Any, console: Console) -> None:
         console("\nbe careful:")
         for hazard in c.hazards:
             console(f"  - {hazard}")
-    written = [file for file in (c.job.out, c.job.model, c.job.report) if file is not None and file != "-"]
+    written = [file for file in (c.job.out, c.job.save_model, c.job.report) if file is not None and file != "-"]
     if written:
         console(f"\nwritten: {', '.join(written)}")
 

@@ -59,7 +59,7 @@ RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 @options.deciding
 @click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")
 @click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
-@click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
+@click.option("-o", "--output", "out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **settings: Any) -> None:
     """Decode the states of sequences with a hidden Markov model, or classify sequences with a classifier.

@@ -59,7 +59,7 @@ Models that do not apply to the table are skipped with a message.
 @click.option(
     "--calibrate/--no-calibrate", default=True, help="Calibrate probabilities if that lowers the log-loss.  [yes]"
 )
-@click.option("-o", "--out", default="model.likely", show_default=True, help="Model file to write.")
+@click.option("-o", "--output", "out", default="model.likely", show_default=True, help="Model file to write.")
 @click.option("--report", metavar="FILE", help="Rows: write an HTML report.")
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed of folds and permutations."

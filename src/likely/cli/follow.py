@@ -80,7 +80,7 @@ FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pip
 @click.option("--skip-bad", is_flag=True, help="Skip lines that cannot be used, with a message on stderr.")
 @click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON lines.  [CSV]")
-@click.option("-o", "--out", metavar="FILE", help="Write to a file.  [stdout]")
+@click.option("-o", "--output", "out", metavar="FILE", help="Write to a file.  [stdout]")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def follow(model: str, file: str, out: str | None, keep: str | None, quiet: bool, **settings: Any) -> None:
     """Filter a stream online: one observation per line in, the filtered state and its surprisal out.

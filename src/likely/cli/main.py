@@ -46,6 +46,8 @@ DISK_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 INTERRUPTED, PIPE_CLOSED = 130, 141  # as shells count: 128 and the number of the signal
 
 EPILOG = """\b
+-o/--output names the file of a command's main result (fit: the model file);
+--save-model also writes the fitted model where the main result is a table.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 bad data, 4 bad model file.
 Shell completion (bash; use zsh_source for zsh):
   eval "$(_LIKELY_COMPLETE=bash_source likely)"

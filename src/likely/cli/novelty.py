@@ -27,6 +27,7 @@ most unusual first. In JSON, ranking has the bits of every column;
 infinite values are null, and surprisal_infinite is true.
 """
 
+TRAINING_FLAGS = {"ignore": "--ignore", "kinds": "--as", "save_model": "--save-model"}
 LISTED = 5  # the most unusual rows in the summary
 ODD = 3.0  # bits from which on a further column is named: about one reference row in eight
 NAMED = 4  # columns of a row in the summary
@@ -47,11 +48,11 @@ NAMED = 4  # columns of a row in the summary
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="With --train: type of a column: real, count, binary, category, ignore.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: random seed.")
-@click.option("--save", metavar="FILE", help="With --train: write the fitted density to a model file.")
+@click.option("--save-model", metavar="FILE", help="With --train: also write the fitted density to a model file.")
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-@click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
+@click.option("-o", "--output", "out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def novelty(
     files: tuple[str, ...], model: str | None, train: tuple[str, ...], rate: float, sql: str | None,
@@ -70,7 +71,9 @@ def novelty(
     from likely.data.read_table import called
 
     _check_usage(model, train, learning)
-    check_outputs({"-o": out, "--save": learning["save"]}, (*files, *train, model), models=("--save",))
+    check_outputs(
+        {"-o": out, "--save-model": learning["save_model"]}, (*files, *train, model), models=("--save-model",)
+    )
     console = Console(quiet)
     watch = _watch(model, train, missing, format_, learning, console)
     with _notes(console):
@@ -82,17 +85,16 @@ def novelty(
                 marked = Marked.of(watch, level, frame, missing, allow_missing, called(files))
             _put(stream, marked.json_lines() if as_json else marked.csv(not tally.rows))
             tally.add(marked)
-    written = [file for file in (out, learning["save"]) if file is not None]
+    written = [file for file in (out, learning["save_model"]) if file is not None]
     console(tally.words() + (f"\n\nwritten: {', '.join(written)}" if written else ""))
 
 
 def _check_usage(model: str | None, train: tuple[str, ...], learning: dict[str, Any]) -> None:
     if (model is None) == (not train):
         raise click.UsageError("give the reference: either --model FILE or --train FILE with normal rows.")
-    told = [name for name in ("ignore", "kinds", "save") if learning[name]]
-    if model is not None and told:
-        flag = {"kinds": "as"}.get(told[0], told[0])
-        raise click.UsageError(f"--{flag} goes with --train: a model file has its columns already.")
+    given = [flag for name, flag in TRAINING_FLAGS.items() if learning[name]]
+    if model is not None and given:
+        raise click.UsageError(f"{given[0]} goes with --train: a model file has its columns already.")
 
 
 def _watch(
@@ -128,9 +130,9 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
         found = discover(frame, kinds, seed=how["seed"], density=True, max_components=most)
         model = TableClusterer.from_fitted(found, schema, frame, columns=table.names, random_state=how["seed"])
     console(f"\nreference rows: a mixture of {_why(found)}\n")
-    if how["save"] is not None:
+    if how["save_model"] is not None:
         model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
-        model.save(how["save"])
+        model.save(how["save_model"])
     return NoveltyDetector.of_model(model)
 
 
@@ -171,7 +173,7 @@ def _command(train: tuple[str, ...], missing: Any, format: str | None, how: dict
     words += [word for flag, values in repeated.items() for value in values for word in (flag, value)]
     words += ["--format", format] if format else []
     words += ["--seed", str(how["seed"])] if how["seed"] else []
-    return shlex.join([*words, "--save", how["save"]])
+    return shlex.join([*words, "--save-model", how["save_model"]])
 
 
 class _notes:

@@ -37,7 +37,7 @@ PIECE = 1 << 16  # characters
 @click.option("--proba/--no-proba", default=True, help="Write the posterior probability of each class.  [yes]")
 @click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
-@click.option("-o", "--out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
+@click.option("-o", "--output", "out", metavar="FILE", help="Write to this file (atomically).  [stdout]")
 def predict(
     model: str, files: tuple[str, ...], sql: str | None, format_: str | None, missing: tuple[str, ...],
     keep: str | None, proba: bool, allow_missing: bool, as_json: bool, out: str | None, **rules: Any,

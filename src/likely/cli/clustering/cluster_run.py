@@ -50,7 +50,7 @@ class ClusterJob:
     n_init: int = 3
     seed: int = 0
     out: str = "clusters.csv"
-    model: str | None = None
+    save_model: str | None = None
     report: str | None = None
 
     @property
@@ -65,7 +65,7 @@ class ClusterJob:
     def _options(self) -> Iterator[str]:
         usual = ClusterJob(())
         for name in ("n_components", "criterion", "max_components", "weight", "id", "sql", "format", "n_init", "seed",
-                     "model", "report"):  # fmt: skip
+                     "save_model", "report"):  # fmt: skip
             if getattr(self, name) != getattr(usual, name):
                 yield from (f"--{name.replace('_', '-')}", str(getattr(self, name)))
         for name in ("missing", "ignore"):
@@ -125,7 +125,9 @@ class ClusterRun:
 
 def found_clusters(job: ClusterJob, console: Console) -> ClusterRun:
     """Run the job; files are written at the end, each atomically."""
-    check_outputs({"-o": job.out, "--model": job.model, "--report": job.report}, job.files, models=("--model",))
+    check_outputs(
+        {"-o": job.out, "--save-model": job.save_model, "--report": job.report}, job.files, models=("--save-model",)
+    )
     source, table = _read(job)
     console(table.describe())
     console("\nfitting mixtures")
@@ -280,8 +282,8 @@ def write(c: ClusterRun) -> None:
 
         page = cluster_html(cluster_study_of(c))
     rows = with_clusters(c).write_csv()
-    if job.model is not None:
-        c.model.save(job.model)
+    if job.save_model is not None:
+        c.model.save(job.save_model)
     if page is not None and job.report is not None:
         write_text(job.report, page)
     if job.out == "-":
