@@ -431,12 +431,12 @@ def _(d):
 
 def warped(d):
     lk = library()
-    lk.alignment.dtw_matrix(d["S"][:30], cost="squared", band=d["radius"])
-    return lambda: {"D": lk.alignment.dtw_matrix(d["S"], cost="squared", band=d["radius"])}
+    lk.alignment.dtw_matrix(d["S"][:30], metric="sqeuclidean", band=d["radius"])
+    return lambda: {"D": lk.alignment.dtw_matrix(d["S"], metric="sqeuclidean", band=d["radius"])}
 
 
-peer("dtw_full", "likely", note="dtw_matrix(S, cost='squared')")(warped)
-peer("dtw_band", "likely", note="dtw_matrix(S, cost='squared', band=50)")(warped)
+peer("dtw_full", "likely", note="dtw_matrix(S, metric='sqeuclidean')")(warped)
+peer("dtw_band", "likely", note="dtw_matrix(S, metric='sqeuclidean', band=50)")(warped)
 
 
 # --------------------------------------------------------------------- kalman

@@ -31,11 +31,11 @@ def spoken(rng, n=40, D=1, equal=False):
 @pytest.mark.some_cases(12)
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-@pytest.mark.parametrize("how", [{}, {"band": 0.5}, {"metric": "absolute"}, {"metric": "cosine"}])
+@pytest.mark.parametrize("how", [{}, {"band": 0.5}, {"metric": "cityblock"}, {"metric": "cosine"}])
 def test_votes_are_those_of_brute_force(k, weights, how, rng):
     X, y = spoken(rng, 60, D=2)
     m = DTWClassifier(k, weights=weights, **how).fit(X[:40], y[:40])
-    M = dtw_matrix(X, X[:40], cost=how.get("metric", "squared"), band=how.get("band"))
+    M = dtw_matrix(X, X[:40], metric=how.get("metric", "sqeuclidean"), band=how.get("band"))
     peer = KNeighborsClassifier(k, metric="precomputed", weights=weights).fit(M[:40], y[:40])
     assert m.predict_proba(X[40:]) == pytest.approx(peer.predict_proba(M[40:]), abs=1e-9)
     assert (m.predict(X[40:]) == peer.predict(M[40:])).all()
@@ -52,8 +52,8 @@ def test_votes_are_those_of_brute_force(k, weights, how, rng):
 def test_slopes_and_costs_of_ones_own(how, rng):
     X, y = spoken(rng, 24, D=2)
     m = DTWClassifier(3, **how).fit(X[:16], y[:16])
-    cost, steps = how.get("metric", "squared"), how.get("step_pattern", "three")
-    M = dtw_matrix(X, X[:16], cost=cost, step_pattern=steps, band=how.get("band"))
+    metric, steps = how.get("metric", "sqeuclidean"), how.get("step_pattern", "three")
+    M = dtw_matrix(X, X[:16], metric=metric, step_pattern=steps, band=how.get("band"))
     peer = KNeighborsClassifier(3, metric="precomputed").fit(M[:16], y[:16])
     assert m.predict_proba(X[16:]) == pytest.approx(peer.predict_proba(M[16:]), abs=1e-9)
     assert DTWClassifier(3, **{**how, "band": "best"}).fit(X[:16], y[:16]).band_ in SHARES
@@ -127,7 +127,7 @@ def test_the_best_band_is_the_narrowest_of_the_best(rng):
     m = DTWClassifier(band="best").fit(X, y)
     errors = []
     for share in SHARES:
-        M = dtw_matrix(X, cost="squared", band=share)
+        M = dtw_matrix(X, metric="sqeuclidean", band=share)
         np.fill_diagonal(M, np.inf)
         errors.append(np.mean(np.array(y)[M.argmin(axis=1)] != y))
     assert m.left_out_errors_ == pytest.approx(errors) and m.band_ == SHARES[int(np.argmin(errors))]
@@ -140,12 +140,14 @@ def test_model_selection_over_lists_and_ragged(rng):
     X, y = spoken(rng)
     scores = cross_val_score(DTWClassifier(), X, y, cv=3)
     assert (cross_val_score(DTWClassifier(), Ragged.from_list(X), y, cv=3) == scores).all()
-    found = GridSearchCV(DTWClassifier(), {"n_neighbors": [1, 3], "metric": ["squared", "absolute"]}, cv=3).fit(X, y)
+    found = GridSearchCV(DTWClassifier(), {"n_neighbors": [1, 3], "metric": ["sqeuclidean", "cityblock"]}, cv=3).fit(
+        X, y
+    )
     assert found.best_score_ >= scores.mean()
     assert clone(DTWClassifier(3, band=0.1)).get_params() == {
         "n_neighbors": 3,
         "band": 0.1,
-        "metric": "squared",
+        "metric": "sqeuclidean",
         "step_pattern": "three",
         "weights": "uniform",
     }
@@ -204,7 +206,7 @@ def test_numbers_that_are_too_large_are_refused():
     m = DTWClassifier().fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1])
     with pytest.raises(DomainError, match="rescale the series"):
         m.predict([[1.0, 2.0]])
-    assert DTWClassifier(metric="absolute").fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1]).predict([[1e299, 2.0]]) == [0]
+    assert DTWClassifier(metric="cityblock").fit([[1e300, 0.0], [-1e300, 0.0]], [0, 1]).predict([[1e299, 2.0]]) == [0]
 
 
 def test_refusals_when_predicting():
@@ -219,7 +221,7 @@ def test_refusals_when_predicting():
 def test_an_exact_match_has_all_the_weight():
     m = DTWClassifier(3, weights="distance").fit([[0.0, 1], [1.0, 2], [3, 4.0]], [0, 1, 1])
     assert m.predict_proba([[0.0, 1]]).tolist() == [[1.0, 0.0]]
-    tiny = DTWClassifier(2, weights="distance", metric="absolute").fit([[0.0], [1e-310]], [0, 1])
+    tiny = DTWClassifier(2, weights="distance", metric="cityblock").fit([[0.0], [1e-310]], [0, 1])
     assert tiny.predict_proba([[1e-320]]).sum() == pytest.approx(1.0)
 
 
@@ -232,7 +234,7 @@ def test_it_can_be_evaluated(rng):
 def test_bands_between_unequal_lengths_are_searched(rng):
     X, y = spoken(rng, 60)
     m = DTWClassifier(band=0.7).fit(X[:40], y[:40])
-    M = dtw_matrix(X[40:], X[:40], cost="squared", band=0.7)
+    M = dtw_matrix(X[40:], X[:40], metric="sqeuclidean", band=0.7)
     assert (m.kneighbors(X[40:])[1][:, 0] == M.argmin(axis=1)).all()
     with pytest.raises(DomainError, match="a radius of at least"):
         DTWClassifier(band=0).fit(X[:40], y[:40]).predict([np.zeros(400)])
@@ -245,9 +247,9 @@ def test_a_file_keeps_the_metric_and_can_be_shown(rng, tmp_path):
 
     X, y = spoken(rng, 12)
     path = tmp_path / "dtw.likely"
-    DTWClassifier(3, metric="absolute", band=0.6).fit(X, y).save(path)
+    DTWClassifier(3, metric="cityblock", band=0.6).fit(X, y).save(path)
     again = lk.load(path)
-    assert again.metric == "absolute" and (again.predict(X) == y).mean() > 0.6
+    assert again.metric == "cityblock" and (again.predict(X) == y).mean() > 0.6
     done = CliRunner().invoke(likely, ["show", str(path)])
     assert done.exit_code == 0, done.output
     assert "DTWClassifier" in done.output

@@ -246,10 +246,10 @@ def test_the_three_step_loop_and_its_twin_agree_to_the_last_bit(rng):
     other = StepPattern((((1, 1, 1.0),), ((0, 1, 1.0),), ((1, 0, 1.0),)))  # the same rule, and not the same object
     for n, m, D in ((30, 40, 1), (40, 25, 3), (1, 9, 2), (9, 1, 1)):
         a, b = rng.normal(size=(n, D)), rng.normal(size=(m, D))
-        for cost in ("absolute", "squared", "euclidean"):
-            one, twin = dtw(a, b, cost=cost), dtw(a, b, cost=cost, step_pattern=other)
+        for metric in ("cityblock", "sqeuclidean", "euclidean"):
+            one, twin = dtw(a, b, metric=metric), dtw(a, b, metric=metric, step_pattern=other)
             assert one.total == twin.total == one.costs[-1, -1]
-            whole = dtw(np.round(3 * a), np.round(3 * b), cost="absolute")
+            whole = dtw(np.round(3 * a), np.round(3 * b), metric="cityblock")
             assert total_along(whole, np.abs(np.round(3 * a)[:, None] - np.round(3 * b)).sum(2)) == whole.total
 
 
@@ -279,18 +279,18 @@ def test_costs_are_what_they_say(rng):
     a, b = rng.normal(size=(20, 3)), rng.normal(size=(25, 3))
     S = np.cov(rng.normal(size=(3, 30)))
     P = np.linalg.inv(S)
-    for cost, f in {
-        "absolute": lambda x, y: np.abs(x - y).sum(),
-        "squared": lambda x, y: ((x - y) ** 2).sum(),
+    for metric, f in {
+        "cityblock": lambda x, y: np.abs(x - y).sum(),
+        "sqeuclidean": lambda x, y: ((x - y) ** 2).sum(),
         "euclidean": lambda x, y: np.linalg.norm(x - y),
         "cosine": lambda x, y: 1 - x @ y / np.linalg.norm(x) / np.linalg.norm(y),
     }.items():
-        w = dtw(a, b, cost=cost)
+        w = dtw(a, b, metric=metric)
         expected = plain_twin(a, b, f)
         assert w.total == pytest.approx(expected, rel=1e-12)
-        assert w.distance == pytest.approx(np.sqrt(expected) if cost == "squared" else expected, rel=1e-12)
+        assert w.distance == pytest.approx(np.sqrt(expected) if metric == "sqeuclidean" else expected, rel=1e-12)
     far = plain_twin(a, b, lambda x, y: np.sqrt((x - y) @ P @ (x - y)))
-    assert dtw(a, b, cost=("mahalanobis", S)).distance == pytest.approx(far, rel=1e-10)
+    assert dtw(a, b, metric=("mahalanobis", S)).distance == pytest.approx(far, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", ["three", "symmetric 1", "asymmetric"])
@@ -298,12 +298,12 @@ def test_a_cost_of_ones_own(name, rng):
     """A function of all frames of both gives the matrix of costs; frames not observed cost nothing."""
     a, b = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
     a[4], b[7] = np.nan, np.nan
-    for metric, named in (("cityblock", "absolute"), ("euclidean", "euclidean"), ("sqeuclidean", "squared")):
-        own = dtw(a, b, cost=lambda x, y, metric=metric: cdist(x, y, metric), step_pattern=name, open_end=True)
-        want = dtw(a, b, cost=named, step_pattern=name, open_end=True)
+    for metric, named in (("cityblock", "cityblock"), ("euclidean", "euclidean"), ("sqeuclidean", "sqeuclidean")):
+        own = dtw(a, b, metric=lambda x, y, metric=metric: cdist(x, y, metric), step_pattern=name, open_end=True)
+        want = dtw(a, b, metric=named, step_pattern=name, open_end=True)
         assert own.total == pytest.approx(want.total, rel=1e-12) and (own.path == want.path).all()
     up = np.arange(6.0)
-    ahead = dtw(up, up, cost=lambda x, y: np.where(x > y.T, np.inf, np.abs(x - y.T - 1)))
+    ahead = dtw(up, up, metric=lambda x, y: np.where(x > y.T, np.inf, np.abs(x - y.T - 1)))
     assert (ahead.path[:, 0] <= ahead.path[:, 1]).all(), "infinity forbids a match"
 
 
@@ -311,8 +311,8 @@ def test_a_radius_as_other_libraries_have_it(rng):
     a, b = rng.normal(size=(2, 60)).cumsum(axis=1)
     for radius in (0, 3, 10):
         expected = np.sqrt(plain_twin(a, b, lambda x, y: (x - y) ** 2, radius))
-        assert dtw(a, b, cost="squared", band=radius).distance == pytest.approx(expected, rel=1e-12)
-    assert dtw(a, b, cost="squared", band=0).distance == pytest.approx(np.linalg.norm(a - b), rel=1e-12)
+        assert dtw(a, b, metric="sqeuclidean", band=radius).distance == pytest.approx(expected, rel=1e-12)
+    assert dtw(a, b, metric="sqeuclidean", band=0).distance == pytest.approx(np.linalg.norm(a - b), rel=1e-12)
     assert dtw(a, b, band=0.05).total == dtw(a, b, band=3).total
 
 
@@ -459,10 +459,10 @@ def test_hazards():
         big = dtw([1e300, -1e300], [-1e300, 1e300])
         assert big.total == 4e300
         with pytest.raises(DomainError, match="rescale the series"):
-            dtw([1e300, -1e300], [-1e300, 1e300], cost="squared")
+            dtw([1e300, -1e300], [-1e300, 1e300], metric="sqeuclidean")
         with pytest.raises(DomainError, match="must not overflow"):
             dtw([1.7e308, 1.7e308], [-1.7e308, -1.7e308])
-        assert dtw([[1e300, 1e300]], [[1e300, -1e300]], cost="cosine").total == pytest.approx(1.0)
+        assert dtw([[1e300, 1e300]], [[1e300, -1e300]], metric="cosine").total == pytest.approx(1.0)
         x = np.linspace(0, 1, 20, dtype=np.float32)
         assert dtw(x, x[::2]).total == dtw(x.astype(float), x[::2].astype(float)).total
 
@@ -485,14 +485,14 @@ def test_hazards():
         (None, None, {"costs": [[np.nan]]}, DataError, "nan at row 0"),
         (None, None, {"costs": [1.0]}, ShapeError, "n, m"),
         (None, None, {"costs": [[np.inf]]}, DomainError, "finite cost|path"),
-        ([1], [1], {"cost": "manhattan"}, DomainError, "absolute"),
-        ([1], [1], {"cost": lambda x, y: 0}, ShapeError, r"must return numbers \(1, 1\)"),
-        ([1], [1], {"cost": lambda x, y: np.full((1, 1), np.nan)}, DataError, "nan for frames 0 and 0"),
-        ([[1, np.nan]], [[1, 1]], {"cost": lambda x, y: x @ y.T}, DataError, "frames that are complete"),
-        ([1], [1], {"cost": ("mahalanobis", [[-1.0]])}, DomainError, "positive definite"),
-        ([1], [1], {"cost": ("mahalanobis", np.eye(2))}, ShapeError, "as frames have"),
-        ([[1.0, np.nan]], [[1, 2]], {"cost": "cosine"}, DataError, "whole"),
-        ([[0.0, 0.0]], [[1, 2]], {"cost": "cosine"}, DataError, "nonzero frames"),
+        ([1], [1], {"metric": "manhattan"}, DomainError, "cityblock"),
+        ([1], [1], {"metric": lambda x, y: 0}, ShapeError, r"must return numbers \(1, 1\)"),
+        ([1], [1], {"metric": lambda x, y: np.full((1, 1), np.nan)}, DataError, "nan for frames 0 and 0"),
+        ([[1, np.nan]], [[1, 1]], {"metric": lambda x, y: x @ y.T}, DataError, "frames that are complete"),
+        ([1], [1], {"metric": ("mahalanobis", [[-1.0]])}, DomainError, "positive definite"),
+        ([1], [1], {"metric": ("mahalanobis", np.eye(2))}, ShapeError, "as frames have"),
+        ([[1.0, np.nan]], [[1, 2]], {"metric": "cosine"}, DataError, "whole"),
+        ([[0.0, 0.0]], [[1, 2]], {"metric": "cosine"}, DataError, "nonzero frames"),
         ([1], [1], {"step_pattern": "four"}, DomainError, "three"),
         ([1], [1], {"band": -1}, DomainError, "band must be"),
         ([1], [1], {"band": 1.5}, DomainError, "0 … 1"),
@@ -517,8 +517,8 @@ def test_a_rule_must_be_a_table_of_steps(chains):
 def test_a_covariance_must_be_symmetric():
     x, y = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
     with pytest.raises(DomainError, match=r"symmetric, got 0\.9 at"):
-        dtw(x, y, cost=("mahalanobis", [[1.0, 0.9], [0.0, 1.0]]))
-    assert dtw(x, y, cost=("mahalanobis", [[1.0, 0.5], [0.5, 1.0]])).distance == pytest.approx(2.0)
+        dtw(x, y, metric=("mahalanobis", [[1.0, 0.9], [0.0, 1.0]]))
+    assert dtw(x, y, metric=("mahalanobis", [[1.0, 0.5], [0.5, 1.0]])).distance == pytest.approx(2.0)
 
 
 def test_a_path_without_weight_has_no_mean():

@@ -14,7 +14,7 @@ from likely.alignment.pairwise_dtw import Rules, pair_totals
 from likely.alignment.series import all_series
 from likely.core.job_size import job
 
-COSTS = {"absolute": 0, "squared": 1, "euclidean": 2}
+COSTS = {"cityblock": 0, "sqeuclidean": 1, "euclidean": 2}
 
 
 @pytest.fixture(autouse=True)

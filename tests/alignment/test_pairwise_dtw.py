@@ -32,23 +32,23 @@ def one_by_one(seqs, others, **how):
 @pytest.mark.some_cases(4)
 @pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("D", [1, 3])
-@pytest.mark.parametrize("cost", ["absolute", "squared", "euclidean"])
-def test_the_same_bits_as_one_by_one(cost, D, equal, rng):
+@pytest.mark.parametrize("metric", ["cityblock", "sqeuclidean", "euclidean"])
+def test_the_same_bits_as_one_by_one(metric, D, equal, rng):
     """In vector lanes, as in a large job, and in NumPy."""
     seqs, others = some(rng, 21, D, equal), some(rng, 18, D, equal)
     for band in (None, 0.4, ("itakura", 4.0)):
-        own, across = (one_by_one(seqs, b, cost=cost, band=band) for b in (seqs, others))
+        own, across = (one_by_one(seqs, b, metric=metric, band=band) for b in (seqs, others))
         for work in (0.0, math.inf):
             with job(work):
-                assert (dtw_matrix(seqs, cost=cost, band=band) == own).all()
-                assert (dtw_matrix(seqs, others, cost=cost, band=band) == across).all()
+                assert (dtw_matrix(seqs, metric=metric, band=band) == own).all()
+                assert (dtw_matrix(seqs, others, metric=metric, band=band) == across).all()
 
 
 @pytest.mark.parametrize(
     "how",
     [
         {"step_pattern": "symmetric 1/2"}, {"step_pattern": "asymmetric"}, {"open_begin": True, "open_end": True},
-        {"cost": "cosine"}, {"cost": ("mahalanobis", [[2.0, 0.5], [0.5, 1.0]])},
+        {"metric": "cosine"}, {"metric": ("mahalanobis", [[2.0, 0.5], [0.5, 1.0]])},
     ],
 )  # fmt: skip
 def test_other_rules(how, rng):
@@ -59,12 +59,12 @@ def test_other_rules(how, rng):
 def test_costs_of_ones_own(rng):
     seqs, others = some(rng, 6, 2, equal=False), some(rng, 4, 2, equal=False)
     for how in ({}, {"step_pattern": "symmetric 1/2"}, {"band": 0.5}, {"open_begin": True}):
-        own = dtw_matrix(seqs, others, cost=lambda x, y: cdist(x, y, "cityblock"), **how)
-        assert own == pytest.approx(dtw_matrix(seqs, others, cost="absolute", **how), rel=1e-12)
-    lopsided = dtw_matrix(seqs[:3], cost=lambda x, y: np.maximum(x[:, :1] - y[:, 0], 0.0))
+        own = dtw_matrix(seqs, others, metric=lambda x, y: cdist(x, y, "cityblock"), **how)
+        assert own == pytest.approx(dtw_matrix(seqs, others, metric="cityblock", **how), rel=1e-12)
+    lopsided = dtw_matrix(seqs[:3], metric=lambda x, y: np.maximum(x[:, :1] - y[:, 0], 0.0))
     assert lopsided[0, 1] != lopsided[1, 0], "a function need not be symmetric"
-    with pytest.raises(ShapeError, match=r"dtw_matrix \(sequences 0 and 0\): a cost function must return numbers"):
-        dtw_matrix(seqs, cost=lambda x, y: np.abs(x[0] - y[0]).sum())
+    with pytest.raises(ShapeError, match=r"dtw_matrix \(sequences 0 and 0\): a metric must return numbers"):
+        dtw_matrix(seqs, metric=lambda x, y: np.abs(x[0] - y[0]).sum())
 
 
 def test_missing_values_and_masks(rng):
@@ -93,7 +93,7 @@ def test_the_number_of_workers_does_not_matter(rng, monkeypatch):
     found = []
     for workers in (1, 2, 5):
         monkeypatch.setattr(warp_pairs, "cores", lambda workers=workers: workers)
-        found.append(dtw_matrix(seqs, cost="squared").tobytes())
+        found.append(dtw_matrix(seqs, metric="sqeuclidean").tobytes())
     assert len(set(found)) == 1
 
 
@@ -109,7 +109,7 @@ def test_the_number_of_workers_does_not_matter(rng, monkeypatch):
         ([[1, 2], [np.nan]], {}, DataError, "of sequence 1"),
         ([[1, 2], [[1, 2]]], {}, ShapeError, "entries per frame"),
         ([np.zeros(20), np.zeros(90)], {"band": 0}, DomainError, "a radius of at least"),
-        ([[1e200], [-1e200]], {"cost": "squared"}, DomainError, "sequences 0 and 1"),
+        ([[1e200], [-1e200]], {"metric": "sqeuclidean"}, DomainError, "sequences 0 and 1"),
         ([np.zeros(9), np.zeros(2)], {"step_pattern": "symmetric 2"}, DomainError, "sequences 0 and 1"),
     ],
 )  # fmt: skip
@@ -129,8 +129,8 @@ def test_both_sides_need_the_same_width():
 @pytest.mark.parametrize("band", [0.9, 0.2, 58, 4, ("itakura", 3.0)])
 def test_bands_between_unequal_lengths_fill_lanes(band, D, rng):
     seqs = [rng.normal(size=(int(T), D)) for T in rng.integers(20, 60, 40)]
-    M = dtw_matrix(seqs, cost="euclidean", band=band)
-    assert (one_by_one(seqs, seqs, cost="euclidean", band=band) == M).all() and (M == M.T).all()
+    M = dtw_matrix(seqs, metric="euclidean", band=band)
+    assert (one_by_one(seqs, seqs, metric="euclidean", band=band) == M).all() and (M == M.T).all()
 
 
 def test_rows_of_a_band_in_the_loop_are_those_of_the_table(rng):
@@ -172,12 +172,12 @@ def test_bands_do_not_cost_far_more_than_grids(rng, monkeypatch):
 @pytest.mark.parametrize("size", [1e200, 1e-200])
 def test_one_column_neither_overflows_nor_vanishes(size):
     a, b = [size, 0.0], [0.0, 3 * size]
-    expected = dtw(a, b, cost="absolute").distance
-    assert dtw(a, b, cost="euclidean").distance == expected > 0
-    assert dtw_matrix([a, b], cost="euclidean")[0, 1] == expected
-    assert dtw_matrix([a, b, [size]], cost="euclidean", band=2)[0, 1] == expected
-    assert subsequence([size], [0.0, 3 * size], cost="euclidean").distances == [size]
-    assert dtw(a, b, cost=("mahalanobis", [[1.0]])).distance == expected
+    expected = dtw(a, b, metric="cityblock").distance
+    assert dtw(a, b, metric="euclidean").distance == expected > 0
+    assert dtw_matrix([a, b], metric="euclidean")[0, 1] == expected
+    assert dtw_matrix([a, b, [size]], metric="euclidean", band=2)[0, 1] == expected
+    assert subsequence([size], [0.0, 3 * size], metric="euclidean").distances == [size]
+    assert dtw(a, b, metric=("mahalanobis", [[1.0]])).distance == expected
 
 
 def test_open_ends_must_be_flags_and_may_have_masks(rng):
@@ -191,5 +191,5 @@ def test_open_ends_must_be_flags_and_may_have_masks(rng):
 @pytest.mark.parametrize("steps", ["three", "symmetric", "asymmetric 1/2"])
 def test_open_ends_with_missing_values_are_the_single_pairs(steps, rng):
     seqs = [np.where(rng.random(30) < 0.2, np.nan, rng.normal(size=30)) for _ in range(5)]
-    how = {"step_pattern": steps, "open_begin": True, "open_end": True, "cost": "squared"}
+    how = {"step_pattern": steps, "open_begin": True, "open_end": True, "metric": "sqeuclidean"}
     assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()

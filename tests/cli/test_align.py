@@ -28,9 +28,11 @@ def both(tmp_path):
 
 def test_two_files_give_distance_and_path(both):
     at, a, b = both
-    done = run("align", at / "a.csv", at / "b.csv", "-o", at / "p.csv", "--band", 0.4, "--cost", "squared", "--json")
+    done = run(
+        "align", at / "a.csv", at / "b.csv", "-o", at / "p.csv", "--band", 0.4, "--metric", "sqeuclidean", "--json"
+    )
     assert done.exit_code == 0, done.stderr
-    want = dtw(a, b, band=0.4, cost="squared")
+    want = dtw(a, b, band=0.4, metric="sqeuclidean")
     assert json.loads(done.stdout)["distance"] == pytest.approx(want.distance)
     got = pl.read_csv(at / "p.csv")
     np.testing.assert_array_equal(got.select("a", "b").to_numpy(), want.path)

@@ -87,7 +87,7 @@ def test_helpers_are_compiled_with_any_version_of_numba(tmp_path, version):
         "from likely.numerics import compile\n"
         f"tested, compile.DEFERRED = compile.DEFERRED, {version}\n"
         "if compile.DEFERRED == tested or compile.DEFERRED is None:\n"
-        "    print(lk.dtw([0.0, 1.0, 3.0], [0.0, 2.0], cost='absolute').distance)\n"
+        "    print(lk.dtw([0.0, 1.0, 3.0], [0.0, 2.0], metric='cityblock').distance)\n"
         "    library = type(_loops._cost_row.dispatcher.overloads.popitem()[1].library).__name__\n"
         "    assert (library == 'HelperLibrary') == (compile.DEFERRED == tested), library\n"
     )

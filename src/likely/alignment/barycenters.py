@@ -41,7 +41,7 @@ class BarycenterResult(Value):
 
 
 def barycenter(
-    seqs: Any, *, weight: Any = None, init: Any = None, length: int | None = None, cost: Any = "squared",
+    seqs: Any, *, weight: Any = None, init: Any = None, length: int | None = None, metric: Any = "sqeuclidean",
     step_pattern: Any = "three", band: Any = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> BarycenterResult:  # fmt: skip
     """DTW barycenter: least weighted sum of squared DTW distances, by DBA   (Petitjean, Ketterlin, Gançarski 2011).
@@ -53,8 +53,8 @@ def barycenter(
     - **weight** (n,): a series of weight k counts k times. **missing values**: NaN.
     - **init** (T, D), or **length**: frames of the average. The default initialization is the series nearest to
       the mean of all series resampled to their median length.
-    - **step_pattern, band**: as in `dtw`, where the average is the first series. **cost**: only "squared", which the
-      mean minimizes.
+    - **step_pattern, band**: as in `dtw`, where the average is the first series. **metric**: only
+      "sqeuclidean", which the mean minimizes.
     - **tol**: relative decrease of the inertia at convergence.
 
     >>> b = barycenter([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])
@@ -66,7 +66,7 @@ def barycenter(
     w = np.ones(len(series)) if given is None else given
     _check(w, max_iter, tol)
     settings = _Settings(step_pattern_of(step_pattern, "barycenter"), band_of(band, "barycenter"))
-    _refuse_without_mean(cost)
+    _refuse_without_mean(metric)
     mean = _start(series, w, init, length)
     trace, converged, reason = [_Iteration.of(series, w, mean, settings)], False, f"{max_iter} iterations, the limit"
     for _ in range(max_iter):
@@ -176,11 +176,11 @@ def _median_length(series: Series, w: Array) -> int:
 # ------------------------------------------------------------------------ checks
 
 
-def _refuse_without_mean(cost: Any) -> None:
-    if not isinstance(cost, str) or cost != "squared":
-        got = "a function" if callable(cost) else repr(cost)
-        expected = 'cost must be "squared": a mean minimizes squared costs alone'
-        remedy = "average by squared costs, and compare by others with dtw_matrix"
+def _refuse_without_mean(metric: Any) -> None:
+    if not isinstance(metric, str) or metric != "sqeuclidean":
+        got = "a function" if callable(metric) else repr(metric)
+        expected = 'metric must be "sqeuclidean": a mean minimizes squared distances alone'
+        remedy = "average by squared distances, and compare by other metrics with dtw_matrix"
         raise DomainError(sentence("barycenter", expected, got, remedy))
 
 

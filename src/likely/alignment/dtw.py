@@ -39,7 +39,7 @@ class Alignment(Value):
 
     @property
     def distance(self) -> float:
-        """The total cost; for cost="squared" its square root, which without warping is the Euclidean distance.
+        """The total cost; for metric="sqeuclidean" its square root, which without warping is the Euclidean distance.
 
         With missing frames it is first scaled by the number of frames over the observed ones.
         """
@@ -119,7 +119,7 @@ def dtw(
     b: Any = None,
     *,
     costs: Any = None,
-    cost: Any = "absolute",
+    metric: Any = "cityblock",
     step_pattern: Any = "three",
     band: Any = None,
     open_begin: bool = False,
@@ -130,9 +130,9 @@ def dtw(
     D(i, j) = C(i, j) + min of D(i−1, j−1), D(i−1, j), D(i, j−1)   (Herbst 9.3). Of equal steps the diagonal is
     preferred, then the one along a.
 
-    - **cost** of two frames: "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine", ("mahalanobis", covariance),
-      or a function that returns the matrix of costs (n, m) of frames a (n, D) and b (m, D), as SciPy's `cdist` does.
-      `distance` is the total, for "squared" its root.
+    - **metric** of two frames (their local cost): "cityblock" Σ|z|, "sqeuclidean" Σz², "euclidean" √Σz²,
+      "cosine", ("mahalanobis", covariance), or a function that returns the matrix of costs (n, m) of frames a (n, D) and
+      b (m, D), as SciPy's `cdist` does. `distance` is the total, for "sqeuclidean" its root.
     - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
       passes through without a match.
     - **step_pattern**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2",
@@ -157,16 +157,16 @@ def dtw(
         expected = "a band connects the corners, so open ends cannot have one"
         raise DomainError(sentence("dtw", expected, repr(band), "pass a mask (n, m)"))
     if costs is None:
-        return _of_series(a, b, cost, (pattern, limits, begin, end, "dtw"))
+        return _of_series(a, b, metric, (pattern, limits, begin, end, "dtw"))
     if a is not None or b is not None:
         raise DomainError(sentence("dtw", "either two series or a matrix of costs is needed", "both"))
     return _solved(_grid_of_costs(costs, (pattern, limits, begin, end, "dtw")), False)
 
 
-def _of_series(a: Any, b: Any, cost: Any, settings: tuple[Any, ...]) -> Alignment:
+def _of_series(a: Any, b: Any, metric: Any, settings: tuple[Any, ...]) -> Alignment:
     if a is None or b is None:
         raise DataError(sentence("dtw", "two series, or a matrix of costs, are needed", "None"))
-    one, other, frame_cost = one_series(a, "dtw (a)"), one_series(b, "dtw (b)"), local_cost(cost, "dtw")
+    one, other, frame_cost = one_series(a, "dtw (a)"), one_series(b, "dtw (b)"), local_cost(metric, "dtw")
     same_width(one, other, "dtw")
     with np.errstate(over="ignore"):
         one, other = frame_cost.prepare(one, "dtw (a)"), frame_cost.prepare(other, "dtw (b)")

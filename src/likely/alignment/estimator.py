@@ -38,8 +38,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     - **n_neighbors**: number of neighbors. Posterior probabilities are shares of votes: with one neighbor they are 0 or
       1, without a measure of uncertainty.
-    - **metric**: local cost of two frames, `cost` of `dtw`, also a function; the cost of mistakes is an argument of
-      `decide`.
+    - **metric**: local cost of two frames, as in `dtw`; a name or a function.
     - **step_pattern**: as in `dtw`. Series that cannot be aligned are no neighbors. Other patterns than "three", and
       metrics that are functions, compute all distances.
     - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
@@ -68,7 +67,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self,
         n_neighbors: int = 1,
         *,
-        metric: Any = "squared",
+        metric: Any = "sqeuclidean",
         step_pattern: Any = "three",
         band: Any = None,
         weights: str = "uniform",
@@ -170,7 +169,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _frame_cost(self) -> LocalCost:
-        return local_cost(self.metric, "DTWClassifier", "metric")
+        return local_cost(self.metric, "DTWClassifier")
 
     def _rules(self, band: Any) -> Rules:
         rule, limits = step_pattern_of(self.step_pattern, "DTWClassifier"), band_of(band, "DTWClassifier")

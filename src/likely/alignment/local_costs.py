@@ -15,7 +15,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.numerics.spd import is_symmetric
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in _loops, which would load the compiler
-NAMES = ("absolute", "squared", "euclidean", "cosine")
+NAMES = ("cityblock", "sqeuclidean", "euclidean", "cosine")
 
 
 class LocalCost(NamedTuple):
@@ -39,7 +39,7 @@ class LocalCost(NamedTuple):
         costs = np.asarray(self.function(x, y))
         wanted = (len(x), len(y))
         if costs.shape != wanted or costs.dtype.kind not in "biuf":
-            expected = f"a cost function must return numbers {wanted} for frames {x.shape} and {y.shape}"
+            expected = f"a metric must return numbers {wanted} for frames {x.shape} and {y.shape}"
             remedy = 'one per pair of frames, as scipy\'s cdist(a, b, "cityblock") does'
             raise ShapeError(sentence(whose, expected, f"{costs.dtype} {costs.shape}", remedy))
         bad = np.argwhere(~(costs > -np.inf))
@@ -51,25 +51,30 @@ class LocalCost(NamedTuple):
         return out
 
 
-def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
-    """Validate a `cost` setting.
+def local_cost(metric: Any, whose: str) -> LocalCost:
+    """Validate a `metric`, the local cost of two frames.
 
-    "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z
-    is the difference of two frames, or a function of frames a (n, D) and b (m, D) that returns the matrix (n, m).
+    "cityblock" Σ|z|, "sqeuclidean" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where
+    z is the difference of two frames, or a function of frames a (n, D) and b (m, D) that returns the matrix (n, m).
 
-    >>> local_cost("squared", "dtw").takes_root
+    >>> local_cost("sqeuclidean", "dtw").takes_root
     True
     """
-    if isinstance(cost, tuple | list) and len(cost) == 2 and isinstance(cost[0], str) and cost[0] == "mahalanobis":
-        return _mahalanobis(cost[1], whose)
-    if callable(cost):
-        return LocalCost(ABSOLUTE, False, _complete, cost)
-    if not isinstance(cost, str) or cost not in NAMES:
+    if (
+        isinstance(metric, tuple | list)
+        and len(metric) == 2
+        and isinstance(metric[0], str)
+        and metric[0] == "mahalanobis"
+    ):
+        return _mahalanobis(metric[1], whose)
+    if callable(metric):
+        return LocalCost(ABSOLUTE, False, _complete, metric)
+    if not isinstance(metric, str) or metric not in NAMES:
         words = ", ".join(f'"{name}"' for name in NAMES)
-        expected = f'{name} must be {words}, ("mahalanobis", covariance) or a function of frames'
-        raise DomainError(sentence(whose, expected, repr(cost)))
-    kind = {"absolute": ABSOLUTE, "euclidean": EUCLIDEAN}.get(cost, SQUARED)
-    return LocalCost(kind, cost == "squared", _directions if cost == "cosine" else _unchanged)
+        expected = f'metric must be {words}, ("mahalanobis", covariance) or a function of frames'
+        raise DomainError(sentence(whose, expected, repr(metric)))
+    kind = {"cityblock": ABSOLUTE, "euclidean": EUCLIDEAN}.get(metric, SQUARED)
+    return LocalCost(kind, metric == "sqeuclidean", _directions if metric == "cosine" else _unchanged)
 
 
 def _unchanged(series: Series, whose: str) -> Series:
@@ -78,7 +83,7 @@ def _unchanged(series: Series, whose: str) -> Series:
 
 def _complete(series: Series, whose: str) -> Series:
     """A user function needs complete frames."""
-    _refuse_partial(series, whose, "a cost function")
+    _refuse_partial(series, whose, "a metric that is a function")
     return series
 
 
@@ -88,7 +93,7 @@ def _directions(series: Series, whose: str) -> Series:
     size = np.abs(series.values).max(axis=1, keepdims=True)
     zero = np.flatnonzero(size == 0)
     if len(zero):
-        remedy = 'leave such frames out, set them to NaN, or use another cost, such as "euclidean"'
+        remedy = 'leave such frames out, set them to NaN, or use another metric, such as "euclidean"'
         raise DataError(sentence(whose, "cosine needs nonzero frames", f"zeros in row {zero[0]}", remedy))
     unit = series.values / size
     return replace(series, values=unit / (np.sqrt(2.0) * np.linalg.norm(unit, axis=1, keepdims=True)))
@@ -121,11 +126,11 @@ def _whitened(series: Series, root: Array, whose: str) -> Series:
     return replace(series, values=whitened)
 
 
-def _refuse_partial(series: Series, whose: str, cost: str) -> None:
+def _refuse_partial(series: Series, whose: str, metric: str) -> None:
     """Require that frames are complete, or missing as a whole."""
     if series.has_missing:
         partial = np.flatnonzero(np.isnan(series.values).any(axis=1) & ~series.missing)
         if len(partial):
-            remedy = 'fill it, or use "absolute", "squared" or "euclidean"'
-            expected = f"{cost} needs frames that are complete, or missing as a whole"
+            remedy = 'fill it, or use "cityblock", "sqeuclidean" or "euclidean"'
+            expected = f"{metric} needs frames that are complete, or missing as a whole"
             raise DataError(sentence(whose, expected, f"a missing value in row {partial[0]}", remedy))

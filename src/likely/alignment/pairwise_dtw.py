@@ -70,21 +70,21 @@ class Rules:
 
 
 def dtw_matrix(
-    seqs: Any, others: Any = None, *, cost: Any = "absolute", step_pattern: Any = "three", band: Any = None,
+    seqs: Any, others: Any = None, *, metric: Any = "cityblock", step_pattern: Any = "three", band: Any = None,
     open_begin: bool = False, open_end: bool = False,
 ) -> Array:  # fmt: skip
     """DTW distances of all pairs: (n, n), or (n, m) to `others`; each is exactly `dtw(a, b, …).distance`.
 
     Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D); all
     settings are those of `dtw`. (For functions of one series, as `dtw`, an array (n, T) is n frames of T entries.)
-    With cost="squared" a distance is the square root of the total, as in other libraries.
+    With metric="sqeuclidean" a distance is the square root of the total, as in other libraries.
 
     >>> dtw_matrix([[0, 1, 2], [0, 0, 1, 2], [1, 1]])
     array([[0., 0., 2.],
            [0., 0., 3.],
            [2., 3., 0.]])
     """
-    frame_cost, whose = local_cost(cost, "dtw_matrix"), "dtw_matrix"
+    frame_cost, whose = local_cost(metric, "dtw_matrix"), "dtw_matrix"
     begin, end = flag(open_begin, "open_begin", whose), flag(open_end, "open_end", whose)
     pattern, limits = step_pattern_of(step_pattern, whose), band_of(band, whose)
     if (begin or end) and limits.closed and limits.mask is None:

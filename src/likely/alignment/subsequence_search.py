@@ -40,7 +40,7 @@ def subsequence(
     series: Any,
     n_matches: int = 1,
     *,
-    cost: Any = "absolute",
+    metric: Any = "cityblock",
     step_pattern: Any = "three",
     max_distance: float | None = None,
 ) -> Matches:
@@ -48,9 +48,10 @@ def subsequence(
 
     All of the query is matched to a part of the series. The cheapest match comes first; then the cheapest of those that
     do not overlap it, and so on; each is the best of all that end where it ends. `max_distance` excludes matches of a
-    larger distance. `cost` and `step_pattern` are those of `dtw`. Memory is a few numbers per frame of the series; for
-    other step patterns than "three", and for a cost function, it is the whole grid. Missing values are as in `dtw`
-    with open ends: a match neither begins nor ends on a missing frame, and half of its frames must be observed.
+    larger distance. `metric` and `step_pattern` are those of `dtw`. Memory is a few numbers per frame of the series;
+    for other step patterns than "three", and for a metric that is a function, it is the whole grid. Missing values are
+    as in `dtw` with open ends: a match neither begins nor ends on a missing frame, and half of its frames must be
+    observed.
 
     >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
     >>> p.starts, p.stops, p.distances
@@ -60,7 +61,7 @@ def subsequence(
         raise DomainError(sentence("subsequence", "n_matches must be a whole number from 1", n_matches))
     if max_distance is not None and not max_distance >= 0:
         raise DomainError(sentence("subsequence", "max_distance must be a distance, or None", max_distance))
-    frame_cost, pattern = local_cost(cost, "subsequence"), step_pattern_of(step_pattern, "subsequence")
+    frame_cost, pattern = local_cost(metric, "subsequence"), step_pattern_of(step_pattern, "subsequence")
     one, other = one_series(query, "subsequence (query)"), one_series(series, "subsequence (series)")
     same_width(one, other, "subsequence")
     one, other = frame_cost.prepare(one, "subsequence (query)"), frame_cost.prepare(other, "subsequence (series)")

@@ -48,7 +48,7 @@ class BandType(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
               help="Numeric columns to compare; repeatable.  [all that no other option names]")  # fmt: skip
 @click.option("--band", type=BandType(), help="Sakoe-Chiba band (fraction or frames) or Itakura parallelogram.  [none]")
-@click.option("--cost", type=click.Choice(["absolute", "squared", "euclidean", "cosine"]), default="absolute",
+@click.option("--metric", type=click.Choice(["cityblock", "sqeuclidean", "euclidean", "cosine"]), default="cityblock",
               show_default=True, help="Local distance between two frames.")  # fmt: skip
 @click.option("--step-pattern", default="three", show_default=True,
               help='Step pattern: three, symmetric, asymmetric, "symmetric 1/2", "symmetric 1", …')  # fmt: skip
