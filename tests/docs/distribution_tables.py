@@ -1,7 +1,7 @@
 """Two tables of the chapters, made by asking the distributions: what each can say, and how its information is found.
 
-`python -m tests.docs.distribution_tables` writes them into docs/distributions.md and docs/information.md, between their
-marks.
+`python -m tests.docs.distribution_tables` writes them into docs/distributions.md and docs/information-theory.md, between
+their marks.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def how_information_is_found() -> str:
 
 TABLES = {
     "distributions.md": ("what distributions say", what_distributions_say),
-    "information.md": ("how information is found", how_information_is_found),
+    "information-theory.md": ("how information is found", how_information_is_found),
 }
 
 

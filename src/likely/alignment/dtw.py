@@ -131,8 +131,8 @@ def dtw(
     preferred, then the one along a.
 
     - **metric** of two frames (their local cost): "cityblock" Σ|z|, "sqeuclidean" Σz², "euclidean" √Σz²,
-      "cosine", ("mahalanobis", covariance), or a function that returns the matrix of costs (n, m) of frames a (n, D) and
-      b (m, D), as SciPy's `cdist` does. `distance` is the total, for "sqeuclidean" its root.
+      "cosine", ("mahalanobis", covariance), or a function that returns the matrix of costs (n, m) of frames a (n, D)
+      and b (m, D), as SciPy's `cdist` does. `distance` is the total, for "sqeuclidean" its root.
     - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
       passes through without a match.
     - **step_pattern**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2",

@@ -54,8 +54,8 @@ class LocalCost(NamedTuple):
 def local_cost(metric: Any, whose: str) -> LocalCost:
     """Validate a `metric`, the local cost of two frames.
 
-    "cityblock" Σ|z|, "sqeuclidean" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where
-    z is the difference of two frames, or a function of frames a (n, D) and b (m, D) that returns the matrix (n, m).
+    "cityblock" Σ|z|, "sqeuclidean" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z),
+    where z is the difference of two frames, or a function of frames a (n, D) and b (m, D) that returns a matrix (n, m).
 
     >>> local_cost("sqeuclidean", "dtw").takes_root
     True
