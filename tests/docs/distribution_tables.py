@@ -1,7 +1,7 @@
 """Two tables of the chapters, made by asking the distributions: what each can say, and how its information is found.
 
-`python -m tests.docs.distribution_tables` writes them into docs/distributions.md and docs/information-theory.md, between
-their marks.
+`python -m tests.docs.distribution_tables` writes them into docs/distributions.md and docs/information-theory.md,
+between their marks.
 """
 
 from __future__ import annotations
