@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from sklearn.base import clone
-
 from likely.classify.bayes import BayesClassifier
 from likely.classify.k_neighbors import KNeighborsClassifier
 from likely.classify.nearest_centroid import NearestCentroidClassifier
@@ -22,6 +20,7 @@ from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
+from likely.estimation.scikit_learn import clone
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from likely.automl.candidates import WORDS, arranged, model_candidates
 from likely.automl.typed_models import TypedClassifier, TypedModel
@@ -18,6 +17,7 @@ from likely.classify.explanation import Explanation
 from likely.core.arrays import Mask, unmasked
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
+from likely.estimation.base_estimator import check_is_fitted
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 SHOWN = 20  # maximum number of column names in a message
@@ -85,8 +85,8 @@ class TableClassifier(TableModel, TypedClassifier):
     (['b'], {'color': array([ True])})
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TypedClassifier._parameter_constraints, "kinds": [dict, None]
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        **TypedClassifier._parameter_rules, "kinds": [dict, None]
     }  # fmt: skip
     saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from likely.core.arrays import Array, in_memory, is_gap, n_rows, unmasked
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.estimation.class_labels import labeled_things
+from likely.estimation.scikit_learn import validate_data
 
 TAKES_TEXT = "drop the column, or use NaiveBayes or CategoricalDensity, which take categories"
 
@@ -39,6 +39,8 @@ def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, 
 
 def row_weights(sample_weight: Any, X: Any) -> Array:
     """Validated weights (n,): finite and non-negative; a masked one is 0."""
+    from sklearn.utils.validation import _check_sample_weight
+
     n, shape = n_rows(X), np.asarray(unmasked(sample_weight)).shape
     if len(shape) == 1 and shape != (n,):
         each = labeled_things(X)

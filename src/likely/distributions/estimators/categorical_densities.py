@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
 
 from likely.core.arrays import Array, in_memory
 from likely.core.columns import Columns
@@ -23,6 +21,8 @@ from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import refuse_dates
+from likely.estimation.parameter_constraints import Interval
+from likely.estimation.scikit_learn import validate_data
 from likely.estimation.sparse_validation import checked_sparse
 
 
@@ -46,7 +46,7 @@ class CategoricalDensity(DensityEstimator):
     (['blue', 'red'], [0.25, 0.75])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
     }  # fmt: skip
 
@@ -227,7 +227,7 @@ class ChowLiuTreeDensity(DensityEstimator):
     ([-1, 0, 0], [0.0, 1.0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "words": [list, tuple, None], "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
     }  # fmt: skip
 
