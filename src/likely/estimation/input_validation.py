@@ -9,6 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, in_memory, is_gap, n_rows, unmasked
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
+from likely.estimation.array_fast_path import plain_frame
 from likely.estimation.class_labels import labeled_things
 from likely.estimation.scikit_learn import validate_data
 
@@ -20,6 +21,9 @@ def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, 
 
     Infinities raise an error later, by row and column. Further arguments go to scikit-learn's `validate_data`.
     """
+    plain = None if reset else plain_frame(X, estimator)
+    if plain is not None:
+        return np.asarray(plain, order=how.get("order"))
     X, whose = in_memory(X), type(estimator).__name__
     refuse_dates(X, whose)
     if isinstance(X, Columns):

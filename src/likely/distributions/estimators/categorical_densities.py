@@ -17,6 +17,7 @@ from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.pair_counts import codes_of, joined_levels, levels_of, pseudo_pair_counts
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.product import Product, ProductStats
+from likely.estimation.array_fast_path import is_plain
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.imputed_rows import filled_in
@@ -99,9 +100,10 @@ class CategoricalDensity(DensityEstimator):
         return self.prior
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
-        X = in_memory(X)
-        refuse_dates(X, "CategoricalDensity")
-        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if reset or not is_plain(X, self, object):
+            X = in_memory(X)
+            refuse_dates(X, "CategoricalDensity")
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         for j in range(X.shape[1]) if X.dtype == object else ():
             refuse_objects(X[:, j])
         return X

@@ -17,6 +17,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.priors.product_prior import ProductPrior
 from likely.distributions.product import Product, ProductStats, told_of_part
+from likely.estimation.array_fast_path import has_known_columns
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, a_density
 from likely.estimation.imputed_rows import filled_columns, filled_in
@@ -98,7 +99,7 @@ class ProductDensity(DensityEstimator):
         if named and reset:
             self.n_features_in_, self.feature_names_in_ = len(X.parts), np.array(list(X), dtype=object)
         frame = hasattr(X, "columns")
-        if not named:
+        if not named and (reset or not has_known_columns(X, self)):
             checked = validate_data(self, X, reset=reset, skip_check_array=frame, dtype=None, ensure_all_finite=False)
             X = X if frame else checked
         if reset:
