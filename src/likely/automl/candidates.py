@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from likely.automl.table_classifier import WORDS
 from likely.classify.bayes import BayesClassifier
 from likely.classify.k_neighbors import KNeighborsClassifier
 from likely.classify.nearest_centroid import NearestCentroidClassifier
@@ -24,8 +25,6 @@ from likely.estimation.scikit_learn import clone
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"
-
-WORDS = ("binary", "category")
 
 PATIENCE: dict[str, Any] = {
     "max_iter": 100,

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from likely.automl.model_comparison import calibration_of
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
 from likely.core.arrays import Array, Mask
@@ -79,6 +78,8 @@ class TypedClassifier(Deciding, TypedModel):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Infer the column types of X, and fit to labels y (n,)."""
+        from likely.automl.model_comparison import calibration_of
+
         self._validate_params()
         rows = self._know_columns_of(X)
         model = self._usual() if self.classifier is None else clone(self.classifier)

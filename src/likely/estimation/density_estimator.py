@@ -26,11 +26,9 @@ from likely.distributions.unobserved_columns import never_observed, nothing_seen
 from likely.estimation.array_fast_path import is_plain
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.component import Traits
-from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import TAKES_TEXT, numeric_rows, row_weights
 from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
 from likely.estimation.sequence_validation import refuse_other_y
-from likely.imputation.impute import impute
 
 
 def a_density(example: str = "GaussianDensity()") -> HasMethods:
@@ -143,6 +141,8 @@ class DensityEstimator(DefaultParts, BaseEstimator):
 
         The result has the type of the input (a data frame, an array, `Columns`), and observed values are unchanged.
         """
+        from likely.imputation.impute import impute
+
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
         return self.decode_rows(impute(self.model_, self.validate_rows(X, reset=False), rng), X)
@@ -204,7 +204,11 @@ class DensityEstimator(DefaultParts, BaseEstimator):
 
     def decode_rows(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model in the form of the input; `like` are the rows that were imputed."""
-        return rows if like is None else filled_in(like, rows)
+        if like is None:
+            return rows
+        from likely.estimation.imputed_rows import filled_in
+
+        return filled_in(like, rows)
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
         """Validated rows in the form of the model; infinities raise an error later, by row and column."""
