@@ -7,9 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.alignment.bands import band_of
 from likely.alignment.local_costs import LocalCost, local_cost
@@ -21,9 +18,10 @@ from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.decide import decisions_from
-from likely.estimation.base_estimator import BaseEstimator, whole_state
+from likely.estimation.base_estimator import BaseEstimator, ClassifierMixin, check_is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
 from likely.estimation.novelty.novelty_score import alarm
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.sequence_validation import cut
 
 SHARES = tuple(i / 100 for i in range(21))  # candidate bands of "best"
@@ -52,7 +50,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     ['up', 'down']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "metric": "no_validation",
         "step_pattern": "no_validation",

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from sklearn.base import clone
-
+from likely.automl.table_classifier import WORDS
 from likely.classify.bayes import BayesClassifier
 from likely.classify.k_neighbors import KNeighborsClassifier
 from likely.classify.nearest_centroid import NearestCentroidClassifier
@@ -22,11 +21,10 @@ from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
+from likely.estimation.scikit_learn import clone
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 Kinds = Mapping[str, str]  # column → "real", "count", "binary" or "category"
-
-WORDS = ("binary", "category")
 
 PATIENCE: dict[str, Any] = {
     "max_iter": 100,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from likely.automl.model_comparison import silence
 from likely.automl.sequence_models import known_rows
@@ -15,6 +14,7 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.ragged import Ragged
 from likely.estimation.parallel import in_threads
+from likely.estimation.scikit_learn import clone
 from likely.metrics.confidence_intervals import mean
 from likely.model_selection.splits import Split, make_splits
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from likely.automl.candidates import Candidate
 from likely.classify.calibration.calibration_maps import Calibration
@@ -25,6 +24,7 @@ from likely.decision.cost import Cost
 from likely.estimation.foreign_classifiers import checked_targets, fitted, log_posteriors, weight_argument
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.parallel import in_threads
+from likely.estimation.scikit_learn import clone
 from likely.metrics.confidence_intervals import Mean, mean
 from likely.metrics.evaluation import Evaluation
 from likely.model_selection.splits import Split, fold_of, make_splits

@@ -9,9 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted
 
 from likely.automl.typed_models import TypedClassifier, TypedModel
 from likely.classify.bayes import BayesClassifier
@@ -22,6 +19,9 @@ from likely.core.columns import Columns
 from likely.core.description import Description, counted
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
+from likely.estimation.base_estimator import check_is_fitted
+from likely.estimation.parameter_constraints import HasMethods
+from likely.estimation.scikit_learn import clone
 from likely.estimation.sequence_validation import cut, refuse_other_y
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.estimators.hmm_description import states_table
@@ -156,7 +156,7 @@ class SequenceDensity(_OfSequences):
     (['low', 'high'], True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"density": [HasMethods(["fit", "score_samples"]), None]}
+    _parameter_rules: ClassVar[dict[str, Any]] = {"density": [HasMethods(["fit", "score_samples"]), None]}
     _inner_name = "density_"
     saved_attributes: tuple[str, ...] = ("density_", "schema_", "card_")
 

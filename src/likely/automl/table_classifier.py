@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from likely.automl.candidates import WORDS, arranged, model_candidates
 from likely.automl.typed_models import TypedClassifier, TypedModel
 from likely.classify.calibration.calibration_maps import Calibration
 from likely.classify.explanation import Explanation
 from likely.core.arrays import Mask, unmasked
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
+from likely.estimation.base_estimator import check_is_fitted
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
+WORDS = ("binary", "category")  # kinds of columns with levels
 SHOWN = 20  # maximum number of column names in a message
 
 
@@ -85,8 +85,8 @@ class TableClassifier(TableModel, TypedClassifier):
     (['b'], {'color': array([ True])})
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **TypedClassifier._parameter_constraints, "kinds": [dict, None]
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        **TypedClassifier._parameter_rules, "kinds": [dict, None]
     }  # fmt: skip
     saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
 
@@ -192,6 +192,8 @@ class Typed:
 
 def naive_bayes(kinds: dict[str, str]) -> Any:
     """Naive Bayes, with the distribution of each column's type."""
+    from likely.automl.candidates import model_candidates
+
     return next(
         candidate.estimator for candidate in model_candidates(kinds) if candidate.key in ("naive-bayes", "diagonal")
     )
@@ -199,6 +201,8 @@ def naive_bayes(kinds: dict[str, str]) -> Any:
 
 def arranged_schema(schema: Schema) -> Schema:
     """Columns in the order of the candidate models."""
+    from likely.automl.candidates import arranged
+
     order = arranged({name: entry["kind"] for name, entry in schema.items()})
     return {name: schema[name] for name in order}
 

@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.automl.table_classifier import (
     Schema,
@@ -24,9 +22,11 @@ from likely.automl.table_mixture import BY, MOST, ChosenMixture, discover
 from likely.core.arrays import Array, Index
 from likely.core.description import Description, DescriptionTable
 from likely.core.warnings import warnings_renamed
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.density_estimator import tell_of_strangers
 from likely.estimation.novelty.mixture_novelty_score import held_out_novelty_scores
 from likely.estimation.novelty.novelty_threshold import MANY
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 ROWS_A_CLUSTER = 3  # minimum number of distinct rows per cluster when the number is chosen
@@ -54,7 +54,7 @@ class TableClusterer(ClusterMixin, TableModel):
     (2,)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None], "criterion": [StrOptions(set(BY))],
         "kinds": [dict, None], "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_components": [Interval(Integral, 1, None, closed="left")],

@@ -6,17 +6,15 @@ import json
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.validation import check_is_fitted
 
-from likely.automl.model_comparison import calibration_of
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.decision_mixin import Deciding
+from likely.estimation.parameter_constraints import HasMethods
+from likely.estimation.scikit_learn import clone
 
 
 class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
@@ -65,7 +63,7 @@ class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
 class TypedClassifier(Deciding, TypedModel):
     """Base of classifiers with named, typed columns: a classifier inside, and a calibration map of its posteriors."""
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "classifier": [HasMethods(["fit", "decide"]), None], "calibrate": ["boolean"],
     }  # fmt: skip
     _inner_name = "classifier_"
@@ -80,6 +78,8 @@ class TypedClassifier(Deciding, TypedModel):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Infer the column types of X, and fit to labels y (n,)."""
+        from likely.automl.model_comparison import calibration_of
+
         self._validate_params()
         rows = self._know_columns_of(X)
         model = self._usual() if self.classifier is None else clone(self.classifier)

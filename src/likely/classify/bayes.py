@@ -9,10 +9,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.classify.calibration.calibration_maps import METHODS, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.probability_floor import Floor
@@ -33,7 +29,7 @@ from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.class_labels import (
     checked_labels,
     encoded_with_gaps,
@@ -43,12 +39,14 @@ from likely.estimation.class_labels import (
     tell_of_labels,
 )
 from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimation.density_estimator import ADensity, DefaultParts, named_note, tell_of_strangers
+from likely.estimation.density_estimator import DefaultParts, a_density, named_note, tell_of_strangers
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimation.input_validation import row_weights
 from likely.estimation.novelty import novelty_threshold
 from likely.estimation.novelty.novelty_score import alarm, exceeds
+from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
+from likely.estimation.scikit_learn import clone, get_tags
 from likely.estimation.sequence_validation import cut
 from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture import Mixture
@@ -94,8 +92,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     """
 
     _default_parts: ClassVar[dict[str, Any]] = {"density": GaussianDensity}
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "density": [ADensity(), None],
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        "density": [a_density(), None],
         "class_prior": [
             StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from likely.classify.bayes import BayesClassifier
 from likely.core.arrays import Array, Mask
 from likely.core.description import Description
 from likely.core.errors import DataError, sentence
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.decision_mixin import Deciding
 
 

@@ -9,8 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
@@ -21,11 +19,12 @@ from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
-from likely.estimation.base_estimator import BaseEstimator, is_fitted, whole_state
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among
 from likely.estimation.decision_mixin import RULES, Deciding, class_probabilities
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.input_validation import row_weights
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.imputation.impute import impute
 from likely.mixture.mixture import Mixture
 
@@ -59,7 +58,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     ((6, 1), array([6.281]), array(['a'], dtype=object))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions({"trace", "determinant"})],
         "shrinkage": [Interval(Real, 0, 1, closed="both")],

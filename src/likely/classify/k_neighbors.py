@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
@@ -17,10 +15,11 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import tell, warnings_renamed
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimation.base_estimator import BaseEstimator, whole_state
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric, metric_words
 from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_neighbors
 from likely.neighbors.nearest_neighbors import NeighborSearch
@@ -66,7 +65,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     (['a', 'b'], [[0.4, 0.6]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"leave-one-out"}), "array-like"],
         "metric": [StrOptions({*METRICS, *SYNONYMS})],
         "p": [Interval(Real, 1, 64, closed="both")],

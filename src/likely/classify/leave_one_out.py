@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from likely.classify.bayes import BayesClassifier
 from likely.core.arrays import Array, Index
@@ -16,6 +15,7 @@ from likely.distributions.downdating import Canceled, without
 from likely.estimation.class_labels import labels_among
 from likely.estimation.foreign_classifiers import fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, take_rows
+from likely.estimation.scikit_learn import clone
 
 
 def leave_one_out(clf: BayesClassifier, X: Any, y: Any, sample_weight: Any = None) -> tuple[Array, Any, Index]:

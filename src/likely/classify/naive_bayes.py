@@ -9,9 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils._param_validation import StrOptions
 
 from likely.classify.bayes import BayesClassifier
 from likely.core.columns import Columns
@@ -25,7 +22,9 @@ from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
-from likely.estimation.density_estimator import ADensity
+from likely.estimation.density_estimator import a_density
+from likely.estimation.parameter_constraints import StrOptions
+from likely.estimation.scikit_learn import clone, get_tags
 
 
 def _column_densities() -> Iterator[tuple[str, type[ColumnDensity]]]:
@@ -65,9 +64,9 @@ class NaiveBayes(BayesClassifier):
     """
 
     _default_parts: ClassVar[dict[str, Any]] = {}
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "distributions": [StrOptions({"auto", *DISTRIBUTIONS}), dict, ADensity()],
-        **{name: kinds for name, kinds in BayesClassifier._parameter_constraints.items() if name != "density"},
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        "distributions": [StrOptions({"auto", *DISTRIBUTIONS}), dict, a_density()],
+        **{name: kinds for name, kinds in BayesClassifier._parameter_rules.items() if name != "density"},
     }
 
     def __init__(
@@ -156,7 +155,7 @@ def refuse_unknown(distribution: Any, whose: str) -> None:
         raise DomainError(
             sentence("NaiveBayes", expected, repr(distribution), f'did you mean "{near[0]}"?' if near else "")
         )
-    if not isinstance(distribution, str) and not ADensity().is_satisfied_by(distribution):
+    if not isinstance(distribution, str) and not a_density().is_satisfied_by(distribution):
         remedy = 'pass a name such as "gaussian", or an estimator such as GaussianDensity()'
         raise DomainError(sentence("NaiveBayes", f"{whose} must be a density", repr(distribution), remedy))
 

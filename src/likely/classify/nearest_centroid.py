@@ -7,8 +7,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
@@ -24,11 +22,12 @@ from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
-from likely.estimation.base_estimator import BaseEstimator, is_fitted, whole_state
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.novelty.novelty_threshold import folds
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.neighbors.distances import METRICS, SYNONYMS, Metric, metric_words, plain_name
 
@@ -63,7 +62,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     ([[0.0, 1.0], [7.0, 6.0]], ['a'])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "metric": [StrOptions({*METRICS, *SYNONYMS})],
         "centroid": [StrOptions({"mean", "median"})],
         "p": [Interval(Real, 1, 64, closed="both")],

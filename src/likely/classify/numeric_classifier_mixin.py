@@ -5,10 +5,9 @@ from __future__ import annotations
 from copy import copy
 from typing import Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from likely.classify.numeric_rows import plain_rows
 from likely.core.arrays import Array
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.decision_mixin import Deciding
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
-from likely.estimation.base_estimator import BaseEstimator, whole_state
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimation.input_validation import row_weights
+from likely.estimation.parameter_constraints import StrOptions
+from likely.estimation.scikit_learn import number_of_rows
 
 
 class PriorClassifier(Deciding, BaseEstimator):
@@ -27,7 +27,7 @@ class PriorClassifier(Deciding, BaseEstimator):
     (array(['a'], dtype=object), array([[0.67, 0.33]]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES,
         **NOVELTY,
@@ -47,7 +47,7 @@ class PriorClassifier(Deciding, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Count labels y (n,); of X only the number of rows is used."""
         self._validate_params()
-        targets = checked_labels(y, _num_samples(X), type(self).__name__)
+        targets = checked_labels(y, number_of_rows(X), type(self).__name__)
         weight = row_weights(sample_weight, targets)
         targets, weight = targets[weight > 0], weight[weight > 0]
         if not len(targets):
@@ -65,10 +65,10 @@ class PriorClassifier(Deciding, BaseEstimator):
         """log p(c), the same for each row (n, C)."""
         check_is_fitted(self)
         with np.errstate(divide="ignore"):
-            return np.tile(np.log(self.class_prior_), (_num_samples(X), 1))
+            return np.tile(np.log(self.class_prior_), (number_of_rows(X), 1))
 
     def _novel(self, X: Any, rate: float) -> tuple[Mask | None, Any]:
-        return np.zeros(_num_samples(X), dtype=bool), None
+        return np.zeros(number_of_rows(X), dtype=bool), None
 
     def _compares(self) -> list[str]:
         return ["It uses no column: its posterior is the class prior."]

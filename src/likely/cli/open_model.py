@@ -25,12 +25,11 @@ def table_model(path: str, command: str = "predict") -> TableClassifier:
 def classifier_of(model: Any, path: str, command: str = "predict") -> TableClassifier:
     """The same for a loaded object; `command` is for messages."""
     from likely.automl.table_classifier import TableClassifier
-    from likely.classify.bayes import BayesClassifier
 
     if isinstance(model, TableClassifier) and hasattr(model, "classifier_"):
         return model
     refuse_sequences(model, path, command)
-    if isinstance(model, BayesClassifier) and hasattr(model, "model_"):
+    if _is_a(model, "BayesClassifier") and hasattr(model, "model_"):
         return TableClassifier.from_fitted(model, _schema(model, path))
     remedy = "`likely fit` writes such a file, `likely show` describes this one"
     raise ModelFileError(sentence(path, "a fitted classifier is needed", type(model).__name__, remedy))
@@ -38,11 +37,15 @@ def classifier_of(model: Any, path: str, command: str = "predict") -> TableClass
 
 def cluster_model(path: str) -> tuple[TableClusterer | None, Any]:
     """The cluster model of a file, or None, and the loaded object."""
-    from likely.automl.table_clusterer import TableClusterer
     from likely.io.model_files import load
 
     model = load(path)
-    return (model, model) if isinstance(model, TableClusterer) and hasattr(model, "mixture_") else (None, model)
+    return (model, model) if _is_a(model, "TableClusterer") and hasattr(model, "mixture_") else (None, model)
+
+
+def _is_a(thing: Any, *names: str) -> bool:
+    """Whether an object is of one of these classes; by name, because to import the others would take longer."""
+    return any(cls.__name__ in names for cls in type(thing).__mro__)
 
 
 @contextmanager
@@ -110,14 +113,9 @@ def _entry(density: Any, distribution: Any, name: str) -> dict[str, Any]:
 
 def is_of_sequences(thing: Any) -> bool:
     """Whether the model of a file takes sequences, not rows."""
-    from likely.alignment.estimator import DTWClassifier
-    from likely.automl.sequence_models import SequenceClassifier, SequenceDensity
-    from likely.hmm.estimators.hmm_density import HMMDensity
-    from likely.hmm.hmm import HMM
-
     inner = getattr(thing, "estimator_", thing)
-    kinds = (SequenceClassifier, SequenceDensity, HMMDensity, HMM, DTWClassifier)
-    return hasattr(thing, "transcribe") or isinstance(inner, kinds) or isinstance(_density(inner), HMMDensity)
+    kinds = ("SequenceClassifier", "SequenceDensity", "HMMDensity", "HMM", "DTWClassifier")
+    return hasattr(thing, "transcribe") or _is_a(inner, *kinds) or _is_a(_density(inner), "HMMDensity")
 
 
 def refuse_sequences(thing: Any, path: str, command: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index, n_rows, unmasked, weights
+from likely.core.arrays import Array, BadEntry, Index, n_rows, unmasked, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.long_tables import cut_by_id
@@ -202,3 +202,30 @@ def _frame(values: Frames) -> str:
         return f"of {', '.join(values)}"
     kind = "text" if values.dtype.kind in "US" else str(values.dtype)
     return " × ".join([*map(str, values.shape[1:]), kind])
+
+
+class BadFrame(BadEntry):
+    """An entry that no model can use, named by sequence, frame and column."""
+
+    def __init__(self, details: tuple[Any, ...], sequence: int, frame: int) -> None:
+        whose, expected, value, _, column, remedy = details
+        place = f"{value} at sequence {sequence}, frame {frame}, column {column}"
+        DataError.__init__(self, sentence(whose, expected, place, remedy))
+        self.details, self.row, self.frame = details, sequence, frame
+
+    @classmethod
+    def of(cls, error: BadEntry, offsets: Index) -> BadFrame:
+        """The error for a row among the frames of all sequences."""
+        sequence = int(np.searchsorted(offsets, error.row, side="right")) - 1
+        return cls(error.details, sequence, error.row - int(offsets[sequence]))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BadFrame, (self.details, self.row, self.frame)
+
+    def after(self, rows: int) -> BadFrame:
+        """The same error, `rows` sequences later."""
+        return BadFrame(self.details, rows + self.row, self.frame)
+
+    def inside(self, part: str) -> BadFrame:
+        """The same error, in a component of that name."""
+        return BadFrame((f"{self.details[0]} ({part})", *self.details[1:]), self.row, self.frame)

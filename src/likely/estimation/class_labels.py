@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from likely.core.arrays import Index, in_memory
 from likely.core.errors import DataError, sentence
@@ -27,6 +25,9 @@ def checked_labels(
 
     `each` is the unit that has a label: a "row" or a "sequence". `n` is their number, None: any.
     """
+    from sklearn.utils import column_or_1d
+    from sklearn.utils.multiclass import check_classification_targets
+
     if y is None:
         raise DataError(f"{whose} requires y to be passed, but the target y is None.")
     y = y.astype(object) if isinstance(y, np.ma.MaskedArray) else y  # labels keep their type beside missing ones

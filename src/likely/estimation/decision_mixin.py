@@ -7,9 +7,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Mask
 from likely.core.description import Description
@@ -19,9 +16,10 @@ from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
 from likely.decision.decide import decisions_from
 from likely.decision.posteriors import class_shares
-from likely.estimation.base_estimator import is_fitted
+from likely.estimation.base_estimator import ClassifierMixin, check_is_fitted, is_fitted
 from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.novelty.novelty_score import tell_of_support
+from likely.estimation.parameter_constraints import HasMethods, Interval
 
 RULES = {  # constraints of the decision parameters
     "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],

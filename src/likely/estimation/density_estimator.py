@@ -9,9 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import DensityMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description
@@ -27,27 +24,16 @@ from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
 from likely.distributions.unobserved_columns import never_observed, nothing_seen, unseen_columns
 from likely.estimation.array_fast_path import is_plain
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.component import Traits
-from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import TAKES_TEXT, numeric_rows, row_weights
+from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
 from likely.estimation.sequence_validation import refuse_other_y
-from likely.imputation.impute import impute
 
 
-class ADensity(HasMethods):
+def a_density(example: str = "GaussianDensity()") -> HasMethods:
     """Parameter constraint: an instance of a density estimator, not a class; with an example."""
-
-    def __init__(self, example: str = "GaussianDensity()") -> None:
-        super().__init__(["fit", "score_samples", "blank_model"])
-        self.example = example
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        """Whether a value satisfies the constraint."""
-        return not isinstance(val, type) and bool(super().is_satisfied_by(val))
-
-    def __str__(self) -> str:
-        return f"an estimator of densities (such as {self.example})"
+    return HasMethods(["fit", "score_samples", "blank_model"], f"an estimator of densities (such as {example})")
 
 
 PRIOR = [StrOptions({"weak"}), HasMethods(["update", "point"]), None]
@@ -75,7 +61,7 @@ class DefaultParts:
         return self
 
 
-class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
+class DensityEstimator(DefaultParts, BaseEstimator):
     """Density estimator: `model_` is the fitted value, `stats_` its statistics, `report_` the fit report.
 
     A subclass implements `blank_model` and may override the other methods of `Component`: `validate_rows`,
@@ -88,7 +74,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
     prior: Any = None
     max_iter: int = 100
     tol: float = 1e-6
-    _parameter_constraints: ClassVar[dict[str, Any]] = {}
+    _parameter_rules: ClassVar[dict[str, Any]] = {}
 
     # fitted attributes stored in a model file
     saved_attributes: tuple[str, ...] = (
@@ -155,6 +141,8 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
         The result has the type of the input (a data frame, an array, `Columns`), and observed values are unchanged.
         """
+        from likely.imputation.impute import impute
+
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
         return self.decode_rows(impute(self.model_, self.validate_rows(X, reset=False), rng), X)
@@ -216,7 +204,11 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     def decode_rows(self, rows: Any, like: Any = None) -> Any:
         """Rows of the model in the form of the input; `like` are the rows that were imputed."""
-        return rows if like is None else filled_in(like, rows)
+        if like is None:
+            return rows
+        from likely.estimation.imputed_rows import filled_in
+
+        return filled_in(like, rows)
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
         """Validated rows in the form of the model; infinities raise an error later, by row and column."""
@@ -326,6 +318,7 @@ class DensityEstimator(DefaultParts, DensityMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
         tags.input_tags.allow_nan = True
         return tags
 

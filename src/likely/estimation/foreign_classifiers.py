@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _num_samples, has_fit_parameter
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.estimation.class_labels import checked_labels, encoded, labeled_things
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.input_validation import row_weights
+from likely.estimation.scikit_learn import clone, has_fit_parameter, number_of_rows
 
 RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbounded scores calibrate best
 
@@ -25,7 +22,7 @@ RESPONSES = ("decision_function", "predict_log_proba", "predict_proba")  # unbou
 
 def checked_targets(X: Any, y: Any, sample_weight: Any, whose: Any) -> tuple[NDArray[Any], Index, Array | None]:
     """Classes (C,), class index of each row (n,) and weights, of rows with positive weight."""
-    targets = checked_labels(y, rows_of(X), type(whose).__name__, each=labeled_things(X))
+    targets = checked_labels(y, number_of_rows(X), type(whose).__name__, each=labeled_things(X))
     weight = None
     if sample_weight is not None:
         weight = row_weights(sample_weight, np.empty((len(targets), 0)))
@@ -58,6 +55,9 @@ def fitted(
 
 def weight_argument(estimator: Any) -> str | None:
     """The name of the weight argument of `fit`, also inside pipelines and searches; None if there is none."""
+    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.pipeline import Pipeline
+
     if isinstance(estimator, Pipeline):
         last, inner = estimator.steps[-1]
         name = None if inner in (None, "passthrough") else weight_argument(inner)
@@ -130,8 +130,3 @@ def log_posteriors(estimator: Any, X: Any, classes: NDArray[Any]) -> Array:
         raise DomainError(sentence("evaluate", "a classifier with probabilities is needed", whose, remedy))
     out = raw_scores(estimator, X, classes, names[0])
     return out - np.logaddexp.reduce(out, axis=1, keepdims=True)
-
-
-def rows_of(X: Any) -> int:
-    """Number of rows of any table."""
-    return int(_num_samples(X))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import _safe_indexing
 
 from likely.core.arrays import Index, in_memory
 from likely.core.columns import Columns
@@ -27,6 +26,8 @@ def take_rows(X: Any, index: Index) -> Any:
     """The given rows of an array, sparse matrix, data frame, list, Ragged or Columns, of the same type."""
     if isinstance(X, Columns | Ragged):
         return X[index]
+    from sklearn.utils import _safe_indexing
+
     return _safe_indexing(X, index)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from likely.core.arrays import Array, in_memory, is_gap, n_rows, unmasked
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
+from likely.estimation.array_fast_path import plain_frame
 from likely.estimation.class_labels import labeled_things
+from likely.estimation.scikit_learn import validate_data
 
 TAKES_TEXT = "drop the column, or use NaiveBayes or CategoricalDensity, which take categories"
 
@@ -20,6 +21,9 @@ def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, 
 
     Infinities raise an error later, by row and column. Further arguments go to scikit-learn's `validate_data`.
     """
+    plain = None if reset else plain_frame(X, estimator)
+    if plain is not None:
+        return np.asarray(plain, order=how.get("order"))
     X, whose = in_memory(X), type(estimator).__name__
     refuse_dates(X, whose)
     if isinstance(X, Columns):
@@ -39,6 +43,8 @@ def numeric_rows(estimator: Any, X: Any, reset: bool, remedy: str = TAKES_TEXT, 
 
 def row_weights(sample_weight: Any, X: Any) -> Array:
     """Validated weights (n,): finite and non-negative; a masked one is 0."""
+    from sklearn.utils.validation import _check_sample_weight
+
     n, shape = n_rows(X), np.asarray(unmasked(sample_weight)).shape
     if len(shape) == 1 and shape != (n,):
         each = labeled_things(X)

@@ -7,8 +7,6 @@ from contextvars import Context, copy_context
 from functools import cache
 from typing import Any, TypeVar
 
-from sklearn import config_context, get_config
-
 from likely.core.engine import cores, one_blas_thread, ordered_map
 
 A = TypeVar("A")
@@ -17,6 +15,8 @@ B = TypeVar("B")
 
 def in_threads(f: Callable[[A], B], items: Iterable[A], n_jobs: int | None = None) -> list[B]:
     """f of each item, in order; n_jobs None or −1: one thread per core, −2: one less, and so on."""
+    from sklearn import config_context, get_config
+
     settings: dict[str, Any] = get_config()
     items, many = list(items), workers(n_jobs)
     if min(many, len(items)) < 2:

@@ -11,9 +11,8 @@ import polars as pl
 from likely.core.arrays import BadEntry, in_memory, refuse_infinite
 from likely.core.covariates import COVARIATES, FRAMES, has_covariates, with_covariates
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import BadFrame, Ragged
 from likely.core.warnings import tell
-from likely.hmm.hmm import BadFrame
 
 FEW_CODES = 20  # maximum number of distinct integers in a column of codes
 TIMES_EACH = 5  # minimum mean frequency of each: a short series of measurements repeats few values

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils.validation import validate_data
 
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import tell
 from likely.distributions.categorical.sparse_counts import SparseRows
+from likely.estimation.scikit_learn import validate_data
 
 
 def checked_sparse(estimator: Any, X: Any, reset: bool) -> Any:

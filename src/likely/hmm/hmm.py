@@ -20,7 +20,7 @@ from likely.core.covariates import COVARIATES, FRAMES, frames_of, table, with_co
 from likely.core.description import counted
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged, is_single_sequence, single_sequence
+from likely.core.ragged import BadFrame, Ragged, is_single_sequence, single_sequence
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.distribution import Distribution
@@ -507,33 +507,6 @@ class DueTransition(Value):
     """
 
     probs: Annotated[Array, declared.numbers("K", 0)]  # (K,): before the transition
-
-
-class BadFrame(BadEntry):
-    """An entry that no model can use, named by sequence, frame and column."""
-
-    def __init__(self, details: tuple[Any, ...], sequence: int, frame: int) -> None:
-        whose, expected, value, _, column, remedy = details
-        place = f"{value} at sequence {sequence}, frame {frame}, column {column}"
-        DataError.__init__(self, sentence(whose, expected, place, remedy))
-        self.details, self.row, self.frame = details, sequence, frame
-
-    @classmethod
-    def of(cls, error: BadEntry, offsets: Index) -> BadFrame:
-        """The error for a row among the frames of all sequences."""
-        sequence = int(np.searchsorted(offsets, error.row, side="right")) - 1
-        return cls(error.details, sequence, error.row - int(offsets[sequence]))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return BadFrame, (self.details, self.row, self.frame)
-
-    def after(self, rows: int) -> BadFrame:
-        """The same error, `rows` sequences later."""
-        return BadFrame(self.details, rows + self.row, self.frame)
-
-    def inside(self, part: str) -> BadFrame:
-        """The same error, in a component of that name."""
-        return BadFrame((f"{self.details[0]} ({part})", *self.details[1:]), self.row, self.frame)
 
 
 def known_states(given: Any, seqs: Ragged, states: int) -> Ragged:

@@ -14,9 +14,9 @@ from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged, is_single_sequence
+from likely.core.ragged import BadFrame, Ragged, is_single_sequence
 from likely.core.value import Value
-from likely.hmm.hmm import HMM, BadFrame
+from likely.hmm.hmm import HMM
 from likely.hmm.markov_chain import Chain
 from likely.language.bigram import Bigram, check_bigram, check_names
 from likely.language.token_passing import UnitPath, best_path, forward_pass, k_best_paths, unit_posteriors

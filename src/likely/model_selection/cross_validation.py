@@ -7,16 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import tell, warnings_once
 from likely.estimation.class_labels import checked_labels, labeled_things
-from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors, rows_of
+from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
 from likely.estimation.parallel import in_threads
+from likely.estimation.scikit_learn import check_random_state, clone, number_of_rows
 from likely.metrics.evaluation import Evaluation
 from likely.model_selection.splits import Copies, Split, make_splits
 
@@ -66,7 +65,7 @@ def _as_it_is(estimator: Any, X: Any, y: Any, sample_weight: Any, costs: dict[st
         expected, remedy = 'cv="prefit" needs a fitted classifier', "fit it first, or pass a number of folds"
         raise DomainError(sentence("evaluate", expected, type(estimator).__name__, remedy))
     classes = np.asarray(classes)
-    labels = checked_labels(y, rows_of(X), type(estimator).__name__, each=labeled_things(X))
+    labels = checked_labels(y, number_of_rows(X), type(estimator).__name__, each=labeled_things(X))
     truth = _places(labels, classes)
     tested = _tested(estimator, X, classes)
     return Evaluation(tested.log_posterior, truth, classes, weight=sample_weight, score=tested.score, **costs)

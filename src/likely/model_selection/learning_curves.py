@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
@@ -17,6 +16,7 @@ from likely.core.warnings import warnings_once
 from likely.estimation.foreign_classifiers import checked_targets, fitted
 from likely.estimation.foreign_tables import as_table, column_keys, take_columns, take_rows
 from likely.estimation.parallel import in_threads
+from likely.estimation.scikit_learn import check_random_state
 from likely.metrics.confidence_intervals import as_counts, proportion_interval
 from likely.model_selection.splits import Copies, Split, make_splits
 

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -199,6 +198,8 @@ def _ordered(time: Any, n: int) -> Any:
 
 def _foreign(X: Any, labels: Index, cv: Any, groups: Any, weight: Array | None) -> Iterator[Split]:
     """The splits of a scikit-learn splitter or an iterable, without rows of weight 0."""
+    from sklearn.model_selection import check_cv
+
     counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
     for train, test in check_cv(cv, labels, classifier=True).split(np.zeros((len(labels), 1)), labels, groups):
         train, test = (np.arange(len(labels))[part] for part in (train, test))

@@ -10,10 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin
-from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from likely.classify.calibration.calibration_maps import METHODS, Temperature, calibrate, choose_method
 from likely.classify.calibration.probability_floor import Floor
@@ -22,7 +19,7 @@ from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import tell, warnings_once
 from likely.decision.combine import change_log_prior
-from likely.estimation.base_estimator import BaseEstimator, whole_state
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.decision_mixin import RULES, Deciding
 from likely.estimation.foreign_classifiers import (
     checked_targets,
@@ -34,6 +31,8 @@ from likely.estimation.foreign_classifiers import (
 )
 from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimation.parallel import in_threads
+from likely.estimation.parameter_constraints import HasMethods, StrOptions
+from likely.estimation.scikit_learn import check_random_state, get_tags
 from likely.model_selection.splits import Copies, Split, make_splits
 
 
@@ -67,7 +66,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"])],
         "method": [StrOptions({"auto", *METHODS})],
         "cv": ["cv_object", StrOptions({"prefit"})],

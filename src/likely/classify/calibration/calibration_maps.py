@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Protocol
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import log_softmax, logsumexp
 
 from likely.classify.calibration.temperature_scaling import (
@@ -319,6 +318,8 @@ def rising_curve(x: Array, is_member: Any, weight: Array) -> tuple[Array, Array]
     >>> rising_curve(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1]), np.ones(4))
     (array([0., 1., 2., 3.]), array([0.333, 0.333, 0.667, 0.667]))
     """
+    from scipy.optimize import isotonic_regression  # a tenth of a second to import
+
     at, mass, hits = _merged(x, np.asarray(is_member, dtype=np.float64), weight)
     share, mass = np.concatenate([[1.0], hits / mass, [0.0]]), np.concatenate([[1.0], mass, [1.0]])
     return _corners(at, isotonic_regression(share, weights=mass).x[1:-1])

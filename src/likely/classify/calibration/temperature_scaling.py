@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_softmax
 
 from likely.classify.calibration.newton_minimizer import minimize
@@ -57,6 +56,8 @@ def slope_and_lapse(z: Array, labels: Index, weight: Array) -> tuple[float, floa
     costs 1 / (8 n) nats per row; a whole standard error would cost 1 / (2 n). For a given slope the likelihood is
     concave in l, and for given l it may have several maxima in b: slopes are searched on a grid.
     """
+    from scipy.optimize import brentq, minimize_scalar  # a tenth of a second to import
+
     if z.shape[1] == 1:
         return 1.0, 0.0
     largest = np.abs(z).max(axis=1)

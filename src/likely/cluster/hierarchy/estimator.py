@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.cluster.hierarchy.linkage import ALIASES, METRICS, linkage
@@ -17,9 +15,10 @@ from likely.core.arrays import Array, Index, refuse_infinite
 from likely.core.description import Description
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.classifier_description import cluster_table
 from likely.estimation.input_validation import numeric_rows, row_weights
+from likely.estimation.parameter_constraints import Interval, StrOptions
 
 
 class AgglomerativeClustering(ClusterMixin, BaseEstimator):
@@ -45,7 +44,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     (array([0, 0, 0, 1, 1, 1]), array([1]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "linkage": [StrOptions(set(LINKS))], "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"})],
         "distance_threshold": [Interval(Real, None, None, closed="neither"), None],

@@ -7,9 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
@@ -22,9 +19,11 @@ from likely.core.fit_report import FitReport
 from likely.core.sketch import SIZE, Sketch
 from likely.core.warnings import tell
 from likely.estimation.array_fast_path import is_plain
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.classifier_description import cluster_table
 from likely.estimation.input_validation import numeric_rows, row_weights
+from likely.estimation.parameter_constraints import Interval, StrOptions
+from likely.estimation.scikit_learn import check_random_state
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -53,7 +52,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     (1.0, [[0.0, 0.5], [9.0, 8.5]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++", "random", "split"}), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],

@@ -9,9 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
@@ -25,7 +22,10 @@ from likely.distributions.gaussian.factor_fits import em_start
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.priors.pseudo_observations import PseudoObservations
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
+from likely.estimation.scikit_learn import check_random_state
 
 FACTORS = {"n_components": [Interval(Integral, 0, None, closed="left"), None], "prior": PRIOR, **EM}
 LOOK = 4096  # rows for an initial Gaussian where nothing is missing
@@ -181,7 +181,7 @@ class PPCA(FactorDensity):
     """
 
     _kind = "spherical"
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         **FACTORS, "method": [StrOptions({"closed", "em"})], "random_state": ["random_state"],
     }  # fmt: skip
 
@@ -256,7 +256,7 @@ class FactorAnalysis(FactorDensity):
     """
 
     _kind = "diagonal"
-    _parameter_constraints: ClassVar[dict[str, Any]] = FACTORS
+    _parameter_rules: ClassVar[dict[str, Any]] = FACTORS
 
     def __init__(
         self, n_components: int | None = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6

@@ -7,8 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
@@ -30,8 +28,9 @@ from likely.decomposition.principal_subspace import (
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
 from likely.distributions.gaussian.scatter_qr import ScatterRoot, centered_rows, root_of_rows
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
 
 PART = 4  # blocks per task: 200,000 rows are then a dozen tasks, and two cores finish together
 
@@ -64,7 +63,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ((1000, 2), 0.0004)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither"), None],
         "whiten": ["boolean"],
         "solver": [StrOptions({"auto", "scatter", "qr"})],

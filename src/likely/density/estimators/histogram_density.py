@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from likely.density.histogram import Histogram
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row, of_share
 
 
@@ -33,7 +32,7 @@ class HistogramDensity(DensityEstimator):
     array([0.75, 0.25])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "bins": [
             StrOptions({"doane", "sturges", "knuth", "leave-one-out"}), Interval(Integral, 1, None, closed="left"),
             "array-like", list,

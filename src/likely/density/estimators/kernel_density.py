@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from likely.density.bandwidth import SELECTORS, UNITS
 from likely.density.kde import KDE
 from likely.density.kernels import KERNELS, MARGINAL_KERNELS
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 
 
@@ -54,7 +53,7 @@ class KernelDensity(DensityEstimator):
     (array([1.414]), array([1.134]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "bandwidth": [StrOptions(set(SELECTORS)), Interval(Real, 0, None, closed="neither"), "array-like"],
         "kernel": [StrOptions({*KERNELS, "elliptical"})],
         "relative_bandwidth": [Interval(Real, 0, None, closed="neither"), None],

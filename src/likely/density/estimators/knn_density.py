@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from likely.density.knn_balls import METRICS, KNNBalls
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 from likely.neighbors.distances import SYNONYMS
 
@@ -35,7 +34,7 @@ class KNNDensity(DensityEstimator):
     array([[0., 1.]])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Real, 0, None, closed="neither")], "metric": [StrOptions({*METRICS, *NAMES})],
         "scaled": ["boolean"], "shared": ["boolean"], "unbiased": ["boolean"],
     }  # fmt: skip

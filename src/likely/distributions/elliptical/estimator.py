@@ -5,11 +5,10 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from likely.distributions.elliptical.elliptical import Elliptical
 from likely.distributions.elliptical.radial_profile import PROFILES
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
 
 
 class EllipticalDensity(DensityEstimator):
@@ -28,7 +27,7 @@ class EllipticalDensity(DensityEstimator):
     array([1.1, 5. ])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "profile": [StrOptions({name for name, p in PROFILES.items() if p.learns}), callable],
         "shape": [Interval(Real, 0, None, closed="neither"), None], "prior": PRIOR, **EM,
     }  # fmt: skip

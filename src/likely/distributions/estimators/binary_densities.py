@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils._param_validation import Interval
 
 from likely.core.errors import DataError, sentence
 from likely.distributions.binary.bahadur import Bahadur
@@ -18,6 +17,7 @@ from likely.distributions.binary.walsh import Walsh
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.continuous_densities import OTHER_DISTRIBUTIONS
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.parameter_constraints import Interval
 from likely.estimation.sparse_validation import checked_sparse, odd_columns, tell_of_columns
 
 
@@ -38,7 +38,7 @@ class BernoulliDensity(DensityEstimator):
     array([0.8, 0.4])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")],
         "threshold": [Interval(Real, None, None, closed="neither"), None], "predictive": ["boolean"], **EM,
     }  # fmt: skip
@@ -119,7 +119,7 @@ class BinaryDensity(DensityEstimator):
 
     threshold: float | None
     prior: Any
-    _parameter_constraints: ClassVar[dict[str, Any]] = BINARY_SETTINGS
+    _parameter_rules: ClassVar[dict[str, Any]] = BINARY_SETTINGS
 
     _for_text = "write 1 for one word and 0 for the other, or use ChowLiuTreeDensity(words=…), which takes strings"
 
@@ -188,7 +188,7 @@ class WalshDensity(BinaryDensity):
     array([0.2, 0.2, 0.2, 0.4])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**BINARY_SETTINGS, "log": ["boolean"]}
+    _parameter_rules: ClassVar[dict[str, Any]] = {**BINARY_SETTINGS, "log": ["boolean"]}
 
     def __init__(
         self, order: int = 2, log: bool = False, *, prior: Any = "weak", threshold: float | None = 0.0,

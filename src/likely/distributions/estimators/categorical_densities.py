@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
 
 from likely.core.arrays import Array, in_memory
 from likely.core.columns import Columns
@@ -19,10 +17,13 @@ from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.pair_counts import codes_of, joined_levels, levels_of, pseudo_pair_counts
 from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.product import Product, ProductStats
+from likely.estimation.array_fast_path import is_plain
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.input_validation import refuse_dates
+from likely.estimation.parameter_constraints import Interval
+from likely.estimation.scikit_learn import validate_data
 from likely.estimation.sparse_validation import checked_sparse
 
 
@@ -46,7 +47,7 @@ class CategoricalDensity(DensityEstimator):
     (['blue', 'red'], [0.25, 0.75])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
     }  # fmt: skip
 
@@ -99,9 +100,10 @@ class CategoricalDensity(DensityEstimator):
         return self.prior
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
-        X = in_memory(X)
-        refuse_dates(X, "CategoricalDensity")
-        X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+        if reset or not is_plain(X, self, object):
+            X = in_memory(X)
+            refuse_dates(X, "CategoricalDensity")
+            X = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
         for j in range(X.shape[1]) if X.dtype == object else ():
             refuse_objects(X[:, j])
         return X
@@ -227,7 +229,7 @@ class ChowLiuTreeDensity(DensityEstimator):
     ([-1, 0, 0], [0.0, 1.0])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "words": [list, tuple, None], "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
     }  # fmt: skip
 

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.core.arrays import refuse_infinite
 from likely.core.blocks import Blocks
@@ -26,6 +25,7 @@ from likely.distributions.univariate.uniform import Uniform
 from likely.distributions.univariate.von_mises import VonMises
 from likely.distributions.unobserved_columns import nothing_seen
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.parameter_constraints import Interval, StrOptions
 
 OTHER_DISTRIBUTIONS = (
     'use a distribution of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
@@ -39,7 +39,7 @@ class ColumnDensity(DensityEstimator):
     """
 
     _distribution: ClassVar[type[ColumnDistribution]]
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
+    _parameter_rules: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
 
     def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
         self.prior = prior
@@ -117,7 +117,7 @@ class PredictingDensity(ColumnDensity):
     - **predictive**: True integrates out the parameters.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, "predictive": ["boolean"], **EM}
+    _parameter_rules: ClassVar[dict[str, Any]] = {"prior": PRIOR, "predictive": ["boolean"], **EM}
 
     def __init__(
         self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
@@ -168,7 +168,7 @@ class TriangularDensity(ColumnDensity):
     """
 
     _distribution = Triangular
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "low": ["array-like", Real, None], "high": ["array-like", Real, None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
@@ -279,7 +279,7 @@ class GammaDensity(ColumnDensity):
     """
 
     _distribution = Gamma
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "prior": PRIOR, "zeros": [StrOptions({"missing", "error"})], **EM,
     }  # fmt: skip
 
@@ -365,7 +365,7 @@ class BetaDensity(ColumnDensity):
     """
 
     _distribution = Beta
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "low": [Interval(Real, None, None, closed="neither")], "high": [Interval(Real, None, None, closed="neither")],
         "prior": PRIOR, "outside": [StrOptions({"missing", "error"})], **EM,
     }  # fmt: skip
@@ -465,7 +465,7 @@ class DirichletDensity(DensityEstimator):
     array([3.354, 4.468])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "prior": PRIOR, "floor": [Interval(Real, 0, 0.1, closed="neither")], **EM,
     }  # fmt: skip
 

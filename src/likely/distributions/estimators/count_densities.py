@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from likely.core.arrays import refuse_infinite
 from likely.core.errors import DataError, sentence
@@ -23,6 +22,7 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.parameter_constraints import Interval
 from likely.estimation.sparse_validation import (
     checked_sparse,
     odd_columns,
@@ -94,7 +94,7 @@ class PoissonDensity(DensityEstimator):
     array([3.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
     }  # fmt: skip
 
@@ -209,7 +209,7 @@ class BinomialDensity(TrialsDensity):
     """
 
     _distribution = Binomial
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "trials": [Interval(Real, 1, None, closed="left"), "array-like", None], "prior": PRIOR,
         "predictive": ["boolean"], **EM,
     }  # fmt: skip
@@ -248,7 +248,7 @@ class BetaBinomialDensity(TrialsDensity):
     """
 
     _distribution = BetaBinomial
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "trials": [Interval(Real, 1, None, closed="left"), "array-like", None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
@@ -291,7 +291,7 @@ class MultinomialDensity(DensityEstimator):
     array([0.4, 0.1, 0.5])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], "predictive": ["boolean"], **EM,
     }  # fmt: skip
 
@@ -357,7 +357,7 @@ class DirichletMultinomialDensity(DensityEstimator):
     array([0.29, 0.29, 0.28])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
+    _parameter_rules: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
 
     def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
         self.prior = prior

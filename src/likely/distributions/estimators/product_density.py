@@ -8,10 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import validate_data
 
 from likely.core.arrays import in_memory
 from likely.core.blocks import Block
@@ -21,14 +17,15 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.priors.product_prior import ProductPrior
 from likely.distributions.product import Product, ProductStats, told_of_part
-from likely.estimation.base_estimator import BaseEstimator
+from likely.estimation.array_fast_path import has_known_columns
 from likely.estimation.component import Traits
-from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, a_density
 from likely.estimation.imputed_rows import filled_columns, filled_in
 from likely.estimation.input_validation import refuse_dates
+from likely.estimation.scikit_learn import clone, get_tags, validate_data
 
 
-class ProductDensity(DensityEstimator, _BaseComposition):
+class ProductDensity(DensityEstimator):
     """Product of independent components of different types: `model_` is a `Product`.
 
     - **components**: a list of (name, estimator) or (name, estimator, columns), or one estimator that is used for every
@@ -44,8 +41,8 @@ class ProductDensity(DensityEstimator, _BaseComposition):
     array([0.333, 0.667])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "components": [list, tuple, ADensity(), None], "prior": PRIOR, **EM,
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        "components": [list, tuple, a_density(), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
     def __init__(self, components: Any = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
@@ -58,26 +55,19 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name, those of named components as name__parameter."""
-        if _are_named(self.components):
-            return self._get_params("_pairs", deep=deep)
-        return BaseEstimator.get_params(self, deep=deep)
+        found = super().get_params(deep=deep)
+        if deep and _are_named(self.components):
+            for name, part, *_ in self.components:
+                inner = part.get_params() if hasattr(part, "get_params") else {}
+                found |= {name: part, **{f"{name}__{key}": value for key, value in inner.items()}}
+        return found
 
     def set_params(self, **params: Any) -> ProductDensity:
-        """Set parameters, also nested ones."""
-        if _are_named(params.get("components", self.components)):
-            if "components" in params:
-                self.components = params.pop("components")
-            self._set_params("_pairs", **params)
-            return self
-        return BaseEstimator.set_params(self, **params)
-
-    @property
-    def _pairs(self) -> list[tuple[str, Any]]:
-        return [(part[0], part[1]) for part in self.components]
-
-    @_pairs.setter
-    def _pairs(self, pairs: list[tuple[str, Any]]) -> None:
-        self.components = [(*new, *old[2:]) for new, old in zip(pairs, self.components, strict=True)]
+        """Set parameters, also nested ones; a named component as a whole by its name."""
+        self.components = params.pop("components", self.components)
+        if _are_named(self.components) and any(name in params for name, *_ in self.components):
+            self.components = [(name, params.pop(name, part), *own) for name, part, *own in self.components]
+        return super().set_params(**params)
 
     # ------------------------------------------------------------------ layout
 
@@ -109,7 +99,7 @@ class ProductDensity(DensityEstimator, _BaseComposition):
         if named and reset:
             self.n_features_in_, self.feature_names_in_ = len(X.parts), np.array(list(X), dtype=object)
         frame = hasattr(X, "columns")
-        if not named:
+        if not named and (reset or not has_known_columns(X, self)):
             checked = validate_data(self, X, reset=reset, skip_check_array=frame, dtype=None, ensure_all_finite=False)
             X = X if frame else checked
         if reset:
@@ -251,8 +241,8 @@ class ProductDensity(DensityEstimator, _BaseComposition):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        parts = self._pairs if _are_named(self.components) else [("", self.components)]
-        of_parts = [get_tags(part).input_tags for _, part in parts if hasattr(part, "__sklearn_tags__")]
+        parts = [part for _, part, *_ in self.components] if _are_named(self.components) else [self.components]
+        of_parts = [get_tags(part).input_tags for part in parts if hasattr(part, "__sklearn_tags__")]
         tags.input_tags.positive_only = bool(of_parts) and all(t.positive_only for t in of_parts)
         tags.input_tags.categorical = bool(of_parts) and all(t.categorical for t in of_parts)
         return tags

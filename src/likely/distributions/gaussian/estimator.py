@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
@@ -15,6 +14,7 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.shrinkage import ShrunkCovariances, pooled_covariance
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.neighbors.distinct_rows import DistinctRows
 
 SHRUNK = ("shrunk-pooled", "shrunk-diagonal")
@@ -53,7 +53,7 @@ class GaussianDensity(DensityEstimator):
     (array([1. , 4.9]), -3.5)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "covariance": [StrOptions({"full", "diagonal", "spherical", "pooled", *SHRUNK})], "prior": PRIOR,
         "pooling": [StrOptions({"observation", "class"})],
         "shrinkage": [StrOptions({"leave-one-out"}), Interval(Real, 0, 1, closed="both")],

@@ -5,10 +5,9 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
-
 from likely.distributions.student_t.student_t import StudentT
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
 
 
 class StudentTDensity(DensityEstimator):
@@ -29,7 +28,7 @@ class StudentTDensity(DensityEstimator):
     array([0.9, 4.9])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "covariance": [StrOptions({"full", "diagonal", "spherical", "independent"})],
         "dof": [Interval(Real, 0, None, closed="neither"), None], "prior": PRIOR, **EM,
     }  # fmt: skip

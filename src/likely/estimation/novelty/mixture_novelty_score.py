@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from likely.core.arrays import Array, n_rows
 from likely.core.engine import one_blas_thread
@@ -14,6 +13,7 @@ from likely.core.warnings import tell, warnings_discarded
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.novelty.novelty_score import novelty_score
 from likely.estimation.novelty.novelty_threshold import MANY, _kept, folds, scores_of
+from likely.estimation.scikit_learn import clone
 
 STEPS = 25  # EM steps without a fold: a threshold needs no more
 

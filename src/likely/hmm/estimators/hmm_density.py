@@ -8,10 +8,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, in_memory
 from likely.core.covariates import apart, features, has_covariates, together, with_covariates
@@ -25,12 +21,15 @@ from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.stack import Stack
 from likely.distributions.stacks.tied import Tied, untied
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
-from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, a_density
 from likely.estimation.fit_blocks import evenly, fit_members, keeper, seed_of
 from likely.estimation.imputed_sequences import filled_sequences
 from likely.estimation.novelty.held_out_frames import enough, later_half_rate, left_out_frames, supported_share
+from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
 from likely.estimation.partial_fit import one_step
+from likely.estimation.scikit_learn import clone, get_tags
 from likely.estimation.sequence_validation import (
     cut,
     refuse_infinite_frames,
@@ -105,8 +104,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
     """
 
     _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [ADensity("GaussianDensity() in HMMDensity(GaussianDensity(), n_states=3)"), None],
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        "component": [a_density("GaussianDensity() in HMMDensity(GaussianDensity(), n_states=3)"), None],
         "n_states": [Interval(Integral, 1, None, closed="left")],
         "topology": [str, "array-like", Topology],
         "final": ["boolean", None],

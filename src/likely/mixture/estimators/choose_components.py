@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
@@ -16,6 +15,7 @@ from likely.core.em_loop import mean_log_prob
 from likely.core.errors import DomainError, LikelyError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import warnings_discarded
+from likely.estimation.scikit_learn import clone
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 from likely.mixture.sparse_weights import Price

@@ -6,16 +6,16 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.warnings import warnings_discarded
 from likely.distributions.gaussian.gaussian import Gaussian
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 from likely.mixture.scaled_copies import ScaledCopies
@@ -40,7 +40,7 @@ class ContaminatedDensity(DensityEstimator):
     (True, np.float64(1.0))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "covariance": [StrOptions({"full", "diagonal", "spherical"})],
         "scale": [Interval(Real, 1, None, closed="neither")], "prior": PRIOR, **EM,
     }  # fmt: skip

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index
 from likely.core.engine import map_rows
+from likely.estimation.base_estimator import check_is_fitted
+from likely.estimation.parameter_constraints import Interval
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
 
@@ -28,8 +28,8 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
     2
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **MixtureDensity._parameter_constraints,
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        **MixtureDensity._parameter_rules,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
 

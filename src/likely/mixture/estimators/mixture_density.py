@@ -11,10 +11,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
@@ -29,10 +25,13 @@ from likely.distributions.categorical.sparse_counts import tallied
 from likely.distributions.gaussian.estimator import SHRUNK, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.tied import Tied, untied
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
-from likely.estimation.density_estimator import EM, PRIOR, ADensity, DensityEstimator
+from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, a_density
 from likely.estimation.fit_blocks import evenly, keeper, own_streams, seed_of
+from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
 from likely.estimation.partial_fit import one_step
+from likely.estimation.scikit_learn import clone, get_tags
 from likely.estimation.sequence_validation import cut
 from likely.metrics.clusterings import adjusted_rand_index
 from likely.mixture.estimators.mixture_default_prior import MixturePriorRule
@@ -84,8 +83,8 @@ class MixtureDensity(DensityEstimator):
     """
 
     _default_parts: ClassVar[dict[str, Any]] = {"component": GaussianDensity}
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "component": [ADensity("GaussianDensity() in MixtureDensity(GaussianDensity(), n_components=3)"), None],
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        "component": [a_density("GaussianDensity() in MixtureDensity(GaussianDensity(), n_components=3)"), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "tie": [StrOptions({*ONE_COVARIANCE, "all"}), None],
         "prior": [*PRIOR, Interval(Real, None, None, closed="neither")],

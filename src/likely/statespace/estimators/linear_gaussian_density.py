@@ -8,8 +8,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block
@@ -21,12 +19,14 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.stacks.stack import Stack
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
 from likely.estimation.density_description import convergence, goodness, parameter_table, prior_words, total_weight
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.fit_blocks import evenly, fit_members, keeper
 from likely.estimation.imputed_rows import filled_in
 from likely.estimation.imputed_sequences import filled_sequences
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import Row
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
@@ -77,7 +77,7 @@ class LinearGaussianDensity(DensityEstimator):
     (array([[0.09]]), array([[1.08]]))
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "model": [LinearGaussian, None],
         "learn": [str, list, tuple, None],
         "form": [dict, None],

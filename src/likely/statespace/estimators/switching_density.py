@@ -9,8 +9,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
@@ -22,11 +20,13 @@ from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.stacks.stack import Stack
+from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
 from likely.estimation.density_description import convergence, parameter_table, prior_words, total_weight
 from likely.estimation.density_estimator import EM, DensityEstimator
 from likely.estimation.fit_blocks import fit_members, seed_of
 from likely.estimation.input_validation import row_weights
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import Row
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
@@ -83,7 +83,7 @@ class SwitchingDensity(DensityEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_regimes": [list, tuple, SwitchingLinearGaussian, Interval(Integral, 1, None, closed="left")],
         "transition": ["array-like", None],
         "learn": [list, tuple, str, None],

@@ -18,9 +18,8 @@ from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, table, with_covariates
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.ragged import Ragged
+from likely.core.ragged import BadFrame, Ragged
 from likely.hmm.decoding import SkippedFrames
-from likely.hmm.hmm import BadFrame
 from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 from likely.statespace.linear.result_repr import states_words
 from likely.statespace.linear.short_sequences import are_short, filter_short, loop_for
