@@ -47,7 +47,6 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     from likely.cli.open_model import is_of_sequences
     from likely.cli.predict import decision_rules
     from likely.io.model_files import load
-    from likely.metrics.evaluation_summary import summary
 
     check_outputs({"--report": report}, (model, *files, settings["cost"], settings["class_prior"]))
     thing = load(model)
@@ -60,7 +59,7 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     tell_of_other_shares(e, found.model.class_prior_, unit)
     if report is not None:
         _write_report(report, model, found.model, found.table, e, files)
-    click.echo(_json(e, decisions) if as_json else f"{summary(e, unit)}\n\n{told_of(decisions, unit)}")
+    click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told_of(decisions, unit)}")
 
 
 class Labeled(NamedTuple):
@@ -153,7 +152,7 @@ def measured(found: Labeled, how: dict[str, Any], unit: str) -> tuple[Any, Any]:
         posterior = change_log_prior(posterior, model.class_prior_, np.asarray(how["class_prior"]))
     cost = model.cost if how.get("cost") is None else how["cost"]
     price = model.reject_cost if how.get("reject_cost") is None else how["reject_cost"]
-    e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=found.weight)
+    e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=found.weight, unit=unit)
     return e, model.decide(found.X, full=True, **how)
 
 
