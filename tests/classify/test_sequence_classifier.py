@@ -225,7 +225,9 @@ def test_frames_of_sequences_are_explained_and_add_up(clf: lk.BayesClassifier) -
     assert_allclose(told.frames[0][:3].cumsum(), first)
     page = told.pages(["n0", "n1", "n2"])[0]
     assert page.title.startswith("sequence n0: ") and page["frames with the most evidence"].rows[-1][0] == "all frames"
-    assert next(iter(told.records()))["frames"] == told.frames[0].tolist() and "the frames before it" in told.note
+    assert next(iter(told.records()))["frames"] == told.frames[0].tolist() and told.note.endswith(
+        "log-odds of the posterior."
+    )
 
 
 def test_rows_have_no_frames() -> None:

@@ -32,9 +32,9 @@ IMPOSSIBLE = "p(x) is 0: no class has a density here, and the class probabilitie
 SHOWN = 12  # maximum number of printed columns per row
 FRAMES, FRAME_COLUMNS = 8, 4  # of a sequence: printed frames, and columns whose values stand beside them
 OF_FRAMES = "frames with the most evidence"
-FRAME_NOTE = (
-    "Log-odds of a frame are what it adds given the frames before it, before calibration: those of all frames and of"
-    " the class probabilities add up to the log-odds of the uncalibrated posterior."
+OF_SEQUENCES = (
+    "Log-odds of a column are what it adds given all other columns: they need not add up. Those of a frame are what it"
+    " adds given the frames before it: all frames and the class probabilities add up to the log-odds of the posterior"
 )
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 CALIBRATED = (
@@ -67,7 +67,7 @@ class Explanation(Described):
 
     Of sequences, a column is marginalized out in all frames, and `frames[i][t]` = log p(x_t | x_1 … x_{t−1}, decided) −
     log p(x_t | x_1 … x_{t−1}, runner_up), before calibration: with those of the class probabilities they add up to the
-    log-odds of the uncalibrated posterior, `odds_before`.
+    log-odds of the uncalibrated posterior, `odds_before`. The text shows all log-odds of sequences before calibration.
     """
 
     columns: list[str]
@@ -141,7 +141,14 @@ class Explanation(Described):
 
     def _evidence(self, i: int) -> Array:
         """The log-odds of the columns of row i (d,), before a saturated calibration."""
-        return self.before[i] if self.before is not None and (self.stepwise or self.saturated[i]) else self.log_odds[i]
+        if self.before is not None and (self._shows_before or self.saturated[i]):
+            return self.before[i]
+        return self.log_odds[i]
+
+    @property
+    def _shows_before(self) -> bool:
+        """Whether the text has log-odds before calibration: of steps, and of sequences, which have large ones."""
+        return self.stepwise or self.frames is not None
 
     @property
     def note(self) -> str:
@@ -149,9 +156,8 @@ class Explanation(Described):
 
         Of a calibrated model, it says whether those before calibration add up to the uncalibrated log-odds.
         """
-        return " ".join(filter(None, [self._column_note(), "" if self.frames is None else FRAME_NOTE]))
-
-    def _column_note(self) -> str:
+        if self.frames is not None:
+            return f"{OF_SEQUENCES}{'' if self.before is None else ' before calibration, as all of them are'}."
         calibrated = self.before is not None and self.prior_before is not None and self.odds_before is not None
         before = calibrated and _add_up(self.prior_before, self.before, self.odds_before)
         if self.stepwise:
@@ -217,7 +223,7 @@ class Explanation(Described):
         share = self.posterior[i, self.classes.tolist().index(self.decided[i])]
         unit = "row" if self.frames is None else "sequence"
         title = f"{unit} {name}: {self.decided[i]} (posterior {share:.4g}), against {self.runner_up[i]}"
-        prior = self.prior_before if self.stepwise and self.prior_before is not None else self.prior_log_odds
+        prior = self.prior_before if self._shows_before and self.prior_before is not None else self.prior_log_odds
         evidence = self._evidence(i)
         rows = [("class probabilities", "", float(prior[i]), "", "")] + [
             (self.columns[j], _shown(self.values[i][j]), float(evidence[j]), float(self.cost_change[i, j]),
@@ -227,7 +233,7 @@ class Explanation(Described):
         head = ("column", "value" if unit == "row" else "typical value", "log-odds", "cost without", "decision without")
         formats = {head[1]: ".5g", "log-odds": "+.3f", "cost without": "+.4g"}
         tables = [DescriptionTable("", head, rows, formats, "with less evidence", most=SHOWN + 1)]
-        notes = [SATURATED] if self.saturated[i] else []
+        notes = [SATURATED] if self.saturated[i] and self.frames is None else []
         notes += [IMPOSSIBLE] if self.impossible is not None and self.impossible[i] else []
         tables += [] if self.frames is None else [self._frame_table(i)]
         return Description(title, [reason for reason in [self.cost_decided(i)] if reason], tables=tables, notes=notes)
