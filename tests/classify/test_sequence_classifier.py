@@ -214,6 +214,27 @@ def test_columns_of_sequences_are_explained(clf: lk.BayesClassifier) -> None:
     assert "x1" in str(told)
 
 
+def test_frames_of_sequences_are_explained_and_add_up(clf: lk.BayesClassifier) -> None:
+    told, joint, at = clf.explain(NEW[:3]), clf.model_.log_joint(Ragged.from_list(NEW[:3])), np.arange(3)
+    won, lost = (np.searchsorted(clf.classes_, names) for names in (told.decided, told.runner_up))
+    assert told.frames is not None and [len(one) for one in told.frames] == [len(x) for x in NEW[:3]]
+    whole = told.prior_log_odds + [one.sum() for one in told.frames]
+    assert_allclose(whole, joint[at, won] - joint[at, lost])
+    a, b = (clf.model_.components.member(int(side[0])) for side in (won, lost))
+    first = [a.log_prob([NEW[0][: t + 1]])[0] - b.log_prob([NEW[0][: t + 1]])[0] for t in range(3)]  # of the beginning
+    assert_allclose(told.frames[0][:3].cumsum(), first)
+    page = told.pages(["n0", "n1", "n2"])[0]
+    assert page.title.startswith("sequence n0: ") and page["frames with the most evidence"].rows[-1][0] == "all frames"
+    assert next(iter(told.records()))["frames"] == told.frames[0].tolist() and told.note.endswith(
+        "log-odds of the posterior."
+    )
+
+
+def test_rows_have_no_frames() -> None:
+    told = lk.BayesClassifier().fit([[0.0], [1.0], [4.0], [5.0]], list("aabb")).explain([[0.5]])
+    assert told.frames is None and "frame" not in str(told) and "frames" not in next(iter(told.records()))
+
+
 def test_draws_of_a_length(clf: lk.BayesClassifier) -> None:
     x, y = clf.sample(7, 0, length=5)
     assert x.lengths.tolist() == [5] * 7

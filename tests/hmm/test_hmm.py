@@ -39,6 +39,19 @@ def best(oracle: AllPaths) -> float:
     return float(oracle.best_logs.max())
 
 
+def frames_sum_to_the_total(p: Small) -> None:
+    """log p(x_t | x_1 … x_{t−1}) is what the filter says of each frame; their sum is log p(x)."""
+    total, belief = p.model.log_prob(seqs(p))[0], None
+    if not len(p.x) or np.isneginf(total):
+        return
+    each = p.model.predictive_log_prob(p.x)
+    for t, y in enumerate(p.x):
+        belief, news = lk.step(p.model, belief, y)
+        assert p.model.final is not None or near(each[t], news)  # with `final`, the filter is given that it goes on
+    assert near(each.sum(), total)
+    assert np.array_equal(p.model.predictive_log_prob(seqs(p)).values, each)
+
+
 def posterior_is_that_of_all_paths(p: Small) -> None:
     oracle = p.all_paths(p.scores)
     if not len(p.x):
@@ -173,6 +186,7 @@ def forecasts_are_longer_sequences_of_which_the_rest_was_not_seen(p: Small) -> N
 DISTRIBUTIONS = [
     total_is_that_of_all_paths,
     posterior_is_that_of_all_paths,
+    frames_sum_to_the_total,
     statistics_are_expected_uses,
     best_path_is_the_best,
     hard_statistics_are_those_of_the_best_path,

@@ -290,3 +290,13 @@ def test_ten_million_frames_are_the_sum_of_their_pieces():
         belief = tail @ h.transition
     found = float(h.log_prob(Ragged.of(x))[0])
     assert np.isfinite(found) and found == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize("outliers", [False, True])
+def test_predictive_probabilities_of_frames_are_those_of_one_piece(final, outliers, monkeypatch):
+    h, x = chain(final), frames(3000, outliers)
+    whole = h.predictive_log_prob(x)
+    monkeypatch.setattr(sequence_blocks, "LONG", 500)
+    alike(h.predictive_log_prob(x), whole)
+    assert whole.sum() == pytest.approx(h.log_prob([x])[0], rel=1e-10)

@@ -216,7 +216,7 @@ def test_one_class_and_many_classes():
     with pytest.raises(DomainError, match="two classes"):
         one.roc("only")
     log_posterior, truth = posteriors(500, C=40)
-    assert "and 10 smaller classes" in Evaluation(log_posterior, truth, np.arange(40)).summary()
+    assert "… and 10 more classes" in Evaluation(log_posterior, truth, np.arange(40)).summary()
 
 
 def test_values_stay_as_they_were():
@@ -304,13 +304,23 @@ def test_actions_of_a_cost_table_are_decisions_and_no_rejection():
     assert e.reject_rate.value == 0 and e.unclassified.value == 1 and not e.rejected.any()
     assert e.risk_coverage().risk[-1] == pytest.approx(paid.mean())
     text = e.summary()
-    assert "\nerror" not in text and "reject" not in text and "inf" not in text and "recall" not in text
+    assert "error" not in e.describe().facts and "reject" not in text and "inf" not in text and "recall" not in text
     assert "go" in text and "stop" in text and "mean cost" in repr(e)
     told = e.as_dict()
     assert told["error"] is None and told["mean_cost"]["value"] == pytest.approx(paid.mean())
     may = example(cost=Cost(table, actions=["go", "stop"]), reject_cost=0.4)
     assert 0 < may.reject_rate.value < 1 and may.reject_rate.value == pytest.approx(np.mean(may.decided == 5))
     assert may.mean_cost == e.mean_cost and "cost with rejection" in may.summary()
+
+
+def test_summary_print_and_notebook_render_one_description():
+    e = example(unit="sequence")
+    page = e.describe()
+    assert page.facts["error"] == e.error and page.facts["log-loss"] == e.log_loss  # numbers, not their text
+    assert [row[2:] for row in page.tables[0].rows] == [(one.recall, one.precision) for one in e.by_class]
+    assert str(e) == e.summary() == page.to_text(indented=True) and e._repr_html_() == page.to_html()
+    assert f"{len(e)} sequences" in repr(e) and "rows" not in str(e) and str(e.error) in str(e)
+    assert json.loads(page.to_json())["facts"]["error"] == e.error._asdict()
 
 
 def test_a_further_action_is_no_rejection():

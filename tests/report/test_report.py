@@ -618,7 +618,7 @@ def test_every_kind_of_cost_has_its_words(costs, words):
 def test_a_standard_error_says_over_what():
     """That of the headline may be over folds, those of the leaderboard are over rows."""
     for folds, words in (None, "0.03 over rows"), (0.01, "0.03 over rows"), (0.05, "0.05 over folds"):
-        assert spread(SimpleNamespace(decision_cost=SimpleNamespace(se=0.03, se_folds=folds))) == words
+        assert spread(SimpleNamespace(unit="row", decision_cost=SimpleNamespace(se=0.03, se_folds=folds))) == words
 
 
 def test_impossible_truths_are_reported():

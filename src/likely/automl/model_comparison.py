@@ -103,7 +103,7 @@ class Field:
         return Evaluation(
             log_posterior[at], self.labels[at], self.classes, cost=self.cost, reject_cost=self.reject_cost,
             weight=None if weight is None else weight[at], fold=fold[at] if len(self.splits) > 1 else None,
-            cluster=None if self.cluster is None else self.cluster[at],
+            cluster=None if self.cluster is None else self.cluster[at], unit=self.unit,
         )  # fmt: skip
 
 
@@ -146,7 +146,12 @@ class Contest(NamedTuple):
     best: Standing  # the best in the first measure, of the eligible models
     truest: Standing  # the smallest log-loss of those tied in the first measure
     criterion: str = "cost"
-    unit: str = "row"  # what is classified
+
+    @property
+    def unit(self) -> str:
+        """What is classified."""
+        assert self.winner.evaluation is not None  # a winner was measured
+        return self.winner.evaluation.unit
 
     @property
     def baseline(self) -> Standing | None:
@@ -224,7 +229,7 @@ def judged(field: Field, standings: Sequence[Standing], criterion: str = "cost")
     winner = min((s for s in told if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
     order = sorted(told, key=lambda s: (s.by(criterion), s.candidate.rank))
     best, truest = (next(s for s in told if s.candidate is one.candidate) for one in (best, truest))
-    return Contest(tuple(order), winner, best, truest, criterion, field.unit)
+    return Contest(tuple(order), winner, best, truest, criterion)
 
 
 NOT_OURS = "cannot be written to a model file"

@@ -122,6 +122,20 @@ class SequenceClassifier(_OfSequences, TypedClassifier):
         with self._spoken(self.classifier_):
             return self.classifier_.score_samples(frames)
 
+    def unseen(self, X: Any) -> dict[str, Mask]:
+        """Mask of sequences (n,) with unknown levels, by column; only columns that have some."""
+        if isinstance(self.classifier_, PriorClassifier):
+            return {}
+        density, model = self.classifier_.density_, self.classifier_.learned_model_.components
+        found = density.mask_unknown(density.validate_rows(self.frames(X), reset=False), model)[1]
+        own = dict(zip(density.column_names(), self._names(), strict=True))
+        return {own[name]: mask for name, mask in found.items()}
+
+    def _names(self) -> list[str]:
+        """The columns in the order of the classifier: a matrix of numbers has no names there."""
+        kinds = set(self.columns.values())
+        return list(self.columns) if len(kinds) == 1 else super()._names()
+
     def _sound(self) -> bool:
         sound = super()._sound() and self._sound_columns()
         if sound and not isinstance(self.classifier_, PriorClassifier):

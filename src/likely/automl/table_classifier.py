@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from likely.automl.typed_models import TypedClassifier, TypedModel
 from likely.classify.calibration.calibration_maps import Calibration
-from likely.classify.explanation import Explanation
 from likely.core.arrays import Mask, unmasked
 from likely.core.description import Description, DescriptionTable
-from likely.core.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import check_is_fitted
 
 Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
@@ -146,15 +145,6 @@ class TableClassifier(TableModel, TypedClassifier):
                 if strange.any():
                     found[name] = strange.to_numpy()
         return found
-
-    def explain(self, X: Any) -> Any:
-        """Explanation of each decision: log-odds by column, and the value of each column (`Explanation`)."""
-        if not hasattr(self.classifier_, "explain"):
-            expected, remedy = "there is nothing to explain", "it decides by class priors and uses no column"
-            raise DomainError(sentence("TableClassifier", expected, remedy=remedy))
-        frame = self.frame(X)
-        with self._spoken(self.classifier_):
-            return Explanation.of(self.classifier_, frame, self.calibration_)
 
     def _sound(self) -> bool:
         sound, names = super()._sound() and self._sound_columns(), list(self.schema)

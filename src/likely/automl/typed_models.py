@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
+from likely.classify.explanation import Explanation
 from likely.core.arrays import Array, Mask
-from likely.core.errors import DataError, sentence
+from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.decision_mixin import Deciding
 from likely.estimation.parameter_constraints import HasMethods
@@ -123,6 +125,24 @@ class TypedClassifier(Deciding, TypedModel):
         rows = self._rows(X)
         with self._spoken(self.classifier_):
             return applied(self.calibration_, self.classifier_.log_posterior(rows))
+
+    def unseen(self, X: Any) -> dict[str, Mask]:
+        """Mask of rows or sequences (n,) with unknown levels, by column; only columns that have some."""
+        raise NotImplementedError  # abstract
+
+    def explain(self, X: Any) -> Explanation:
+        """Explanation of each decision: log-odds by column, and the value of each; of sequences, by frame, too."""
+        check_is_fitted(self, "classifier_")
+        if not hasattr(self.classifier_, "explain"):
+            expected, remedy = "there is nothing to explain", "it decides by class priors and uses no column"
+            raise DomainError(sentence(type(self).__name__, expected, remedy=remedy))
+        rows = self._rows(X)
+        with self._spoken(self.classifier_):
+            return replace(Explanation.of(self.classifier_, rows, self.calibration_), columns=self._names())
+
+    def _names(self) -> list[str]:
+        """The columns in the order of the classifier."""
+        return self.classifier_.column_names()
 
     # decision parameters are those of the classifier
     cost = property(lambda self: self.classifier_.cost)

@@ -14,12 +14,13 @@ from likely.classify.calibration.calibration_maps import Calibration, IsotonicMa
 from likely.classify.calibration.recalibration import applied
 from likely.core.arrays import Array, Index, Mask
 from likely.core.columns import Columns
-from likely.core.description import Description, DescriptionTable
+from likely.core.description import Described, Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.cost import Cost
 from likely.decision.decide import why_not_the_likeliest
 from likely.distributions.gaussian.gaussian import Gaussian
+from likely.hmm.hmm import HMM
 from likely.numerics.special import LOG_2PI
 
 NOTHING, SOMETHING = 5e-4, 1e-2  # log-odds printed as 0.000, and the threshold for a note
@@ -29,6 +30,12 @@ SATURATED = (
 )
 IMPOSSIBLE = "p(x) is 0: no class has a density here, and the class probabilities decide; with novelty= it is novel"
 SHOWN = 12  # maximum number of printed columns per row
+FRAMES, FRAME_COLUMNS = 8, 4  # of a sequence: printed frames, and columns whose values stand beside them
+OF_FRAMES = "frames with the most evidence"
+OF_SEQUENCES = (
+    "Log-odds of a column are what it adds given all other columns: they need not add up. Those of a frame are what it"
+    " adds given the frames before it: all frames and the class probabilities add up to the log-odds of the posterior"
+)
 NOTE = "Log-odds are what a column adds given all other columns: they need not add up."
 CALIBRATED = (
     "Log-odds are what a column adds after calibration, given all other columns: they need not add up. Before"
@@ -42,8 +49,8 @@ ADD_UP = "add up to the log-odds of the uncalibrated posterior."
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
-    """Log-odds contribution of each column between the chosen class and the next best, for each row.
+class Explanation(Described):
+    """Log-odds contribution of each column between the chosen class and the next best, for each row or sequence.
 
     `log_odds[i, j]` = log p(x_j | x_rest, decided) − log p(x_j | x_rest, runner_up): the change of the log-odds when
     column j becomes known after all others. In naive Bayes these add up, with the prior's, to the log-odds of
@@ -57,6 +64,10 @@ class Explanation:
     Far outside, a calibration map may give the same posterior with and without each column. Such a row is
     `saturated`: its columns are then explained by `before`, the log-odds before the map. An isotonic map
     is flat between its steps everywhere (`stepwise`): there the text shows `before` and `prior_before` for all rows.
+
+    Of sequences, a column is marginalized out in all frames, and `frames[i][t]` = log p(x_t | x_1 … x_{t−1}, decided) −
+    log p(x_t | x_1 … x_{t−1}, runner_up), before calibration: with those of the class probabilities they add up to the
+    log-odds of the uncalibrated posterior, `odds_before`. The text shows all log-odds of sequences before calibration.
     """
 
     columns: list[str]
@@ -75,6 +86,8 @@ class Explanation:
     prior_before: Array | None = None  # (n,): log-odds of the class probabilities before calibration
     odds_before: Array | None = None  # (n,): log-odds of the posterior before calibration
     stepwise: bool = False  # the calibration map is constant in places
+    frames: list[Array] | None = None  # n of (T,): log-odds of the frames of sequences under hidden Markov models
+    frame_values: list[list[list[Any]]] | None = None  # n of (T, d): the cells of the frames
 
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
@@ -102,14 +115,17 @@ class Explanation:
         at, plain = np.arange(len(raw)), np.log(np.maximum(told, 1e-300))
         with np.errstate(invalid="ignore"):
             odds_before = raw[at, decided] - raw[at, runner_up]
+        shown = clf._decoded(rows)
+        frames = _frame_log_odds(clf, rows, decided, runner_up)
         return cls(
             clf.column_names(), clf.classes_[decided], clf.classes_[runner_up], P, clf.classes_,
             np.stack(odds, axis=1), prior[decided] - prior[runner_up], np.stack(change, axis=1),
-            clf.classes_[np.stack(without, axis=1)], _cells(clf._decoded(rows)),
+            clf.classes_[np.stack(without, axis=1)], _cells(shown),
             None if calibration is None else np.stack(before, axis=1), np.isneginf(raw).all(axis=1), expected,
             None if calibration is None else plain[decided] - plain[runner_up],
-            None if calibration is None else odds_before,
-            stepwise=isinstance(calibration, IsotonicMap),
+            None if calibration is None and frames is None else odds_before,
+            stepwise=isinstance(calibration, IsotonicMap), frames=frames,
+            frame_values=None if frames is None else [_cells(one) for one in shown],
         )  # fmt: skip
 
     def __len__(self) -> int:
@@ -125,7 +141,14 @@ class Explanation:
 
     def _evidence(self, i: int) -> Array:
         """The log-odds of the columns of row i (d,), before a saturated calibration."""
-        return self.before[i] if self.before is not None and (self.stepwise or self.saturated[i]) else self.log_odds[i]
+        if self.before is not None and (self._shows_before or self.saturated[i]):
+            return self.before[i]
+        return self.log_odds[i]
+
+    @property
+    def _shows_before(self) -> bool:
+        """Whether the text has log-odds before calibration: of steps, and of sequences, which have large ones."""
+        return self.stepwise or self.frames is not None
 
     @property
     def note(self) -> str:
@@ -133,6 +156,8 @@ class Explanation:
 
         Of a calibrated model, it says whether those before calibration add up to the uncalibrated log-odds.
         """
+        if self.frames is not None:
+            return f"{OF_SEQUENCES}{'' if self.before is None else ' before calibration, as all of them are'}."
         calibrated = self.before is not None and self.prior_before is not None and self.odds_before is not None
         before = calibrated and _add_up(self.prior_before, self.before, self.odds_before)
         if self.stepwise:
@@ -179,6 +204,7 @@ class Explanation:
                     }
                     for j in self.ranking(i)
                 ],
+                **({} if self.frames is None else {"frames": self.frames[i].tolist()}),
             }  # fmt: skip
 
     def __str__(self) -> str:
@@ -189,26 +215,56 @@ class Explanation:
         """All rows as sections."""
         return Description("Explanation", notes=[self.note] * bool(self.note), sections=self.pages())
 
-    def pages(self, numbers: Sequence[int] | None = None) -> list[Description]:
-        """The description of each row; `numbers` are those of the rows in a file."""
-        return [self._page(i, row) for i, row in enumerate(range(len(self)) if numbers is None else numbers)]
+    def pages(self, names: Sequence[Any] | None = None) -> list[Description]:
+        """The description of each row or sequence; `names` are those in a file: numbers, or IDs of sequences."""
+        return [self._page(i, name) for i, name in enumerate(range(len(self)) if names is None else names)]
 
-    def _page(self, i: int, row: int) -> Description:
+    def _page(self, i: int, name: Any) -> Description:
         share = self.posterior[i, self.classes.tolist().index(self.decided[i])]
-        title = f"row {row}: {self.decided[i]} (posterior {share:.4g}), against {self.runner_up[i]}"
-        prior = self.prior_before if self.stepwise and self.prior_before is not None else self.prior_log_odds
+        unit = "row" if self.frames is None else "sequence"
+        title = f"{unit} {name}: {self.decided[i]} (posterior {share:.4g}), against {self.runner_up[i]}"
+        prior = self.prior_before if self._shows_before and self.prior_before is not None else self.prior_log_odds
         evidence = self._evidence(i)
         rows = [("class probabilities", "", float(prior[i]), "", "")] + [
             (self.columns[j], _shown(self.values[i][j]), float(evidence[j]), float(self.cost_change[i, j]),
              str(self.without[i, j]))
             for j in self.ranking(i)
         ]  # fmt: skip
-        head = ("column", "value", "log-odds", "cost without", "decision without")
-        formats = {"value": ".5g", "log-odds": "+.3f", "cost without": "+.4g"}
-        table = DescriptionTable("", head, rows, formats, "with less evidence", most=SHOWN + 1)
-        notes = [SATURATED] if self.saturated[i] else []
+        head = ("column", "value" if unit == "row" else "typical value", "log-odds", "cost without", "decision without")
+        formats = {head[1]: ".5g", "log-odds": "+.3f", "cost without": "+.4g"}
+        tables = [DescriptionTable("", head, rows, formats, "with less evidence", most=SHOWN + 1)]
+        notes = [SATURATED] if self.saturated[i] and self.frames is None else []
         notes += [IMPOSSIBLE] if self.impossible is not None and self.impossible[i] else []
-        return Description(title, [reason for reason in [self.cost_decided(i)] if reason], tables=[table], notes=notes)
+        tables += [] if self.frames is None else [self._frame_table(i)]
+        return Description(title, [reason for reason in [self.cost_decided(i)] if reason], tables=tables, notes=notes)
+
+    def _frame_table(self, i: int) -> DescriptionTable:
+        """The frames with the largest absolute log-odds in order of time, then all others together."""
+        assert self.frames is not None and self.frame_values is not None
+        odds, cells = self.frames[i], self.frame_values[i]
+        names = self.columns if len(self.columns) <= FRAME_COLUMNS else []
+        top = np.sort(np.argsort(-np.abs(odds), kind="stable")[:FRAMES])
+        rows = [(str(t), *(_shown(cells[t][j]) for j in range(len(names))), float(odds[t])) for t in top.tolist()]
+        more = {f"{len(odds) - len(top):,} others": np.delete(odds, top)} if len(odds) > len(top) else {}
+        more["all frames"] = odds
+        rows += [(what, *[""] * len(names), float(some.sum())) for what, some in more.items()]
+        formats = {**dict.fromkeys(names, ".5g"), "log-odds": "+.3f"}
+        return DescriptionTable(OF_FRAMES, ("frame", *names, "log-odds"), rows, formats)
+
+
+def _frame_log_odds(clf: Any, rows: Any, decided: Index, runner_up: Index) -> list[Array] | None:
+    """log p(x_t | x_1 … x_{t−1}, decided) − that of the runner-up, per sequence (T,); None unless classes are HMMs."""
+    chains = getattr(getattr(clf, "model_", None), "components", None)
+    if not isinstance(rows, Ragged) or not isinstance(chains, HMM):
+        return None
+    odds = [np.zeros(n) for n in rows.lengths.tolist()]
+    for side, sign in ((decided, 1.0), (runner_up, -1.0)):
+        for c in np.unique(side).tolist():
+            here = np.flatnonzero(side == c)
+            for i, found in zip(here.tolist(), chains.member(c).predictive_log_prob(rows[here]), strict=True):
+                with np.errstate(invalid="ignore"):
+                    odds[i] = odds[i] + sign * found
+    return [np.nan_to_num(one, nan=0.0, posinf=np.inf, neginf=-np.inf) for one in odds]  # impossible for both: 0
 
 
 def _add_up(prior: Any, each: Any, whole: Any) -> bool:

@@ -80,7 +80,7 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **s
 
 def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], console: Console) -> str:
     """The output lines, for any model."""
-    from likely.cli.fitting.sequence_input import by_place, read_for, spooled
+    from likely.cli.fitting.sequence_input import sequences_for, spooled
     from likely.cli.fitting.sound_data import sounds_in
     from likely.cli.open_model import named
     from likely.io.model_files import load
@@ -93,8 +93,7 @@ def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], consol
     known = named(thing, model)
     classes = hasattr(known, "classifier_")
     _no_states(settings) if classes else _no_decisions(settings)
-    with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
-        found = by_place(known, read_for(known, there, settings, console), settings)
+    found = sequences_for(known, files, settings, console)
     if classes:
         return classes_csv(known, found, settings)
     time = settings["time"] or known.schema["roles"].get("time") or "time"

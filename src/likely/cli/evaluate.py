@@ -29,10 +29,7 @@ Examples:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
 @click.option("--target", metavar="NAME", help="Column with the true labels.  [as in training]")
 @click.option("--weight", metavar="COL", help="Column with sample weights.")
-@click.option("--id", "id", metavar="COL", help="Sequences: column with the sequence ID of each row.  [as in training]")
-@click.option("--time", metavar="COL", help="Sequences: column that orders the frames.  [as in training]")
-@click.option("--columns", multiple=True, metavar="COL,...", callback=options.names_of,
-              help="Sequences: input columns to use for the model's columns, in its order.  [by name]")  # fmt: skip
+@options.frames
 @options.deciding
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
@@ -44,23 +41,21 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     A classifier of sequences (`likely fit --sequences --target`) is evaluated on whole sequences, with files as in
     `likely decode`; a recognizer of spoken words on a folder with sub-folders of WAV files.
     """
-    from likely.cli.open_model import is_of_sequences
+    from likely.cli.open_model import refuse_others, unit_of
     from likely.cli.predict import decision_rules
     from likely.io.model_files import load
-    from likely.metrics.evaluation_summary import summary
 
     check_outputs({"--report": report}, (model, *files, settings["cost"], settings["class_prior"]))
     thing = load(model)
-    sounds = hasattr(thing, "transcribe")
-    unit = "sound" if sounds else "sequence" if is_of_sequences(thing) else "row"
-    _refuse_others({**settings, "report": report}, unit)
-    found = (_sounds if sounds else _rows if unit == "row" else _sequences)(thing, model, files, settings)
+    unit = unit_of(thing)
+    refuse_others(settings, unit)
+    found = {"row": _rows, "sequence": _sequences, "sound": _sounds}[unit](thing, model, files, settings)
     how = decision_rules(found.model, {name: settings[name] for name in RULES})
     e, decisions = measured(found, how, unit)
     tell_of_other_shares(e, found.model.class_prior_, unit)
     if report is not None:
         _write_report(report, model, found.model, found.table, e, files)
-    click.echo(_json(e, decisions) if as_json else f"{summary(e, unit)}\n\n{told_of(decisions, unit)}")
+    click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told_of(decisions, unit)}")
 
 
 class Labeled(NamedTuple):
@@ -72,16 +67,6 @@ class Labeled(NamedTuple):
     names: Any  # (n,): what messages call each of X
     weight: Any = None
     table: Any = None
-
-
-def _refuse_others(settings: Mapping[str, Any], unit: str) -> None:
-    """Raise if an option is for models of something else."""
-    of_rows, of_frames = ("sql", "report", "allow_missing"), ("id", "time", "columns")
-    aside = {"row": of_frames, "sequence": of_rows, "sound": (*of_rows, *of_frames, "target", "weight")}
-    takes = {"row": "sequences", "sequence": "models of rows", "sound": "tables"}[unit]
-    for name in aside[unit]:
-        if settings[name]:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {takes}: this file holds a model of {unit}s.")
 
 
 def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
@@ -110,17 +95,13 @@ def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str,
 
 
 def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
-    from likely.cli.fitting.sequence_input import by_place, missing_labels, read_for, spooled
-    from likely.cli.open_model import named
+    from likely.cli.fitting.sequence_input import missing_labels, sequences_for
+    from likely.cli.open_model import sequence_classifier
 
-    known, console = named(thing, model), Console()
-    if not hasattr(known, "classifier_"):
-        remedy = "fit one with --target; `likely decode --per sequence` gives log-probabilities"
-        raise DataError(sentence(model, "a classifier is needed", "a single hidden Markov model", remedy))
+    known, console = sequence_classifier(thing, model), Console()
     folder = len(files) == 1 and Path(files[0]).is_dir() and not settings["target"]
     target = settings["target"] or (None if folder else known.schema["roles"].get("label"))
-    with spooled(files, symbols=list(known.columns) == ["symbol"]) as there:
-        found = by_place(known, read_for(known, there, {**settings, "label": target}, console), settings)
+    found = sequences_for(known, files, {**settings, "label": target}, console)
     if found.labels is None:
         raise click.UsageError(
             "name the column with the true labels: --target NAME (or name a folder with sub-folders)"
@@ -153,7 +134,7 @@ def measured(found: Labeled, how: dict[str, Any], unit: str) -> tuple[Any, Any]:
         posterior = change_log_prior(posterior, model.class_prior_, np.asarray(how["class_prior"]))
     cost = model.cost if how.get("cost") is None else how["cost"]
     price = model.reject_cost if how.get("reject_cost") is None else how["reject_cost"]
-    e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=found.weight)
+    e = Evaluation(posterior, truth, model.classes_, cost=cost, reject_cost=price, weight=found.weight, unit=unit)
     return e, model.decide(found.X, full=True, **how)
 
 

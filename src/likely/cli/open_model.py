@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from likely.core.errors import DataError, LikelyError, ModelFileError, sentence
 
@@ -116,6 +118,33 @@ def is_of_sequences(thing: Any) -> bool:
     inner = getattr(thing, "estimator_", thing)
     kinds = ("SequenceClassifier", "SequenceDensity", "HMMDensity", "HMM", "DTWClassifier")
     return hasattr(thing, "transcribe") or _is_a(inner, *kinds) or _is_a(_density(inner), "HMMDensity")
+
+
+def unit_of(thing: Any) -> str:
+    """What the model of a file takes: "row", "sequence" or "sound"."""
+    return "sound" if hasattr(thing, "transcribe") else "sequence" if is_of_sequences(thing) else "row"
+
+
+OF_ROWS, OF_FRAMES = ("sql", "allow_missing"), ("id", "time", "columns", "sequence")
+OF_OTHERS = {"row": OF_FRAMES, "sequence": OF_ROWS, "sound": (*OF_ROWS, *OF_FRAMES, "target", "weight")}
+
+
+def refuse_others(settings: Mapping[str, Any], unit: str) -> None:
+    """Raise if an option is for models of something else."""
+    takes = {"row": "sequences", "sequence": "models of rows", "sound": "tables"}[unit]
+    for name in OF_OTHERS[unit]:
+        if settings.get(name):
+            flag = f"--{name.replace('_', '-')}"
+            raise click.UsageError(f"{flag} is for {takes}: this file holds a model of {unit}s.")
+
+
+def sequence_classifier(thing: Any, path: str) -> Any:
+    """A classifier of sequences that knows its columns."""
+    known = named(thing, path)
+    if not hasattr(known, "classifier_"):
+        remedy = "fit one with --target; `likely decode --per sequence` gives log-probabilities"
+        raise DataError(sentence(path, "a classifier is needed", "a single hidden Markov model", remedy))
+    return known
 
 
 def refuse_sequences(thing: Any, path: str, command: str) -> None:

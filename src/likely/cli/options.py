@@ -95,6 +95,14 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
     return tuple(name.strip() for one in given for name in one.split(",") if name.strip())
 
 
+frames = together(
+    click.option("--id", "id", metavar="COL",
+                 help="Sequences: column with the sequence ID of each row.  [as in training]"),
+    click.option("--time", metavar="COL", help="Sequences: column that orders the frames.  [as in training]"),
+    click.option("--columns", multiple=True, metavar="COL,...", callback=names_of,
+                 help="Sequences: input columns to use for the model's columns, in its order.  [by name]"),
+)  # fmt: skip
+
 sequences = together(
     click.option("--sequences", is_flag=True, help="Rows are frames (time steps) of sequences: fit HMMs."),
     click.option("--id", "id", metavar="COL",

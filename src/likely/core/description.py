@@ -227,6 +227,20 @@ class Description:
         yield from self._more_sections()
 
 
+class Described:
+    """Base of what is shown by its description: `print` shows it as text, a notebook as HTML."""
+
+    def describe(self) -> Description:
+        """Sentences, facts and tables."""
+        raise NotImplementedError  # abstract
+
+    def __str__(self) -> str:
+        return self.describe().to_text(indented=True)
+
+    def _repr_html_(self) -> str:
+        return self.describe().to_html()
+
+
 # ------------------------------------------------------------------- pieces of text
 
 
@@ -258,7 +272,7 @@ def shown(value: Any) -> list[str]:
     if isinstance(value, list) and value and all(isinstance(row, list) and row for row in value):
         cells = [[" ".join(shown(x)) for x in row] for row in value]
         return columns(cells, tuple(range(len(cells[0])))).split("\n")
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and type(value).__str__ is object.__str__:  # an interval has words of its own
         words = [" ".join(shown(x)) for x in value]
         return [(", " if any(isinstance(x, str) for x in value) else " ").join(words) or NONE]
     if value is None or isinstance(value, bool):

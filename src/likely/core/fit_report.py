@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.description import Described, Description, counted
 from likely.core.errors import NotConverged, sentence
 
 EMPTY = 1e-9  # share of the total weight below which a component is empty
@@ -26,7 +27,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FitReport:
+class FitReport(Described):
     """Result and diagnostics of a fit. `converged` is True only if the objective converged within `max_iter` passes.
 
     >>> import likely as lk, numpy as np
@@ -99,28 +100,25 @@ class FitReport:
             )
         return self
 
-    def __str__(self) -> str:
+    def describe(self) -> Description:
+        """Convergence, objective, effective counts, and what several initial models reached."""
         how = "converged" if self.converged else "stopped early" if self.stopped_early else "NOT converged"
-        lines = [f"{type(self.model).__name__}: {how} after {_count(self.iterations, 'refit')}: {self.reason}"]
-        if self.streaming:
-            lines = [f"{type(self.model).__name__}: learning from a stream: {self.reason}"]
-        lines += [f"  {name:<20} {text}" for name, text in self._facts() if text]
-        return "\n".join(lines)
-
-    def _facts(self) -> list[tuple[str, str]]:
-        start = f" (from {self.trace[0]:.10g})" if len(self.trace) > 1 else ""
-        counts, least = self.effective_counts, self.smallest_eigenvalue
-        return [
-            ("objective", f"{self.objective:.10g}{start}"),
-            ("prior", type(self.prior).__name__ if self.prior is not None else "none (maximum likelihood)"),
-            ("held-out rows", f"{max(self.held_out):.6g} nats per row at best" if self.held_out else ""),
-            ("effective counts", "" if counts is None or self.stats.complete else listed(np.ravel(counts))),
-            ("their components", "" if self.component_counts is None else listed(self.component_counts.ravel())),
-            ("smallest eigenvalue", "" if least is None else f"{least:.4g}"),
-            ("empty components", ", ".join(map(str, self.empty_components))),
-            ("set anew", _count(self.reseeded, "component") if self.reseeded else ""),
-            ("starts", self._runs_summary()),
-        ]
+        how = f"{how} after {counted(self.iterations, 'refit')}"
+        title = f"{type(self.model).__name__}: {'learning from a stream' if self.streaming else how}: {self.reason}"
+        begun = f" (from {self.trace[0]:.10g})" if len(self.trace) > 1 else ""
+        counts, inner, least = self.effective_counts, self.component_counts, self.smallest_eigenvalue
+        facts = {
+            "objective": f"{self.objective:.10g}{begun}",
+            "prior": type(self.prior).__name__ if self.prior is not None else "none (maximum likelihood)",
+            "held-out rows": f"{max(self.held_out):.6g} nats per row at best" if self.held_out else "",
+            "effective counts": "" if counts is None or self.stats.complete else listed(np.ravel(counts)),
+            "their components": "" if inner is None else listed(inner.ravel()),
+            "smallest eigenvalue": "" if least is None else f"{least:.4g}",
+            "empty components": ", ".join(map(str, self.empty_components)),
+            "set anew": counted(self.reseeded, "component") if self.reseeded else "",
+            "starts": self._runs_summary(),
+        }
+        return Description(title, facts={name: text for name, text in facts.items() if text})
 
     def _runs_summary(self) -> str:
         if len(self.runs) < 2:
@@ -137,7 +135,3 @@ def listed(numbers: Sequence[float] | Array) -> str:
     shown = sorted((float(x) for x in numbers), reverse=True) if len(numbers) > SHOWN else numbers
     text = ", ".join(f"{x:.4g}" for x in shown[:SHOWN])
     return text + (f", … {shown[-1]:.4g} ({len(shown)} in all)" if len(shown) > SHOWN else "")
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"

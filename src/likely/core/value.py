@@ -87,6 +87,9 @@ class Value:
 
         return Description.of_fields(type(self).__name__, self.field_values())
 
+    def _repr_html_(self) -> str:
+        return self.describe().to_html()
+
     def __repr__(self) -> str:
         defaults = {f.name: f.default for f in fields(self) if f.default is None or isinstance(f.default, str)}
         shown = {

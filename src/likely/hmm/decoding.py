@@ -93,6 +93,32 @@ def _smooth_in_pieces(data: SequenceBlocks, i: int, method: Pass, lag: int | Non
     return total
 
 
+def predictive_log_prob(data: SequenceBlocks) -> Array:
+    """log p(x_t | x_1 … x_{t−1}) of all frames (T,); that of ending where a sequence ends is in its last frame."""
+    out = np.empty(len(data.frames.values))
+
+    def fill(a: int, b: int) -> None:
+        view = out[data.offsets[a] : data.offsets[b]]
+        if data.is_cut(a, b):
+            view[:], ending = scaled_or_log(lambda method: _increments_in_pieces(data, a, method))
+            view[-1] += ending
+            return
+        part = data.block(a, b)
+        alpha, view[:] = forward_backward.filtered(part.arcs, part.logs, part.seqs.offsets)
+        last = part.seqs.offsets[1:][part.seqs.lengths > 0] - 1
+        view[last] += np.log(alpha[last] @ part.arcs.final)
+
+    data.fill(fill)
+    return out
+
+
+def _increments_in_pieces(data: SequenceBlocks, i: int, method: Pass) -> tuple[Array, float]:
+    """The same for one long sequence, and the log-probability of its end."""
+    passes = [(forward.increments, forward.log_prob[0]) for _, forward in data.forwards(i, method)]
+    found = np.concatenate([increments for increments, _ in passes])
+    return found, float(sum(total for _, total in passes) - found.sum())
+
+
 # --------------------------------------------------------------- impossible frames
 
 

@@ -312,6 +312,22 @@ class HMM(Distribution):
         out = decoding.smoothed(data, lag).states
         return out if is_single_sequence(x) else Ragged(out, data.offsets)
 
+    def predictive_log_prob(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Any:
+        """log p(x_t | x_1 … x_{t−1}) of every frame (T,), a Ragged for many sequences; its sum is `log_prob`.
+
+        If the model has `final` probabilities, a frame has the probability of going on to it, too, and the last one
+        that of ending there. Frames after an impossible one are not defined.
+
+        >>> import likely as lk, numpy as np
+        >>> h = HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [4.0]], 1.0))
+        >>> each = h.predictive_log_prob([0.1, 0.2, 3.9])
+        >>> bool(np.isclose(each.sum(), h.log_prob([[0.1, 0.2, 3.9]])[0]))
+        True
+        """
+        data = self._data("predictive_log_prob", x, covariates, transition)
+        out = decoding.predictive_log_prob(data)
+        return out if is_single_sequence(x) else Ragged(out, data.offsets)
+
     def smooth(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Smoothed:
         """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
         data = self._data("smooth", x, covariates, transition)

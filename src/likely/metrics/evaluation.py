@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index, numbers, weights
+from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decision.cost import Cost, labels
@@ -65,6 +66,7 @@ class Evaluation(Value):
     reject_cost: float | None = None
     score: Array | None = None  # (n,) log p(x)
     cluster: Index | None = None  # (n,) rows of one cluster are not independent
+    unit: str = "row"  # what was classified: "row", "sequence" or "sound"
 
     def __post_init__(self) -> None:
         classes = labels(self.classes)
@@ -104,7 +106,10 @@ class Evaluation(Value):
 
     def __repr__(self) -> str:
         found = f"error {self.error}" if self.costs.decides_classes else f"mean cost {self.mean_cost}"
-        return f"Evaluation({len(self)} rows, {len(self.classes)} classes, {found})"
+        return f"Evaluation({len(self)} {self.unit}s, {len(self.classes)} classes, {found})"
+
+    def __str__(self) -> str:
+        return self.summary()
 
     # ------------------------------------------------------------------- decisions
 
@@ -337,11 +342,15 @@ class Evaluation(Value):
 
     # ------------------------------------------------------------------------ output
 
-    def summary(self) -> str:
-        """The main measures as text."""
-        from likely.metrics.evaluation_summary import summary
+    def describe(self) -> Description:
+        """The main measures with their 95 % intervals, and recall and precision of each class."""
+        from likely.metrics.evaluation_summary import described
 
-        return summary(self)
+        return described(self)
+
+    def summary(self) -> str:
+        """The description as text."""
+        return self.describe().to_text(indented=True)
 
     def as_dict(self, points: int = 200) -> dict[str, Any]:
         """All measures and curves as plain lists and numbers for JSON; curves have at most `points`."""

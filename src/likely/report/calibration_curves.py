@@ -23,7 +23,9 @@ class ROCCurve(NamedTuple):
     detection: Any  # (m,)
 
 
-def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: Any, edges: Any = None) -> Markup:
+def reliability(
+    confidence: Any, frequency: Any, low: Any, high: Any, weight: Any, edges: Any = None, unit: str = "row"
+) -> Markup:
     """How often the most probable class was the true one, by its probability; below, how many rows had it.
 
     >>> reliability([0.9], [0.8], [0.7], [0.9], [10.0])[:4]
@@ -35,7 +37,7 @@ def reliability(confidence: Any, frequency: Any, low: Any, high: Any, weight: An
     grid = axes(frame, "", "observed frequency", ticks(0, 1), ticks(0, 1), x_words=lambda _: "",
                 y_words=whole_percent)  # fmt: skip
     below = axes(
-        tops, "predicted probability of the most probable class", "rows", ticks(0, 1), [], x_words=whole_percent
+        tops, "predicted probability of the most probable class", f"{unit}s", ticks(0, 1), [], x_words=whole_percent
     )
     ideal = frame.line([0, 1], [0, 1], class_="ideal")
     return drawing(
@@ -149,20 +151,17 @@ def _trade_off(frame: Frame, k: int, x: Any, y: Any) -> Markup:
 
 def risk_coverage(
     coverage: Any, risk: Any, point: tuple[float, float] | None, what: str, words: str = "",
-    y_words: Callable[[float], str] = number,
+    y_words: Callable[[float], str] = number, unit: str = "row",
 ) -> Markup:  # fmt: skip
     """Risk-coverage curve: mean cost of the accepted rows by their fraction; `point` marks the present rule."""
     top = float(np.r_[risk, [point[1]] if point else []].max(initial=0.0)) * 1.12 or 1.0
     marks = ticks(0, top)
     frame = Frame.of((0, 1), (0, top), margins=(14, 22, 46, room_for([y_words(t) for t in marks])))
-    grid = axes(
-        frame, "coverage (fraction of rows accepted)", what, ticks(0, 1), marks, x_words=whole_percent, y_words=y_words
-    )
+    across = f"coverage (fraction of {unit}s accepted)"
+    grid = axes(frame, across, what, ticks(0, 1), marks, x_words=whole_percent, y_words=y_words)
     line = frame.line(coverage, risk, class_="curve", style="--c:var(--c0)")
     marked = _operating(frame, point, words) if point else ""
-    return drawing(
-        460, 360, f"{what} against the share of coverage (fraction of rows accepted). {words}", grid, line, marked
-    )
+    return drawing(460, 360, f"{what} against the share of {across}. {words}", grid, line, marked)
 
 
 def _operating(frame: Frame, point: tuple[float, float], words: str) -> Markup:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from likely.report.cluster_study import ClusterStudy
 from likely.report.markup import Markup, tag
-from likely.report.page import _check, _head
+from likely.report.page import _check, _head, with_contents
 from likely.report.sections.clusters_section import (
     certainty,
     cluster_data,
@@ -38,14 +38,8 @@ def cluster_html(c: ClusterStudy) -> str:
         "main", profiles(c), cluster_map(c), certainty(c), numbers(c), learning(c), cluster_data(c),
         aside(c.study), reproduce(c.study),
     )  # fmt: skip
-    body = tag("body", _with_contents(c), main, _footer(c))
+    body = tag("body", with_contents(head(c), CONTENTS), main, _footer(c))
     return f"<!doctype html>\n{tag('html', _head(c.study), body, lang='en')}\n"
-
-
-def _with_contents(c: ClusterStudy) -> Markup:
-    links = (tag("li", tag("a", words, href=f"#{name}")) for name, words in CONTENTS)
-    contents = tag("nav", tag("ul", *links), aria_label="Contents")
-    return Markup(head(c).removesuffix("</header>") + contents + "</header>")
 
 
 def _footer(c: ClusterStudy) -> Markup:

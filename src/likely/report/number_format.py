@@ -88,13 +88,13 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else number(value)
 
 
-def rows(n: float) -> str:
-    """A number of rows with its noun.
+def counted(n: float, unit: str = "row") -> str:
+    """A number with its noun.
 
-    >>> rows(1), rows(178)
-    ('1 row', '178 rows')
+    >>> counted(1), counted(178, "sequence")
+    ('1 row', '178 sequences')
     """
-    return f"{count(n)} row{'' if n == 1 else 's'}"
+    return f"{count(n)} {unit}{'' if n == 1 else 's'}"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -47,8 +48,10 @@ def report_html(study: Study) -> str:
     ('<!doctype html>', False)
     """
     _check(study)
-    main = tag("main", *(write(study) for _, _, write in SECTIONS))
-    body = tag("body", verdict_with_contents(study), main, _footer(study))
+    written = [(name, words, part) for name, words, write in SECTIONS if (part := write(study))]
+    contents = [(name, words) for name, words, _ in written]
+    main = tag("main", *(part for _, _, part in written))
+    body = tag("body", with_contents(verdict(study), contents), main, _footer(study))
     return f"<!doctype html>\n{tag('html', _head(study), body, lang='en')}\n"
 
 
@@ -63,11 +66,10 @@ def write_report(study: Study, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def verdict_with_contents(study: Study) -> Markup:
-    """The summary, and links to the sections."""
-    links = (tag("li", tag("a", words, href=f"#{name}")) for name, words, _ in SECTIONS)
-    contents = tag("nav", tag("ul", *links), aria_label="Contents")
-    return Markup(verdict(study).removesuffix("</header>") + contents + "</header>")
+def with_contents(header: Markup, contents: Iterable[tuple[str, str]]) -> Markup:
+    """The head of a page with links to the sections: id, words."""
+    links = (tag("li", tag("a", words, href=f"#{name}")) for name, words in contents)
+    return Markup(header.removesuffix("</header>") + tag("nav", tag("ul", *links), aria_label="Contents") + "</header>")
 
 
 def _head(study: Study) -> Markup:

@@ -135,6 +135,12 @@ def missing_labels(labels: Any) -> Any:
 # ------------------------------------------------------------------ for a model
 
 
+def sequences_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], console: Any) -> Sequences:
+    """The sequences of files for a model; its columns by name, or by position where they have no names."""
+    with spooled(files, symbols=list(model.columns) == ["symbol"]) as there:
+        return by_place(model, read_for(model, there, settings, console), settings)
+
+
 def read_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], tell: Any) -> Sequences:
     """Sequences with the columns that a model knows; the id and time columns of its training, where they are there.
 
@@ -173,7 +179,7 @@ def nameless(model: Any) -> bool:
     return not model.card and kinds in (["symbol"], [str(j) for j in range(len(kinds))])
 
 
-def by_place(model: Any, found: Any, settings: Mapping[str, Any]) -> Any:
+def by_place(model: Any, found: Sequences, settings: Mapping[str, Any]) -> Sequences:
     """Sequences with the column names of the model, where columns are matched by position."""
     names, numbers = tuple(model.columns), tuple(map(str, range(len(model.columns))))
     placed = settings.get("columns") or nameless(model) or found.columns in (numbers, ("symbol",))

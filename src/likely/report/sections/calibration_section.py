@@ -31,10 +31,10 @@ def calibration(study: Study) -> Markup:
     if e is None:
         return section("calibration", title, "", absent(UNKNOWN))
     r = e.calibration()
-    picture = reliability(r.confidence, r.frequency, r.low, r.high, r.weight, np.linspace(0, 1, 11))
+    picture = reliability(r.confidence, r.frequency, r.low, r.high, r.weight, np.linspace(0, 1, 11), e.unit)
     caption = (
-        "Dots: observed frequency of the most probable class, with 95\u202f% intervals. Bars: number of rows with "
-        "such a probability."
+        "Dots: observed frequency of the most probable class, with 95\u202f% intervals. "
+        f"Bars: number of {e.unit}s with such a probability."
     )
     if priced(e):
         caption += " With costs, decisions may differ from the most probable class: this shows the probabilities alone."
@@ -51,7 +51,7 @@ def _scores(e: Evaluation) -> Markup:
     lines = [
         (with_note("Expected calibration error (ECE)", "mean gap between probability and frequency"), percent(r.ece)),
         (with_note("Maximum calibration error", "largest gap of any bin"), percent(r.maximum)),
-        (with_note("Log-loss", f"nats per row; 0 is perfect{held}"), number(e.log_loss.value)),
+        (with_note("Log-loss", f"nats per {e.unit}; 0 is perfect{held}"), number(e.log_loss.value)),
         (
             with_note("Brier score", "squared error of the probabilities; 0 is perfect, 2 the worst"),
             number(e.brier.value),
@@ -78,7 +78,7 @@ def trade_offs(study: Study) -> Markup:
     e = study.evaluation
     curves = found_curves(e) if e is not None else {}
     if e is None or not curves:
-        why = UNKNOWN if e is None else "A curve needs rows of a class and rows of another."
+        why = UNKNOWN if e is None else f"A curve needs {e.unit}s of a class and {e.unit}s of another."
         return section("roc", title, "", absent(why))
     shown = chosen_curves(curves)
     drawn = [
@@ -129,12 +129,12 @@ def coverage(study: Study) -> Markup:
     if e is None:
         return section("coverage", title, "", absent(UNKNOWN))
     curve = e.risk_coverage()
-    what = "error among accepted rows" if counts_errors(e) else "mean cost of accepted rows"
+    what = f"{'error among' if counts_errors(e) else 'mean cost of'} accepted {e.unit}s"
     point, words = operating_point(e)
     picture = risk_coverage(
-        curve.coverage, curve.risk, point, what, words, whole_percent if counts_errors(e) else number
+        curve.coverage, curve.risk, point, what, words, whole_percent if counts_errors(e) else number, e.unit
     )
-    lead = "Selective classification: risk of the accepted rows if the least confident rows are rejected."
+    lead = f"Selective classification: risk of the accepted {e.unit}s if the least confident ones are rejected."
     return section("coverage", title, lead, pair(figure(picture, _coverage_words(e)), _steps(e, what)))
 
 
@@ -145,7 +145,8 @@ def _steps(e: Evaluation, what: str) -> Markup:
     risks = [percent(at.risk) for _, at in reached] if counts_errors(e) else column([at.risk for _, at in reached])
     lines = ([whole_percent(share), risk] for (share, _), risk in zip(reached, risks, strict=True))
     return tag(
-        "div", table(["Coverage, most confident rows first", f"#{what.capitalize()}"], lines, label="Risk by coverage")
+        "div",
+        table([f"Coverage, most confident {e.unit}s first", f"#{what.capitalize()}"], lines, label="Risk by coverage"),
     )
 
 
@@ -165,7 +166,7 @@ def operating_point(e: Evaluation) -> tuple[tuple[float, float], str]:
     w = np.ones(len(e)) if e.weight is None else e.weight
     share = float(w[taken].sum() / w.sum())
     if not share:
-        return (0.0, 0.0), "every row is rejected"
+        return (0.0, 0.0), f"every {e.unit} is rejected"
     risk = e.costs.risk(e.decided[taken], e.truth[taken], w[taken])
     return (share, risk), f"now: {percent(share)} accepted, {risk_words(e, risk)}"
 
@@ -175,9 +176,9 @@ def _coverage_words(e: Evaluation) -> Markup:
     half = curve.risk[-1] / 2
     reach = curve.reaching(half)
     words = [
-        f"Of all rows {percent(curve.risk[-1])} would be misclassified."
+        f"Of all {e.unit}s {percent(curve.risk[-1])} would be misclassified."
         if counts_errors(e)
-        else f"Deciding every row costs {number(curve.risk[-1])} each."
+        else f"Deciding every {e.unit} costs {number(curve.risk[-1])} each."
     ]
     if curve.risk[-1] > 0 and not reach.coverage:
         words.append("No coverage halves this.")

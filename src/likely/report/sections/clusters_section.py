@@ -13,7 +13,7 @@ from likely.report.cluster_study import ClusterStudy, Doubt, TraitRow
 from likely.report.decision_plane import plane_map
 from likely.report.markers import OTHER, legend, name
 from likely.report.markup import Markup, join, tag
-from likely.report.number_format import NONE, clipped, count, listed, number, percent, rows
+from likely.report.number_format import NONE, clipped, count, counted, listed, number, percent
 from likely.report.page_blocks import absent, figure, pair, scrolling, section, table
 from likely.report.sections.data_section import data
 from likely.report.sections.explanation_section import _cells, _plane_words
@@ -31,7 +31,7 @@ FULL_COLOR = 1.5  # spreads from the mean of all at which a cell is as strong as
 def head(c: ClusterStudy) -> Markup:
     """Title, origin, the answer in words, and its figures."""
     s = c.study
-    origin = " · ".join(p for p in (clipped(listed(list(s.source)), 200), rows(s.rows), s.made) if p)
+    origin = " · ".join(p for p in (clipped(listed(list(s.source)), 200), counted(s.rows), s.made) if p)
     return tag("header", tag("h1", clipped(s.title, 200)), tag("p", origin, class_="origin"),
                tag("p", _answer(c), class_="verdict"), tag("dl", *_figures(c), class_="figures"))  # fmt: skip
 
@@ -48,8 +48,8 @@ def _answer(c: ClusterStudy) -> Markup:
 def _figures(c: ClusterStudy) -> Iterator[Markup]:
     share = np.asarray(c.sizes) / max(float(np.sum(c.sizes)), 1e-300)
     yield _figure("clusters", str(len(c.sizes)), "mixture components")
-    yield _figure("largest", percent(float(share.max())), rows(float(np.max(c.sizes))))
-    yield _figure("smallest", percent(float(share.min())), rows(float(np.min(c.sizes))))
+    yield _figure("largest", percent(float(share.max())), counted(float(np.max(c.sizes))))
+    yield _figure("smallest", percent(float(share.min())), counted(float(np.min(c.sizes))))
     yield _figure("certainty", percent(c.mean_certainty), "mean probability of the most probable cluster")
     yield _figure("uncertain rows", percent(c.unsure), "most probable cluster below 80\u202f%")
 
@@ -211,5 +211,5 @@ def learning(c: ClusterStudy) -> Markup:
 def cluster_data(c: ClusterStudy) -> Markup:
     """Every column that was used, with a histogram per cluster."""
     n = len(c.study.columns)
-    lead = f"{rows(c.study.rows)}, {count(n)} column{'' if n == 1 else 's'} used."
+    lead = f"{counted(c.study.rows)}, {count(n)} column{'' if n == 1 else 's'} used."
     return data(c.study, lead, "cluster")

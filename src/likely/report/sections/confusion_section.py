@@ -116,7 +116,7 @@ def _pairs(study: Study, e: Evaluation) -> Markup | str:
     ranked = list(costliest_errors(e))[:MOST_PAIRS]
     if len(e.classes) <= 4 or not ranked:
         return ""
-    head = ["True class", "Decided", "#Rows", "#Fraction of the class", "#Cost"]
+    head = ["True class", "Decided", f"#{e.unit.capitalize()}s", "#Fraction of the class", "#Cost"]
     sums = e.confusion.sum(axis=1)
     lines = (
         [

@@ -11,7 +11,7 @@ from likely.report.bars import ridges
 from likely.report.class_legend import FEW, largest, legend_items, marks, sizes
 from likely.report.markers import OTHER, legend
 from likely.report.markup import Markup, join, tag
-from likely.report.number_format import clipped, count, listed, percent, rows
+from likely.report.number_format import clipped, count, counted, listed, percent
 from likely.report.page_blocks import absent, section, table, with_note
 from likely.report.study import ColumnFacts, Study
 
@@ -24,8 +24,11 @@ MOST_WORDS = 60  # columns set aside, or hazards, that are listed
 def data(study: Study, lead: str = "", each: str = "class") -> Markup:
     """Every column that was used, with a histogram for each class, or for each of what else rows are divided into."""
     shown = chosen_columns(study)
-    known = f"{rows(study.rows)} with a known “{clipped(study.target, 60)}”"
-    lead = lead or f"{known}, {_columns(len(study.columns))}. {_unlabeled(study)}"
+    known = f"{counted(study.rows, study.unit)} with a known “{clipped(study.target, 60)}”{_frames(study)}"
+    used = "" if study.unit == "sound" else f", {counted(len(study.columns), 'column')} used"
+    lead = lead or f"{known}{used}. {_unlabeled(study)}"
+    if not shown and study.unit == "sound":
+        return section("data", "The data", lead, _class_legend(study, each))
     if not shown:
         return section("data", "The data", lead, absent("No column is described here."))
     left = len(study.columns) - len(shown)
@@ -44,13 +47,13 @@ def data(study: Study, lead: str = "", each: str = "class") -> Markup:
     )
 
 
-def _columns(n: int) -> str:
-    return f"{count(n)} column{'' if n == 1 else 's'} used"
+def _frames(study: Study) -> str:
+    return f", {counted(study.frames, 'frame')} in all" if study.frames else ""
 
 
 def _unlabeled(study: Study) -> str:
     n = study.rows_unlabeled
-    return f"{rows(n)} without a label {'was' if n == 1 else 'were'} set aside." if n else ""
+    return f"{counted(n, study.unit)} without a label {'was' if n == 1 else 'were'} set aside." if n else ""
 
 
 def chosen_columns(study: Study) -> Sequence[ColumnFacts]:
@@ -64,7 +67,7 @@ def chosen_columns(study: Study) -> Sequence[ColumnFacts]:
 
 
 def _facts(column: ColumnFacts, study: Study) -> list[object]:
-    total = study.rows or 1
+    total = study.frames or study.rows or 1
     missing = with_note(count(column.missing), percent(column.missing / total) if column.missing else "")
     distinct = "–" if column.distinct is None else count(column.distinct)
     return [clipped(column.name, 60), with_note(column.kind, clipped(column.reason, 120)), missing, distinct,
@@ -122,11 +125,11 @@ def _ends(column: ColumnFacts) -> str:
 def _class_legend(study: Study, each: str = "class") -> Markup:
     several = f"{each}{'es' if each.endswith('s') else 's'}"
     if len(study.classes) > FEW:
-        words = f"{len(study.classes)} {several} are too many to plot separately: the histograms are of all rows."
+        words = f"{len(study.classes)} {several} are too many to plot separately: the histograms are of all of them."
         return tag("p", words, class_="note")
     n = sizes(study)
     known = n.sum() > 0
-    items = [(m, f"{name} ({rows(n[m])})" if known else name) for m, name in legend_items(study)]
+    items = [(m, f"{name} ({counted(n[m], study.unit)})" if known else name) for m, name in legend_items(study)]
     left = len(study.classes) - MOST_RIDGES
     note = tag("p", f"Histograms show the {MOST_RIDGES} largest {several}.", class_="note") if left > 0 else ""
     return join([legend(items), note])
@@ -141,7 +144,7 @@ def aside(study: Study) -> Markup:
         content.append(_left_out(len(study.set_aside)))
     else:
         content.append(tag("p", "No column was excluded."))
-    content.append(tag("h3", "Hazards"))
+    content.append(tag("h3", "Cautions"))
     content.append(_hazards(study.hazards))
     return section(
         "aside", "Excluded columns and cautions", "Columns that the model does not use, and warnings.", *content

@@ -19,11 +19,17 @@ MOST_DRIVERS = 20
 MOST_CASES = 15
 MOST_CELLS = 8  # those of the columns that weigh most
 CLOSEST = 5
+LEADS = {
+    "row": "Permutation importance: increase of the mean cost when the values of a column are shuffled among the rows.",
+    "sequence": "Increase of the mean cost when a column is hidden from the model in all frames.",
+}
 
 
 def plane(study: Study) -> Markup:
     """The classes in the plane that separates them best."""
     title, p = "Map of the decisions", study.plane
+    if study.unit != "row":  # their columns have a value per frame
+        return Markup("")
     if p is None or not len(p.points):
         why = study.no_plane or "No plane to draw: it needs two classes and two directions."
         return section("plane", title, "", absent(why))
@@ -56,39 +62,47 @@ def _plane_words(p: Plane) -> Markup:
 def drivers(study: Study) -> Markup:
     """Permutation importance of the columns."""
     title = "Feature importance"
+    if study.unit == "sound":
+        return Markup("")
     if not any(np.isfinite(d.increase) for d in study.importance):
         return section("drivers", title, "", absent("Feature importance was not computed."))
     ranked = sorted((d for d in study.importance if np.isfinite(d.increase)), key=lambda d: -d.increase)
     shown = ranked[:MOST_DRIVERS]
-    picture = bars([d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], "added cost per row")
+    picture = bars(
+        [d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], f"added cost per {study.unit}"
+    )
     left = len(ranked) - len(shown)
     caption = "Lines are two standard errors; a bar whose line reaches zero may be due to chance." + (
         f" {left} less important columns are not shown." if left else ""
     )
-    lead = "Permutation importance: increase of the mean cost when the values of a column are shuffled among the rows."
+    lead = LEADS[study.unit]
     return section("drivers", title, lead, figure(picture, caption, class_="narrow"))
 
 
 def worst(study: Study) -> Markup:
     """The rows on which the model was most wrong: typing errors, odd cases, or wrong labels."""
-    title, head = "Largest errors", ["Row", "True class", "Decided", "#Probability of the true class", "Cells"]
+    title, what = "Largest errors", "Cells" if study.unit == "row" else "Means, or most frequent values"
+    head = [study.unit.capitalize(), "True class", "Decided", "#Probability of the true class", what]
     if not study.worst:
-        return section("worst", title, "", absent("No single rows are listed."))
+        return section("worst", title, "", absent(f"No single {study.unit}s are listed."))
     wrong = [case for case in study.worst if case.truth != case.decided or case.posterior < 0.5]
     lead = (
-        "Rows whose true class had the lowest predicted probability: candidates for wrong labels and data errors."
+        f"{study.unit.capitalize()}s whose true class had the lowest predicted probability: "
+        "candidates for wrong labels and data errors."
         if wrong
-        else "No row was misclassified; in these the true class had the lowest predicted probability."
+        else f"No {study.unit} was misclassified; in these the true class had the lowest predicted probability."
     )
     shown = wrong[:MOST_CASES] or study.worst[:CLOSEST]
-    lines = (_case(case, study) for case in shown)
-    return section("worst", title, lead, table(head, lines, label="Largest errors"))
+    wide = len(head) if any(case.cells for case in shown) else -1  # of sounds there is nothing to show
+    lines = (_case(case, study)[:wide] for case in shown)
+    return section("worst", title, lead, table(head[:wide], lines, label="Largest errors"))
 
 
 def _case(case: WorstCase, study: Study) -> list[object]:
     weight = {d.column: d.increase for d in study.importance}
     cells = sorted(case.cells.items(), key=lambda cell: -weight.get(cell[0], 0.0))
-    return [count(case.row), clipped(case.truth, 40), clipped(case.decided, 40), _small(case.posterior), _cells(cells)]
+    name = count(case.row) if isinstance(case.row, int) else clipped(case.row, 40)
+    return [name, clipped(case.truth, 40), clipped(case.decided, 40), _small(case.posterior), _cells(cells)]
 
 
 def _small(share: float) -> str:

@@ -12,7 +12,6 @@ from likely.report.number_format import clipped, column, number, percent, percen
 from likely.report.page_blocks import absent, section, table, with_note
 from likely.report.study import Contender, Study
 
-LEAD = "Models from simple to complex, evaluated on held-out rows."
 BEST = {"cost": "the lowest cost", "log-loss": "the lowest log-loss", "error": "the lowest error"}
 
 
@@ -22,17 +21,20 @@ def leaderboard(study: Study) -> Markup:
         return section("leaderboard", "Leaderboard", "", absent("No models were compared."))
     order = sorted(study.leaderboard, key=lambda c: _measure(c, study.criterion))
     scale, best = _scale(order), BEST[study.criterion]
-    head = ["Model", "#Cost per row", f"Difference to {best}", "#Error", "#Log-loss", "#Seconds"]
+    head = ["Model", f"#Cost per {study.unit}", f"Difference to {best}", "#Error", "#Log-loss", "#Seconds"]
     foot = ["", "", whisker_axis(scale), "", "", ""]
     lines, chosen = _lines(order, scale, study), [c.chosen for c in order]
     drawn = table(head, lines, label="Leaderboard", class_="mid board", chosen=chosen, foot=foot)
+    lead = f"Models from simple to complex, evaluated on held-out {study.unit}s."
     how = f" Measured by {study.cv}." if study.cv else ""
-    return section("leaderboard", "Leaderboard", f"{LEAD}{how} {study.rule}".strip(), drawn, _legend(study, best))
+    return section("leaderboard", "Leaderboard", f"{lead}{how} {study.rule}".strip(), drawn, _legend(study, best))
 
 
 def _legend(study: Study, best: str) -> Markup:
     """What the signs mean, by the rule that was used."""
-    words = [f"± is one standard error over rows. Lines: one standard error of the paired difference to {best}."]
+    words = [
+        f"± is one standard error over {study.unit}s. Lines: one standard error of the paired difference to {best}."
+    ]
     if any(c.ties for c in study.leaderboard):
         words.append("Shaded: the difference is within it, so the model is tied with the best.")
     if study.criterion != "log-loss" and any("log-loss" in c.ties for c in study.leaderboard):

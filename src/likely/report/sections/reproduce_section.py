@@ -10,7 +10,10 @@ from likely.report.study import Study
 def reproduce(study: Study) -> Markup:
     """All that another person needs to come to the same page."""
     command = [tag("h3", "On the command line"), tag("pre", tag("code", study.command))] if study.command else []
-    python = [tag("h3", "In Python"), tag("pre", tag("code", study.snippet or usual_lines(study.model_file)))]
+    python = [
+        tag("h3", "In Python"),
+        tag("pre", tag("code", study.snippet or usual_lines(study.model_file, study.unit))),
+    ]
     known = {"made": study.made, "fingerprint of the data": study.fingerprint,
              "seed": study.seed, "model file": study.model_file, **study.facts}  # fmt: skip
     facts = [[name, tag("code", value)] for name, value in known.items() if value not in (None, "")]
@@ -19,7 +22,14 @@ def reproduce(study: Study) -> Markup:
                    table(["What", "Here"], facts, label="Facts for reproducing"))  # fmt: skip
 
 
-def usual_lines(model_file: str) -> str:
+USES = {
+    "row": "rows)  # columns of the same names, in any order",
+    "sequence": "sequences)  # lk.read_sequences, or a list of arrays with these columns",
+    "sound": "sounds)  # names of WAV files, or arrays of samples",
+}
+
+
+def usual_lines(model_file: str, unit: str = "row") -> str:
     """Python that loads the model.
 
     >>> print(usual_lines("wine.likely"))
@@ -27,5 +37,4 @@ def usual_lines(model_file: str) -> str:
     model = lk.load('wine.likely')
     model.predict(rows)  # columns of the same names, in any order
     """
-    use = "model.predict(rows)  # columns of the same names, in any order"
-    return f"import likely as lk\nmodel = lk.load({model_file!r})\n{use}"
+    return f"import likely as lk\nmodel = lk.load({model_file!r})\nmodel.predict({USES[unit]}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from likely.report.markup import Markup, join, tag
-from likely.report.number_format import clipped, listed, number, percent, percent_range, rows
+from likely.report.number_format import clipped, counted, listed, number, percent, percent_range
 from likely.report.page_blocks import absent
 from likely.report.study import Study
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation
 
 
+NOTHING_KNOWN = {"row": "any column", "sequence": "any frame", "sound": "listening"}
 AGAINST = "with unequal costs, the decision of least expected cost is often not the most probable class"
 
 
@@ -33,18 +34,18 @@ def origin(study: Study) -> str:
     files = clipped(listed([str(s) for s in study.source]), 200)
     target = f"target: {clipped(study.target, 60)}"
     classes = f"{len(study.classes)} class{'' if len(study.classes) == 1 else 'es'}"
-    parts = [files, target, rows(study.rows) if study.rows else "", classes, study.made]
+    parts = [files, target, counted(study.rows, study.unit) if study.rows else "", classes, study.made]
     return " · ".join(part for part in parts if part)
 
 
 def sentences(study: Study, e: Evaluation) -> Markup:
     """Summary sentences: the cost if costs were given, else the accuracy."""
     name = study.winner.name if study.winner else "The model"
-    how = f", measured by {study.cv} on held-out rows" if study.cv else ""
+    how = f", measured by {study.cv} on held-out {study.unit}s" if study.cv else ""
     if e.cost is None:
         first = join([tag("strong", name), f" classifies {_right_words(e)}{how}."])
         return join([first, *_cost_words(e), *_refusal_words(e)], " ")
-    first = join([tag("strong", name), f" costs {number(e.decision_cost.value)} per row; {_saved_words(e)}."])
+    first = join([tag("strong", name), f" costs {number(e.decision_cost.value)} per {e.unit}; {_saved_words(e)}."])
     error = f"The cost has a standard error of {spread(e)}{how}."
     right = [f"It classifies {_right_words(e)}."] if e.costs.decides_classes else []
     return join([first, error, *right, *_refusal_words(e)], " ")
@@ -72,11 +73,13 @@ def best_single(e: Evaluation) -> tuple[int, float]:
 def _right_words(e: Evaluation) -> str:
     """Right, wrong and passed on, which together are all rows; an interval where nothing is passed on."""
     if not may_refuse(e) or e.unclassified.value == 0:
-        return f"{percent(1 - e.error.value)} of rows correctly ({_interval(1 - e.error.high, 1 - e.error.low)})"
+        return f"{percent(1 - e.error.value)} of {e.unit}s correctly ({_interval(1 - e.error.high, 1 - e.error.low)})"
     kept = 1 - e.unclassified.value
     wrong = 0.0 if e.error_of_accepted is None else kept * e.error_of_accepted.value
     what = "rejects" if only_refuses(e) else "passes on"
-    return f"{percent(kept - wrong)} of rows correctly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
+    return (
+        f"{percent(kept - wrong)} of {e.unit}s correctly and {percent(wrong)} wrongly, and {what} {percent(1 - kept)}"
+    )
 
 
 def _interval(low: float, high: float) -> str:
@@ -85,7 +88,7 @@ def _interval(low: float, high: float) -> str:
 
 def _cost_words(e: Evaluation) -> Iterator[str]:
     if may_refuse(e):
-        told = f"Its decisions cost {number(e.decision_cost.value)} per row on average"
+        told = f"Its decisions cost {number(e.decision_cost.value)} per {e.unit} on average"
         yield f"{told} (standard error {spread(e)})."
 
 
@@ -94,13 +97,13 @@ def _refusal_words(e: Evaluation) -> Iterator[str]:
         return
     kept = e.error_of_accepted
     if kept is None:
-        yield "It assigns no class: every row gets another action or is rejected."
+        yield f"It assigns no class: every {e.unit} gets another action or is rejected."
     elif e.unclassified.value == 0:
-        yield "It rejected no row."
+        yield f"It rejected no {e.unit}."
     else:
-        forced = f"without rejection, {percent(1 - e.error.value)} of all rows would be right"
+        forced = f"without rejection, {percent(1 - e.error.value)} of all {e.unit}s would be right"
         span = _interval(1 - e.error.high, 1 - e.error.low)
-        yield f"Of the accepted rows {percent(1 - kept.value)} are right; {forced} ({span})."
+        yield f"Of the accepted {e.unit}s {percent(1 - kept.value)} are right; {forced} ({span})."
 
 
 def may_refuse(e: Evaluation) -> bool:
@@ -117,22 +120,24 @@ def baseline(e: Evaluation) -> str:
     """What one would reach without looking at the columns, and what costs do to the share of right decisions."""
     if not e.costs.decides_classes:
         action, least = best_single(e)
-        single = f"the cheapest constant decision, “{_called(e, action)}”, would cost {number(least)} per row"
-        return f"Without any column, {single}."
+        single = f"the cheapest constant decision, “{_called(e, action)}”, would cost {number(least)} per {e.unit}"
+        return f"Without {NOTHING_KNOWN[e.unit]}, {single}."
     share = e.confusion.sum(axis=1) / e.confusion.sum()
     often = int(np.argmax(share))
     always = f"always answering “{_called(e, often)}” would be right in {percent(share[often])}"
-    words = f"Without any column, {always}"
+    words = f"Without {NOTHING_KNOWN[e.unit]}, {always}"
     if e.cost is None and not may_refuse(e):
         return words + "."
     (cheapest, least), cost = best_single(e), float(e.costs.expected_of(share[None])[0, often])
     if e.cost is not None:  # the cheapest constant decision stands in the first sentence
-        told = f"{words}{'' if cheapest == often else f', and cost {number(cost)} per row'}."
+        told = f"{words}{'' if cheapest == often else f', and cost {number(cost)} per {e.unit}'}."
         against = e.error.value > 1 - share[often] and e.decision_cost.value < cost
         return f"{told} That is more often right, but costs more: {AGAINST}." if against else told
     if cheapest == often:
-        return f"{words}, at a cost of {number(cost)} per row."
-    return f"{words}; the cheapest constant decision, “{_called(e, cheapest)}”, would cost {number(least)} per row."
+        return f"{words}, at a cost of {number(cost)} per {e.unit}."
+    return (
+        f"{words}; the cheapest constant decision, “{_called(e, cheapest)}”, would cost {number(least)} per {e.unit}."
+    )
 
 
 def _always(e: Evaluation, action: int) -> str:
@@ -163,19 +168,19 @@ def figures(e: Evaluation) -> Iterator[Markup]:
             percent(e.unclassified.value),
             _interval(e.unclassified.low, e.unclassified.high),
         )
-    yield _figure("log-loss", number(e.log_loss.value), "nats per row")
+    yield _figure("log-loss", number(e.log_loss.value), f"nats per {e.unit}")
     yield _figure("calibration error", percent(e.calibration().ece), "mean gap between probability and frequency (ECE)")
 
 
 def _cost_figure(e: Evaluation, beside: str = "") -> Markup:
     error = f"standard error {spread(e)}"
-    return _figure("cost per row", number(e.decision_cost.value), f"{error}; {beside}" if beside else error)
+    return _figure(f"cost per {e.unit}", number(e.decision_cost.value), f"{error}; {beside}" if beside else error)
 
 
 def spread(e: Evaluation) -> str:
     """The standard error of the cost: the larger of that over rows and that over folds, and which it is."""
     rows, folds = e.decision_cost.se, e.decision_cost.se_folds or 0.0
-    return f"{number(max(rows, folds), 2)} over {'folds' if folds > rows else 'rows'}"
+    return f"{number(max(rows, folds), 2)} over {'folds' if folds > rows else f'{e.unit}s'}"
 
 
 def _figure(name: str, value: str, note: str) -> Markup:
