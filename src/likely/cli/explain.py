@@ -18,7 +18,9 @@ Example:
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
-@click.option("--row", "rows", type=click.IntRange(1), multiple=True, help="Row number, from 1; repeatable.  [1]")
+@click.option(
+    "--row", "rows", metavar="N", type=click.IntRange(1), multiple=True, help="Row number, from 1; repeatable.  [1]"
+)
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
