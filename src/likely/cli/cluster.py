@@ -46,7 +46,7 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 )
 @click.option("--criterion", type=click.Choice(["bic", "held-out", "prior"]), default="bic", show_default=True,
               help="Criterion that chooses the number: BIC, held-out likelihood, or a sparse prior.")  # fmt: skip
-@click.option("--max-components", type=click.IntRange(1), default=10, show_default=True,
+@click.option("--max-components", metavar="K", type=click.IntRange(1), default=10, show_default=True,
               help="Largest number to try; the search stops three beyond the lowest BIC.")  # fmt: skip
 @click.option("--weight", metavar="COL", help="Column with sample weights; 2 counts as two copies.")
 @click.option("--id", "id", metavar="COL", help="Column with row IDs; not a feature.")
@@ -54,8 +54,10 @@ def names_of(ctx: click.Context, param: click.Parameter, given: tuple[str, ...])
 @options.reading
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="Type of a column: real, count, binary, category, ignore; repeatable.")  # fmt: skip
-@click.option("--n-init", type=click.IntRange(1), default=3, show_default=True, help="Number of initializations.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@click.option(
+    "--n-init", metavar="N", type=click.IntRange(1), default=3, show_default=True, help="Number of initializations."
+)
+@click.option("--seed", metavar="N", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @click.option("-o", "--output", "out", default="clusters.csv", show_default=True, metavar="FILE|-",
               help="CSV output: rows with their clusters.")  # fmt: skip
 @click.option("--save-model", metavar="FILE",

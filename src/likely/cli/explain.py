@@ -20,7 +20,7 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("model")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...|-")
-@click.option("--row", "rows", type=click.IntRange(1), multiple=True,
+@click.option("--row", "rows", metavar="N", type=click.IntRange(1), multiple=True,
               help="Number of the row or sequence, from 1; repeatable.  [1]")  # fmt: skip
 @click.option("--sequence", multiple=True, metavar="ID", help="Sequences: ID of the sequence; repeatable.")
 @options.frames

@@ -59,12 +59,19 @@ Models that do not apply to the table are skipped with a message.
 @click.option(
     "--calibrate/--no-calibrate", default=True, help="Calibrate probabilities if that lowers the log-loss.  [yes]"
 )
-@click.option("-o", "--output", "out", default="model.likely", show_default=True, help="Model file to write.")
+@click.option(
+    "-o", "--output", "out", default="model.likely", show_default=True, metavar="FILE", help="Model file to write."
+)
 @click.option("--report", metavar="FILE", help="Rows: write an HTML report.")
 @click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed of folds and permutations."
+    "--seed",
+    metavar="N",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Random seed of folds and permutations.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Number of threads.  [all cores]")
+@click.option("--jobs", metavar="N", type=click.IntRange(1), help="Number of threads.  [all cores]")
 @click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="Suppress progress output on stderr.")
 def fit(as_json: bool, quiet: bool, format_: str | None, **settings: Any) -> None:

@@ -63,8 +63,12 @@ FROM_A_FILE = 1000  # lines between two checkpoints: it can be read again, a pip
               help="Columns of the known inputs (controls, covariates), in the model's order; repeatable.")  # fmt: skip
 @click.option("--fault", multiple=True, metavar="STATE,...", callback=options.names_of,
               help="States that are faults: alarm by expected cost; repeatable.")  # fmt: skip
-@click.option("--miss-cost", type=click.FloatRange(0, min_open=True), help="Cost of a missed fault.  [1]")
-@click.option("--alarm-cost", type=click.FloatRange(0, min_open=True), help="Cost of a false alarm.  [1]")
+@click.option(
+    "--miss-cost", metavar="COST", type=click.FloatRange(0, min_open=True), help="Cost of a missed fault.  [1]"
+)
+@click.option(
+    "--alarm-cost", metavar="COST", type=click.FloatRange(0, min_open=True), help="Cost of a false alarm.  [1]"
+)
 @click.option("--false-alarm-every", type=click.FloatRange(1, min_open=True), metavar="N",
               help="CUSUM alarm on the surprisal, with one false alarm in N lines on average.")  # fmt: skip
 @click.option("--checkpoint", "keep", metavar="FILE", help="Save progress to this file; resume from it if it exists.")

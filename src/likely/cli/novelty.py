@@ -40,14 +40,21 @@ NAMED = 4  # columns of a row in the summary
     "--train", multiple=True, metavar="FILE", help="Reference (normal) rows to fit a density to instead; repeatable."
 )
 @click.option(
-    "--rate", type=options.Share(), default=0.01, show_default=True, help="False-alarm rate among reference rows."
+    "--rate",
+    metavar="P",
+    type=options.Share(),
+    default=0.01,
+    show_default=True,
+    help="False-alarm rate among reference rows.",
 )
 @click.option(
     "--ignore", multiple=True, metavar="COL,...", callback=names_of, help="With --train: columns to leave out."
 )
 @click.option("--as", "kinds", multiple=True, metavar="NAME=KIND", callback=options.kinds_of,
               help="With --train: type of a column: real, count, binary, category, ignore.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="With --train: random seed.")
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(0), default=0, show_default=True, help="With --train: random seed."
+)
 @click.option("--save-model", metavar="FILE", help="With --train: also write the fitted density to a model file.")
 @options.reading
 @click.option("--allow-missing", is_flag=True, help="Treat an absent column as missing in all rows.")

@@ -40,11 +40,11 @@ reading = together(
 
 deciding = together(
     click.option("--cost", metavar="FILE", help="CSV cost matrix: header = true classes, first column = decisions."),
-    click.option("--reject-cost", type=click.FloatRange(0),
+    click.option("--reject-cost", metavar="COST", type=click.FloatRange(0),
                  help="Cost of rejecting: reject where every decision has a larger expected cost."),
-    click.option("--reject-below", type=click.FloatRange(0, 1),
+    click.option("--reject-below", metavar="P", type=click.FloatRange(0, 1),
                  help="Reject where the largest posterior probability is smaller."),
-    click.option("--novelty", type=Share(), help="Reject outliers (novel rows) at this false-alarm rate."),
+    click.option("--novelty", metavar="P", type=Share(), help="Reject outliers (novel rows) at this false-alarm rate."),
     click.option("--class-prior", metavar="FILE|LIST",
                  help='Class prior: "a=0.2,b=0.8", "uniform", or a CSV file class,probability.  [as in training]'),
 )  # fmt: skip
@@ -114,14 +114,14 @@ sequences = together(
                  help="Sequences: ergodic, left-to-right, cyclic, parallel, or the allowed steps.  [ergodic; with "
                       "--target the better of ergodic and left-to-right]"),
     click.option("--n-components", type=click.IntRange(1), metavar="M",
-                 help="Sequences: mixture components per state.  [1; sounds: 4]"),
+                 help="Sequences: number of mixture components of each state.  [1; sounds: 4]"),
     click.option("--covariance", type=click.Choice(["full", "diagonal", "spherical"]),
                  help="Sequences: covariance of the Gaussian emissions.  [full up to 4 columns, else diagonal]"),
     click.option("--durations", type=click.IntRange(1), metavar="D",
                  help="Sequences: explicit state durations (semi-Markov), up to D frames."),
     click.option("--order", type=click.IntRange(1), metavar="N",
                  help="Sequences: order of the Markov chain.  [1]"),
-    click.option("--n-init", type=click.IntRange(1), metavar="R",
+    click.option("--n-init", type=click.IntRange(1), metavar="N",
                  help="Sequences: number of initializations; the fit with the largest likelihood is kept.  [1]"),
     click.option("--columns", multiple=True, metavar="COL,...", callback=names_of,
                  help="Sequences: observed columns; repeatable.  [all that no other option names]"),

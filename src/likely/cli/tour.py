@@ -9,7 +9,9 @@ import click
 
 
 @click.command()
-@click.option("-o", "--output", "out", default="likely-tour", show_default=True, help="Output folder.")
+@click.option(
+    "-o", "--output", "out", default="likely-tour", show_default=True, metavar="FOLDER", help="Output folder."
+)
 def tour(out: str) -> None:
     """Demonstrate the library on the wine data: density, missing values, prediction, files, plots, decisions."""
     from likely.cli.example_data import wine
