@@ -860,3 +860,21 @@ def test_a_scaler_of_a_file_has_one_positive_scale_per_column(changed):
     vars(scaler).update(changed)
     with pytest.raises(DataError, match="one per column"):
         scaler.check_state()
+
+
+def test_a_pipeline_of_a_file_has_steps_of_matching_widths(tmp_path):
+    X, y = np.arange(40.0).reshape(10, 4) % 7, [0, 1] * 5
+    scaler, pca, model = StandardScaler().fit(X[:, :3]), lk.PCA(2).fit(X), lk.BayesClassifier().fit(X, y)
+    refused = r'step "model" must take as many columns as step "{}" gives \({}\), got 4: fit the pipeline as a whole'
+    cases = [
+        ([("scaler", scaler), ("model", model)], refused.format("scaler", 3)),
+        ([("pca", pca), ("idle", "passthrough"), ("model", model)], refused.format("pca", 2)),
+        ([("inner", Pipeline([("scaler", scaler)])), ("model", model)], refused.format("inner", 3)),
+    ]
+    for steps, words in cases:
+        with pytest.raises(lk.ModelFileError, match=words):
+            lk.save(Pipeline(steps), tmp_path / "p.likely")
+    lk.save(Pipeline([("scaler", scaler), ("model", lk.BayesClassifier())]), tmp_path / "p.likely")  # not fitted
+    four = model_files.dumps(make_pipeline(StandardScaler(), lk.BayesClassifier()).fit(X, y))
+    three = model_files.dumps(make_pipeline(StandardScaler(), lk.BayesClassifier()).fit(X[:, :3], y))
+    assert isinstance(model_files.loads(four), Pipeline) and isinstance(model_files.loads(three), Pipeline)

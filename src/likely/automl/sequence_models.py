@@ -182,12 +182,13 @@ class SequenceDensity(_OfSequences):
         from likely.automl.sequence_candidates import chain
 
         self._validate_params()
-        frames = self._know_columns_of(cut(X, lengths))
-        refuse_other_y(y, frames, type(self).__name__)
-        usual = chain(self.columns, 1)
-        self.density_ = (usual if self.density is None else clone(self.density)).fit(
-            frames, sample_weight=sample_weight
-        )
+        with self._whole_or_nothing():
+            frames = self._know_columns_of(cut(X, lengths))
+            refuse_other_y(y, frames, type(self).__name__)
+            usual = chain(self.columns, 1)
+            self.density_ = (usual if self.density is None else clone(self.density)).fit(
+                frames, sample_weight=sample_weight
+            )
         return self
 
     @classmethod

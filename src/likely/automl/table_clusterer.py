@@ -82,14 +82,14 @@ class TableClusterer(ClusterMixin, TableModel):
         table = Table.of(with_names(X, None, "TableClusterer"), kinds=self.kinds, whose="TableClusterer")
         schema = arranged_schema(table.schema())
         frame = laid_out(table.frame, list(schema))
-        with warnings_renamed("TableClusterer", "MixtureDensity"):
+        with self._whole_or_nothing(), warnings_renamed("TableClusterer", "MixtureDensity"):
             self.found_ = discover(
                 frame, {name: entry["kind"] for name, entry in schema.items()}, self.n_components,
                 criterion=self.criterion, weight=sample_weight, n_init=self.n_init,
                 max_components=most_clusters(frame, self.max_components, sample_weight), seed=self.random_state,
             )  # fmt: skip
-        self._adopt(self.found_, schema, table.names, frame, sample_weight)
-        self.labels_ = self.predict(Typed(frame))
+            self._adopt(self.found_, schema, table.names, frame, sample_weight)
+            self.labels_ = self.predict(Typed(frame))
         return self
 
     @classmethod

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -38,6 +40,18 @@ class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
         """The model card as plain values: data, selection, figures."""
         found: dict[str, Any] = json.loads(self.card_ or "{}")
         return found
+
+    @contextmanager
+    def _whole_or_nothing(self) -> Iterator[None]:
+        """Context manager of a fit: where it fails, the model stays what it was, with the columns that belong to it."""
+        before = dict(vars(self))
+        try:
+            self.__dict__.pop("card_", None)  # it tells of other data
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def save(self, path: Any) -> None:
         """Save a model file that `lk.load` reads."""
@@ -83,11 +97,12 @@ class TypedClassifier(Deciding, TypedModel):
         from likely.automl.model_comparison import calibration_of
 
         self._validate_params()
-        rows = self._know_columns_of(X)
-        model = self._usual() if self.classifier is None else clone(self.classifier)
-        with self._spoken(model):
-            self.classifier_ = model.fit(rows, y, sample_weight)
-            self.calibration_ = calibration_of(model, rows, y, sample_weight) if self.calibrate else None
+        with self._whole_or_nothing():
+            rows = self._know_columns_of(X)
+            model = self._usual() if self.classifier is None else clone(self.classifier)
+            with self._spoken(model):
+                self.classifier_ = model.fit(rows, y, sample_weight)
+                self.calibration_ = calibration_of(model, rows, y, sample_weight) if self.calibrate else None
         return self
 
     def _know_columns_of(self, X: Any) -> Any:

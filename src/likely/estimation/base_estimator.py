@@ -17,6 +17,7 @@ from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.component import INTERNAL
 from likely.estimation.parameter_constraints import Interval, for_scikit_learn, is_allowed
+from likely.estimation.scikit_learn import clone
 
 _GAUSSIAN = ("component=GaussianDensity(covariance=…)", "density=GaussianDensity(covariance=…)")
 _MIXTURE = ("density=MixtureDensity(n_components=…)", "component=MixtureDensity(n_components=…)")
@@ -218,6 +219,20 @@ class BaseEstimator:
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted estimator with copies of the parameters.
+
+        scikit-learn copies what it has set (routing, output, callbacks), and refuses constructors that change settings.
+        """
+        settings = {name: clone(value, safe=False) for name, value in self.get_params(deep=False).items()}
+        made: Self = type(self)(**settings)
+        changed = any(getattr(made, name) is not value for name, value in settings.items())
+        if changed or any(name.startswith(("_sk", "_metadata")) for name in vars(self)):
+            import sklearn.base
+
+            made = sklearn.base.BaseEstimator.__sklearn_clone__(self)
+        return made
 
     get_metadata_routing, _get_metadata_request = Borrowed(), Borrowed()
     _get_class_level_metadata_request_values = Borrowed()

@@ -61,6 +61,28 @@ class Pipeline(pipeline.Pipeline):  # type: ignore[misc, unused-ignore]
         sound = sound and all(_is_idle(step) or hasattr(step, "fit") for _, step in self.steps)
         if not (sound and all(_is_idle(step) or hasattr(step, "transform") for _, step in self.steps[:-1])):
             raise DataError(sentence("Pipeline", "steps must be pairs of a name and an estimator, with distinct names"))
+        self._refuse_widths()
+
+    def _refuse_widths(self) -> None:
+        """Raise an error for a fitted step that takes another number of columns than the step before it gives."""
+        before, width = "", None
+        for name, step in self.steps:
+            if _is_idle(step):
+                continue
+            taken = getattr(step, "n_features_in_", None)
+            if width is not None and taken is not None and taken != width:
+                expected = f'step "{name}" must take as many columns as step "{before}" gives ({width})'
+                raise DataError(sentence("Pipeline", expected, taken, "fit the pipeline as a whole"))
+            before, width = name, _width_of_output(step)
+
+
+def _width_of_output(step: Any) -> int | None:
+    """Number of columns that a fitted step gives; None if it is not fitted, or gives no columns."""
+    if isinstance(step, pipeline.Pipeline):
+        inner = [one for _, one in step.steps if not _is_idle(one)]
+        return _width_of_output(inner[-1]) if inner else None
+    own: int | None = getattr(step, "n_features_in_", None)
+    return getattr(step, "_n_features_out", own) if hasattr(step, "transform") else None
 
 
 def _is_idle(step: Any) -> bool:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
+
+CONTAINERS = (dict, list, tuple, set, frozenset)  # of estimators
 
 
 def clone(estimator: Any, *, safe: bool = True) -> Any:
-    """An unfitted estimator with the same parameters."""
+    """An unfitted estimator with the same parameters; `safe` False: a copy of anything else."""
+    if hasattr(estimator, "__sklearn_clone__") and not isinstance(estimator, type):
+        return estimator.__sklearn_clone__()
+    if not safe and not hasattr(estimator, "get_params") and not isinstance(estimator, CONTAINERS):
+        return deepcopy(estimator)
     from sklearn.base import clone
 
     return clone(estimator, safe=safe)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from likely.core.arrays import BadEntry, in_memory, refuse_infinite
 from likely.core.covariates import COVARIATES, FRAMES, has_covariates, with_covariates
@@ -83,6 +82,8 @@ def table_of_frames(X: Any, seqs: Ragged, frames: Any, width: int | None, whose:
         return X
     if seqs.names is None or len(seqs.names) != frames.shape[1]:
         return frames
+    import polars as pl
+
     return pl.DataFrame(dict(zip(seqs.names, frames.T, strict=True)))
 
 
