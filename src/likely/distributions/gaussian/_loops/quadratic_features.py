@@ -1,4 +1,4 @@
-"""Compiled loops: quadratic features (1, u, products of columns of u) of rows, log-densities in whitened coordinates.
+"""Compiled loops: quadratic features (1, u, products of columns of u) of rows, squares of whitened coordinates.
 
 NumPy needs ten short calls for either, each of which releases and acquires the interpreter's lock; two threads with
 many short calls are no faster than one. The results are bit-for-bit equal.
@@ -32,17 +32,9 @@ def expand_rows(x, origin, unit, first, second, out, length):  # type: ignore[no
 
 
 @compiled
-def from_white(white, center, constant, members, out):  # type: ignore[no-untyped-def]
-    """out[members] = constant − ½ |v − c|² for whitened coordinates v (T · d, n) of n rows, d of them per member."""
-    T, n = len(members), white.shape[1]
-    d = white.shape[0] // T
-    for t in range(T):
-        row = out[members[t]]
-        for r in range(n):
-            row[r] = 0.0
-        for i in range(d):
-            v, c = white[t * d + i], center[t * d + i, 0]
-            for r in range(n):
-                row[r] += (v[r] - c) * (v[r] - c)
-        for r in range(n):
-            row[r] = constant[t] - 0.5 * row[r]
+def subtract_squares(v, center, members, out):  # type: ignore[no-untyped-def]
+    """out[members[j]] −= ½ (v_j − c_j)² for coordinates v (D, n) of n rows about their centers (D, 1)."""
+    for j in range(len(members)):
+        row, c = out[members[j]], center[j, 0]
+        for r in range(v.shape[1]):
+            row[r] -= 0.5 * ((v[j, r] - c) * (v[j, r] - c))
