@@ -1056,12 +1056,13 @@ def test_a_component_of_another_width_is_refused():
                 model_files.dumps(fitted)
 
 
-def test_a_column_that_is_an_array_is_refused():
+def test_a_column_that_is_an_array_and_a_component_without_columns_are_refused():
     product = lk.ProductDensity([("a", lk.GaussianDensity(), [0]), ("b", lk.GaussianDensity(), [1])]).fit(SPOTS)
     (name, part, _), other = product.densities_
-    product.densities_ = [(name, part, [np.zeros(2)]), other]
-    with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
-        model_files.dumps(product)
+    for columns in ([np.zeros(2)], []):
+        product.densities_ = [(name, part, columns), other]
+        with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
+            model_files.dumps(product)
 
 
 def test_votes_whose_sum_overflows_are_refused():
