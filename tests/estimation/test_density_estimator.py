@@ -250,6 +250,14 @@ def test_a_part_without_its_column_is_named(rng):
         lk.ProductDensity(PARTS).fit(lk.core.Columns(size=rng.normal(size=(5, 2)), visits=[1, 2, 3, 4, 5]))
 
 
+@pytest.mark.parametrize("columns", [[], np.array([0, 1]), [np.array([0, 1])]])
+def test_a_component_of_a_product_has_columns(columns, rng):
+    X, match = rng.normal(size=(9, 2)), "component 'both' must have a column or a list of columns, at least one, got "
+    for table in (X, {0: X[:, 0], 1: X[:, 1]}):
+        with pytest.raises(lk.DomainError, match=match):
+            lk.ProductDensity([("both", lk.GaussianDensity(), columns)]).fit(table)
+
+
 def test_nested_parameters_and_clone():
     p = lk.ProductDensity(PARTS)
     assert p.get_params()["size__covariance"] == "full"

@@ -653,7 +653,7 @@ def run(numbers: range, seed: int = 0) -> Tally:
     return Tally(accepted, refused, slowest, foreign)
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def warm():
     """Load everything that loading could load, so that a later import would be a file's doing."""
     for data in bases():
@@ -669,6 +669,7 @@ def warm():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm")
 def test_mutated_files_do_no_harm():
     tally = run(range(6_000))
     assert tally.accepted > 300  # the mutants must not all die at the door
@@ -677,6 +678,7 @@ def test_mutated_files_do_no_harm():
 
 
 @pytest.mark.campaign
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("part", range(10))
 def test_a_million_mutated_files_do_no_harm(part):
     tally = run(range(100_000), seed=1 + part)
@@ -684,6 +686,7 @@ def test_a_million_mutated_files_do_no_harm(part):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm")
 def test_mutated_files_take_no_memory():
     for i in range(0, 20_000, 200):
         assert_memory(mutant(i))
@@ -749,6 +752,7 @@ CRAFTED = {
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("name", CRAFTED)
 def test_a_header_made_to_hurt_is_refused_in_time_and_room(name):
     outcome = tried(CRAFTED[name])
@@ -775,6 +779,7 @@ def test_a_small_file_cannot_ask_for_much_memory():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm")
 def test_a_large_file_takes_little_more_than_its_own_size():
     x = np.random.default_rng(0).normal(size=(1200, 1000))
     for thing in (lk.Gaussian(x, 1.0), lk.Gaussian.blank(x).collect(x)):
@@ -1056,12 +1061,13 @@ def test_a_component_of_another_width_is_refused():
                 model_files.dumps(fitted)
 
 
-def test_a_column_that_is_an_array_is_refused():
+def test_a_column_that_is_an_array_and_a_component_without_columns_are_refused():
     product = lk.ProductDensity([("a", lk.GaussianDensity(), [0]), ("b", lk.GaussianDensity(), [1])]).fit(SPOTS)
     (name, part, _), other = product.densities_
-    product.densities_ = [(name, part, [np.zeros(2)]), other]
-    with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
-        model_files.dumps(product)
+    for columns in ([np.zeros(2)], []):
+        product.densities_ = [(name, part, columns), other]
+        with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
+            model_files.dumps(product)
 
 
 def test_votes_whose_sum_overflows_are_refused():
@@ -1069,6 +1075,14 @@ def test_votes_whose_sum_overflows_are_refused():
     voters.weight_ = np.full(12, 1e308)
     with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
         model_files.dumps(voters)
+
+
+def test_a_classifier_has_a_density_estimator():
+    clf = lk.BayesClassifier().fit(SPOTS, np.repeat([0, 1], 6))
+    assert clf.held_out_surprise_.shape == (3, 12)  # computed before the density is spoiled
+    clf.density_ = CLASSIFIERS["CalibratedClassifier"]()  # of two columns too
+    with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
+        model_files.dumps(clf)
 
 
 def test_a_stack_of_mixtures_is_no_classifier():

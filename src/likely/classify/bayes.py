@@ -39,7 +39,13 @@ from likely.estimation.class_labels import (
     tell_of_labels,
 )
 from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
-from likely.estimation.density_estimator import DefaultParts, a_density, named_note, tell_of_strangers
+from likely.estimation.density_estimator import (
+    DefaultParts,
+    DensityEstimator,
+    a_density,
+    named_note,
+    tell_of_strangers,
+)
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimation.input_validation import row_weights
@@ -670,7 +676,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         learned, held_out_novelty = self.learned_model_, vars(self).get("held_out_novelty_", np.empty((3, 0)))
         mixtures = (self.model_, learned)
         sound = all(isinstance(m, Mixture) and m.members is None and m.size == C for m in mixtures)
-        sound = sound and type(width) is int
+        sound = sound and type(width) is int and isinstance(self.density_, DensityEstimator)
         sound = sound and getattr(self.density_, "n_features_in_", None) == width and self.model_.dim == learned.dim
         counts: Any = getattr(self.stats_, "counts", 0.0)
         sound = sound and self.density_.accepts_model(learned.components, width, C) and np.shape(counts) == (C,)

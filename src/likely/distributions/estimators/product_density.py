@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -131,7 +131,11 @@ class ProductDensity(DensityEstimator):
     def _own(self, part: Any, i: int, names: list[Any] | None, width: int) -> list[Any]:
         """The columns of one component."""
         if len(part) == 3:
-            return list(part[2]) if isinstance(part[2], list | tuple) else [part[2]]
+            own = list(part[2]) if isinstance(part[2], list | tuple) else [part[2]]
+            if not own or not all(isinstance(column, Hashable) for column in own):
+                expected = f"component {part[0]!r} must have a column or a list of columns, at least one"
+                raise DomainError(sentence("ProductDensity", expected, repr(part[2])[:80]))
+            return own
         if names is not None:
             if part[0] not in names:
                 raise DataError(sentence("ProductDensity", f"component {part[0]!r} needs a column of that name", names))
@@ -153,7 +157,7 @@ class ProductDensity(DensityEstimator):
         for name, part, own in parts:
             if not (isinstance(name, str) and isinstance(part, DensityEstimator) and isinstance(own, list)):
                 return False
-            if name not in model.names or not all(map(_is_label, own)):
+            if name not in model.names or not own or not all(map(_is_label, own)):
                 return False
             if not part.accepts_model(model[name], getattr(part, "n_features_in_", None), members):
                 return False
