@@ -19,13 +19,13 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.decision_mixin import Deciding
+from likely.estimation.model_card import WithCard
 
 
-class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
+class TypedModel(WithCard, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Base of models with named, typed columns and a model card."""
 
     schema_: str  # JSON: names and types of the columns
-    card_: str = ""  # JSON: the model card
     _inner_name: ClassVar[str]  # the attribute with the fitted model
 
     @property
@@ -33,12 +33,6 @@ class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
         """Names and types of the columns."""
         check_is_fitted(self, "schema_")
         found: dict[str, Any] = json.loads(self.schema_)
-        return found
-
-    @property
-    def card(self) -> dict[str, Any]:
-        """The model card as plain values: data, selection, figures."""
-        found: dict[str, Any] = json.loads(self.card_ or "{}")
         return found
 
     def save(self, path: Any) -> None:
