@@ -14,6 +14,8 @@ from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid,
 from likely.cli.fitting.fit_run import splits_in_words
 from likely.cli.fitting.model_facts import contender, rule_words
 from likely.cli.fitting.permutation_importance import importance
+from likely.cli.fitting.sequence_input import frames_fingerprint
+from likely.cli.fitting.sound_data import files_fingerprint
 from likely.core.arrays import Array, Index
 from likely.report import ColumnFacts, Plane, Study, WorstCase, column_facts
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from likely.data.table import Table
     from likely.metrics.evaluation import Evaluation
 
+NONE: Mapping[str, str] = {}
 POINTS = 1500
 WORST = 12
 LEAST = 0.5  # share of the classes' separation that columns of numbers must carry for a map of them to be drawn
@@ -49,7 +52,8 @@ def study_of(fit_run: FitRun) -> Study:
     """The data of the report of `likely fit`."""
     job, data, field, contest = fit_run.job, fit_run.data, fit_run.field, fit_run.contest
     assert field is not None
-    shown, target = data.shown(), job.target or "folder"
+    shown = data.shown()
+    target = job.target or ("word" if shown.unit == "sound" else "folder")
     about: dict[str, Any] = {
         "title": f"Deciding “{target}” from {', '.join(Path(f).name for f in job.files)}", "target": target,
         "source": tuple(Path(f).name for f in job.files), "hazards": fit_run.hazards, "made": fit_run.made,
@@ -148,26 +152,25 @@ class ShownSequences:
 
     unit = "sequence"
 
-    def __init__(self, frames: Ragged, ids: Any, kinds: Mapping[str, str], fingerprint: str, **aside: str) -> None:
-        self.lengths, self.offsets, self.ids, self.kinds = frames.lengths, frames.offsets, ids, kinds
-        self.columns, self.fingerprint, self.aside = by_name(frames, list(kinds)), fingerprint, aside
-        self.names = list(kinds)
+    def __init__(self, frames: Ragged, ids: Any, kinds: Mapping[str, str], set_aside: Mapping[str, str] = NONE) -> None:
+        self.frames, self.ids, self.kinds, self.set_aside, self.names = frames, ids, kinds, set_aside, list(kinds)
+        self.columns = by_name(frames, self.names)
 
     def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
         """Numbers of sequences and frames, columns with histograms of their frames, and fingerprint."""
-        own = np.repeat(labels, self.lengths)
-        each = None if weight is None else np.repeat(weight, self.lengths)
+        lengths = self.frames.lengths
+        own, each = np.repeat(labels, lengths), None if weight is None else np.repeat(weight, lengths)
         columns = (column_facts(n, self.kinds[n], a, own, n_classes, weight=each) for n, a in self.columns.items())
         return {
-            "rows": len(self.lengths), "frames": int(self.lengths.sum()), "columns": tuple(columns),
-            "fingerprint": self.fingerprint, "set_aside": tuple(self.aside.items()),
+            "rows": len(lengths), "frames": int(lengths.sum()), "columns": tuple(columns),
+            "fingerprint": frames_fingerprint(self.columns, lengths), "set_aside": tuple(self.set_aside.items()),
         }  # fmt: skip
 
     def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
         """The ID of a sequence, its length, and the mean or the most frequent value of each column."""
-        at = slice(self.offsets[i], self.offsets[i + 1])
+        at = slice(*self.frames.offsets[i : i + 2])
         cells = {name: typical(tuple(self.columns[name][at].tolist())) for name in names}
-        return str(self.ids[i]), {"frames": int(self.lengths[i]), **cells}
+        return str(self.ids[i]), {"frames": at.stop - at.start, **cells}
 
 
 class ShownSounds:
@@ -176,12 +179,12 @@ class ShownSounds:
     unit = "sound"
     names: ClassVar[list[str]] = []
 
-    def __init__(self, files: Sequence[str], fingerprint: str) -> None:
-        self.files, self.fingerprint = list(files), fingerprint
+    def __init__(self, files: Sequence[str]) -> None:
+        self.files = files
 
     def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
         """The number of sounds, and their fingerprint."""
-        return {"rows": len(self.files), "fingerprint": self.fingerprint}
+        return {"rows": len(self.files), "fingerprint": files_fingerprint(self.files)}
 
     def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
         """The file of a sound, in its folder."""

@@ -13,6 +13,7 @@ from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.sequence_input import (
     SHOWN,
     counted,
+    frames_fingerprint,
     in_flags,
     listed,
     missing_labels,
@@ -130,19 +131,14 @@ class SequenceData:
             "columns": [{"name": n, "kind": self.kinds[n], **missing_and_distinct(a)} for n, a in columns.items()],
             "lengths": [int(lengths.min()), int(lengths.max())], "roles": self.job.roles,
             "target": self.job.target or (None if self.y is None else "folder"), "classes": self.counts,
-            "set_aside": dict(self.set_aside), "fingerprint": self.fingerprint,
+            "set_aside": dict(self.set_aside), "fingerprint": frames_fingerprint(columns, lengths),
         }  # fmt: skip
-
-    @property
-    def fingerprint(self) -> str:
-        """The fingerprint of the table of all frames, with the number of the sequence of each."""
-        return frames_fingerprint(self.X, list(self.kinds))
 
     def shown(self) -> Shown:
         """The sequences as a report shows them."""
         from likely.cli.fitting.fit_study import ShownSequences
 
-        return ShownSequences(self.X, self.ids, self.kinds, self.fingerprint, **self.set_aside)
+        return ShownSequences(self.X, self.ids, self.kinds, self.set_aside)
 
     @property
     def jobs(self) -> int | None:
@@ -192,17 +188,6 @@ def missing_and_distinct(cells: Any) -> dict[str, int]:
     """
     seen = [cell for cell in cells.tolist() if not is_gap(cell)]
     return {"n_missing": len(cells) - len(seen), "distinct": len(set(seen))}
-
-
-def frames_fingerprint(frames: Ragged, names: list[str]) -> str:
-    """The fingerprint of frames in the form of a model: names, values, and which sequence each belongs to."""
-    import polars as pl
-
-    from likely.data.table_fingerprint import fingerprint
-
-    place = np.repeat(np.arange(len(frames)), frames.lengths)
-    columns = {name: a.tolist() if a.dtype == object else a for name, a in by_name(frames, names).items()}
-    return fingerprint(pl.DataFrame({"": place, **columns}))
 
 
 def numbers_of_states(data: SequenceData) -> tuple[int, ...]:

@@ -106,7 +106,7 @@ class SoundData:
         """The sounds as a report shows them."""
         from likely.cli.fitting.fit_study import ShownSounds
 
-        return ShownSounds(self.X, files_fingerprint(self.X))
+        return ShownSounds(self.X)
 
     def candidates(self, field: Any, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
         """One recognizer, as asked."""
