@@ -89,14 +89,14 @@ def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str,
         allow_missing=settings["allow_missing"], classes=loaded.classes_.tolist(), whose=called(files),
     )  # fmt: skip
     rows = laid_out(table.frame, list(loaded.schema))
-    if loaded.card.get("rows_fingerprint") == fingerprint(rows):
-        Console()("these are the training rows of the model: expect larger errors on others")
+    tell_of_training(loaded.card.get("rows_fingerprint") == fingerprint(rows), "row")
     names = [f"row {n}" for n in table.row_numbers.tolist()]
     return Labeled(loaded, Typed(rows), table.y, names, table.weight, table, target)
 
 
 def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
-    from likely.cli.fitting.sequence_input import missing_labels, sequences_for
+    from likely.automl.sequence_models import by_name
+    from likely.cli.fitting.sequence_input import frames_fingerprint, missing_labels, sequences_for
     from likely.cli.open_model import sequence_classifier
 
     known, console = sequence_classifier(thing, model), Console()
@@ -113,16 +113,25 @@ def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping
     if len(here) < len(found):
         console(f"{len(found) - len(here):,} of {len(found):,} sequences have no label: left out")
     some = replace(found, x=found.x[here], ids=found.ids[here], labels=None, weight=None, states=None, time=None)
+    columns = by_name(known.frames(some), list(known.columns))
+    tell_of_training(known.card.get("fingerprint") == frames_fingerprint(columns, some.x.lengths), "sequence")
     names = [f'sequence "{name}"' for name in some.ids.tolist()]
     weight = None if found.weight is None else found.weight[here]
     return Labeled(known, some, found.labels[here], names, weight, some, target or "folder")
 
 
 def _sounds(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
-    from likely.cli.fitting.sound_data import words_of
+    from likely.cli.fitting.sound_data import files_fingerprint, words_of
 
     sounds, words = words_of(files)
+    tell_of_training(thing.card.get("fingerprint") == files_fingerprint(sounds), "sound")
     return Labeled(thing, list(sounds), np.array(words, dtype=object), sounds, None, sounds, "word")
+
+
+def tell_of_training(same: bool, unit: str) -> None:
+    """Note for data that the model was fitted to."""
+    if same:
+        Console()(f"these are the training {unit}s of the model: expect larger errors on others")
 
 
 def measured(found: Labeled, how: dict[str, Any], unit: str) -> tuple[Any, Any]:

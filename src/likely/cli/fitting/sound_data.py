@@ -98,7 +98,7 @@ class SoundData:
     def facts(self) -> dict[str, Any]:
         """What a model card says about the data."""
         return {
-            "task": "sounds", "unit": self.unit, "sounds": len(self.X), "target": "folder", "classes": self.counts,
+            "task": "sounds", "unit": self.unit, "sounds": len(self.X), "target": "word", "classes": self.counts,
             "columns": [], "set_aside": {}, "fingerprint": files_fingerprint(self.X),
         }  # fmt: skip
 
