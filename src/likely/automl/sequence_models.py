@@ -349,7 +349,7 @@ def kinds_found(seqs: Ragged, names: Any) -> Kinds:
     >>> kinds_found(Ragged.from_list([[1.0, 2.0]]), ["x"])
     {'x': 'real'}
     """
-    return {name: "category" if _has_words(a) else "real" for name, a in _by_name(seqs, names).items()}
+    return {name: "category" if _has_words(a) else "real" for name, a in by_name(seqs, names).items()}
 
 
 def never_observed(seqs: Ragged, names: Any) -> list[str]:
@@ -358,7 +358,7 @@ def never_observed(seqs: Ragged, names: Any) -> list[str]:
     >>> never_observed(Ragged.from_list([[[1.0, np.nan]]]), ["x", "y"])
     ['y']
     """
-    found = _by_name(seqs, names)
+    found = by_name(seqs, names)
     return [name for name, a in found.items() if len(a) and not (_has_words(a) or _has_numbers(a))]
 
 
@@ -376,7 +376,7 @@ def laid_out(seqs: Ragged, names: Any, kinds: Kinds) -> Ragged:
     >>> laid_out(Ragged.from_list([[1.0, 2.0]]), ["x"], {"x": "category"})[0].tolist()
     ['1', '2']
     """
-    found = _by_name(seqs, names)
+    found = by_name(seqs, names)
     missing = [name for name in kinds if name not in found]
     if missing:
         there = ", ".join(f'"{name}"' for name in list(found)[:8])
@@ -387,7 +387,8 @@ def laid_out(seqs: Ragged, names: Any, kinds: Kinds) -> Ragged:
     return Ragged.of(next(iter(parts.values())) if len(parts) == 1 else Columns(parts), seqs.lengths)
 
 
-def _by_name(seqs: Ragged, names: Any) -> dict[str, NDArray[Any]]:
+def by_name(seqs: Ragged, names: Any) -> dict[str, NDArray[Any]]:
+    """Each column of all frames (T,)."""
     values = seqs.values
     if isinstance(values, Columns):
         return {str(name): np.asarray(values[name]) for name in values}

@@ -17,15 +17,15 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.decision_mixin import Deciding
+from likely.estimation.model_card import WithCard
 from likely.estimation.parameter_constraints import HasMethods
 from likely.estimation.scikit_learn import clone
 
 
-class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
+class TypedModel(WithCard, BaseEstimator):  # type: ignore[misc, unused-ignore]
     """Base of models with named, typed columns and a model card."""
 
     schema_: str  # JSON: names and types of the columns
-    card_: str = ""  # JSON: the model card
     _inner_name: ClassVar[str]  # the attribute with the fitted model
 
     @property
@@ -33,12 +33,6 @@ class TypedModel(BaseEstimator):  # type: ignore[misc, unused-ignore]
         """Names and types of the columns."""
         check_is_fitted(self, "schema_")
         found: dict[str, Any] = json.loads(self.schema_)
-        return found
-
-    @property
-    def card(self) -> dict[str, Any]:
-        """The model card as plain values: data, selection, figures."""
-        found: dict[str, Any] = json.loads(self.card_ or "{}")
         return found
 
     @contextmanager

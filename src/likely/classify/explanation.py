@@ -291,7 +291,7 @@ def _log_odds_gain(joint: Array, hidden: Array, decided: Index, runner_up: Index
 def _without(clf: Any, rows: Any, j: int) -> Array:
     """log p(c, x) without column j, if the distribution supports marginalization."""
     try:
-        return np.asarray(clf._log_joint(_with_column_missing(rows, j)))
+        return np.asarray(clf._log_joint(with_column_missing(rows, j)))
     except DataError as error:
         expected, model = "an explanation needs a model that can marginalize a column", getattr(clf, "density", clf)
         remedy = "use one that takes missing entries"
@@ -329,16 +329,16 @@ def _width(rows: Any) -> int:
     return 1 if rows.ndim == 1 else int(rows.shape[1])
 
 
-def _with_column_missing(rows: Any, j: int) -> Any:
+def with_column_missing(rows: Any, j: int) -> Any:
     """The rows with column j missing; of sequences, in every frame."""
     if isinstance(rows, Ragged):
-        return rows.map(lambda frames: _with_column_missing(frames, j))
+        return rows.map(lambda frames: with_column_missing(frames, j))
     if isinstance(rows, Columns):
         parts = dict(rows.parts)
         for name, part in parts.items():
             width = _width(part)
             if j < width:
-                parts[name] = _with_column_missing(part, j)
+                parts[name] = with_column_missing(part, j)
                 break
             j -= width
         return Columns(parts)
@@ -350,14 +350,14 @@ def _with_column_missing(rows: Any, j: int) -> Any:
 def _cells(rows: Any) -> list[list[Any]]:
     if isinstance(rows, Ragged):
         width = _width(rows)
-        return [[_typical(column) for column in zip(*_cells(one), strict=True)] or [None] * width for one in rows]
+        return [[typical(column) for column in zip(*_cells(one), strict=True)] or [None] * width for one in rows]
     if isinstance(rows, Columns):
         each = [_cells(part) for part in rows.parts.values()]
         return [list(chain.from_iterable(cells)) for cells in zip(*each, strict=True)]
     return np.asarray(rows).reshape(len(rows), -1).tolist()
 
 
-def _typical(column: tuple[Any, ...]) -> Any:
+def typical(column: tuple[Any, ...]) -> Any:
     """A representative value of a column of a sequence: its mean, or its mode."""
     seen = [cell for cell in column if cell is not None and cell == cell]
     if not seen or isinstance(seen[0], float):

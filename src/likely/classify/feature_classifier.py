@@ -10,16 +10,17 @@ from likely.core.description import Description
 from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.decision_mixin import Deciding
+from likely.estimation.model_card import WithCard
 
 
-class FeatureClassifier(Deciding, BaseEstimator):
+class FeatureClassifier(Deciding, WithCard, BaseEstimator):
     """Base class of recognizers: `_built()` returns a classifier, `_front(X, learning)` its features.
 
     The fitted classifier is `classifier_`.
     """
 
     classifier_: BayesClassifier
-    saved_attributes: tuple[str, ...] = ("classifier_",)
+    saved_attributes: tuple[str, ...] = ("classifier_", "card_")
 
     def _built(self) -> BayesClassifier:
         """The unfitted classifier for these parameters."""
@@ -77,3 +78,9 @@ class FeatureClassifier(Deciding, BaseEstimator):
         inner = vars(self).get("classifier_")
         if inner is not None and not (isinstance(inner, BayesClassifier) and "model_" in vars(inner)):
             raise DataError(sentence(type(self).__name__, "classifier_ must be a classifier", type(inner).__name__))
+        try:
+            sound = isinstance(self.card, dict)
+        except (TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise DataError(sentence(type(self).__name__, "card_ must be a model card as JSON", repr(self.card_)[:60]))

@@ -1,14 +1,15 @@
-"""`likely card`: model card of a classifier, of clusters or of a density of reference rows, in Markdown."""
+"""`likely card`: model card of a classifier, of clusters, of a hidden Markov model or of a density, in Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from likely.cli.outputs import check_outputs
-from likely.core.description import Code, Description, DescriptionTable
+from likely.core.description import Code, Description, DescriptionTable, counted
 from likely.core.errors import ModelFileError, sentence
 from likely.io.atomic_write import write_text
 
@@ -22,15 +23,12 @@ COLUMNS_OF_DATA = ("column", "kind", "missing", "distinct")
 @click.option("-o", "--output", "out", metavar="FILE", help="Write to a file.  [stdout]")
 def card(model: str, out: str | None) -> None:
     """Write a model card in Markdown: data, model selection, performance, costs and limitations."""
-    from likely.cli.open_model import card_as_written, classifier_of, cluster_model
+    from likely.cli.open_model import card_as_written
+    from likely.io.model_files import load
 
     check_outputs({"-o": out}, [model])
-    clusters, thing = cluster_model(model)
-    _refuse_no_card(thing, model)
-    loaded: Any = classifier_of(thing, model, "card") if clusters is None else clusters
-    if not loaded.card:
-        remedy = "make it with `likely fit` or `likely cluster`, which record how"
-        raise ModelFileError(sentence(model, "the file holds no record of how the model was fitted", remedy=remedy))
+    loaded: Any = load(model)
+    _refuse_no_card(loaded, model)
     with card_as_written(model):
         text = described(loaded, model).to_markdown()
     if out is None:
@@ -40,21 +38,38 @@ def card(model: str, out: str | None) -> None:
 
 
 def _refuse_no_card(thing: Any, path: str) -> None:
-    """What has no classes and no columns by name, as a state-space model, has no record of how it was fitted."""
+    """Raise for a file without a record: a model from Python, or one that has none, as a state-space model."""
     from likely.cli.open_model import is_of_sequences
     from likely.estimation.decision_mixin import Deciding
 
-    if not (hasattr(thing, "card") or isinstance(thing, Deciding) or is_of_sequences(thing)):
-        expected, remedy = "cards are written for classifiers and clusters", "`likely show` describes this file"
-        raise ModelFileError(sentence(path, expected, f"a {type(thing).__name__}", remedy))
+    if getattr(thing, "card", None):
+        return
+    if hasattr(thing, "card") or isinstance(thing, Deciding) or is_of_sequences(thing):
+        remedy = "make it with `likely fit` or `likely cluster`, which record how"
+        raise ModelFileError(sentence(path, "the file holds no record of how the model was fitted", remedy=remedy))
+    expected = "cards are written for classifiers, clusters and hidden Markov models"
+    raise ModelFileError(sentence(path, expected, f"a {type(thing).__name__}", "`likely show` describes this file"))
 
 
 def described(model: Any, path: str) -> Description:
     """The whole card: one section per topic."""
     facts, source = model.card, ", ".join(model.card["source"])
-    task = facts.get("task", "classifier")
-    title = facts["target"] if task == "classifier" else f"{task} in {source}"
+    task = _task(facts)
+    title = facts["target"] if task == "classifier" else f"{NOUNS.get(task, task)} in {source}"
     return Description(f"Model card: {title}", sections=[section(facts, model, path) for section in SECTIONS[task]])
+
+
+NOUNS = {"sequences": "hidden Markov model of sequences"}
+
+
+def _task(facts: Facts) -> str:
+    """What the model of a card does: whatever has figures decides, rows as sequences."""
+    return "classifier" if "figures" in facts else str(facts.get("task", "classifier"))
+
+
+def _unit(facts: Facts) -> str:
+    """What it is about: "row", "sequence" or "sound"."""
+    return str(facts.get("unit", "row"))
 
 
 def _interval(told: Facts | None, scale: float = 1, unit: str = "") -> str:
@@ -71,16 +86,20 @@ def _interval(told: Facts | None, scale: float = 1, unit: str = "") -> str:
 def _classifier(facts: Facts, model: Any, path: str) -> Description:
     from likely.estimation.stored_data import what_is_kept
 
-    chosen, held = next(line for line in facts["leaderboard"] if line["chosen"]), what_is_kept(model.classifier_)
-    text = [
-        f"A classifier of `{facts['target']}` ({len(model.classes_)} classes, {len(model.schema)} columns).",
-        f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')}).",
-        *model.classifier_.describe().text,
-    ]
+    unit, held = _unit(facts), what_is_kept(model.classifier_)
+    of, columns = (
+        "" if unit == "row" else f" {unit}s by",
+        f", {len(facts['columns'])} columns" if facts["columns"] else "",
+    )
+    text = [f"A classifier of{of} `{facts['target']}` ({len(model.classes_)} classes{columns})."]
+    chosen = next((line for line in facts.get("leaderboard", ()) if line["chosen"]), None)
+    if chosen is not None:
+        text.append(f"Model: **{chosen['name']}** ({facts['what'].rstrip('.')}).")
+    text += model.classifier_.describe().text
     if held:
         text.append(f"The model file holds {held} of its training data: anyone with the file can read them.")
-    if facts["calibrated"]:
-        text.append(f"Its probabilities were {facts['calibrated']} on held-out rows.")
+    if facts.get("calibrated"):
+        text.append(f"Its probabilities were {facts['calibrated']} on held-out {unit}s.")
     return Description("What it is", [*text, _origin(facts, path)])
 
 
@@ -102,38 +121,54 @@ def _density(facts: Facts, model: Any, path: str) -> Description:
     ])  # fmt: skip
 
 
+def _chain(facts: Facts, model: Any, path: str) -> Description:
+    columns = counted(len(facts["columns"]), "column")
+    return Description("What it is", [
+        f"A hidden Markov model of sequences with {counted(len(model.state_names), 'state')}; frames have {columns}.",
+        "It gives the states of a sequence (`likely decode`), and follows a stream frame by frame (`likely follow`).",
+        _origin(facts, path),
+    ])  # fmt: skip
+
+
 def _origin(facts: Facts, path: str) -> str:
     return f"Made by {facts['made']}; file `{path}`."
 
 
 def _intended_use(facts: Facts, model: Any, path: str) -> Description:
+    unit = _unit(facts)
     return Description("Intended use", [
-        f"Decisions about `{facts['target']}`, with the costs below, for rows from the same population.",
+        f"Decisions about `{facts['target']}`, with the costs below, for {unit}s from the same population.",
         "It gives posterior probabilities and the decision of least expected cost, and may reject.",
-        "A person should review rejected rows, and rows marked as novel.",
+        f"A person should review rejected {unit}s, and {unit}s marked as novel.",
     ])  # fmt: skip
 
 
 def _data(facts: Facts, model: Any, path: str) -> Description:
-    unlabeled = facts.get("unlabeled")
+    unlabeled, unit = facts.get("unlabeled"), _unit(facts)
     aside = f", {unlabeled:,} more without a label were set aside" if unlabeled else ""
-    text = [f"{', '.join(facts['source'])}: {facts['rows']:,} rows{aside}.", f"Fingerprint `{facts['fingerprint']}`."]
-    roles = {role: name for role, name in facts.get("roles", {}).items() if role != "target"}
+    size = counted(facts[f"{unit}s"], unit)
+    if "frames" in facts:
+        size += f" of {' to '.join(f'{n:,}' for n in sorted(set(facts['lengths'])))} frames, {facts['frames']:,} in all"
+    text = [f"{', '.join(facts['source'])}: {size}{aside}.", f"Fingerprint `{facts['fingerprint']}`."]
+    roles = {role: name for role, name in facts.get("roles", {}).items() if role not in ("target", "label")}
     if roles:
         text.append(f"Roles: {', '.join(f'{role} = {name}' for role, name in roles.items())}.")
     columns = [(c["name"], c["kind"], c["n_missing"], c["distinct"]) for c in facts["columns"]]
-    tables = [DescriptionTable("", COLUMNS_OF_DATA, columns, most=None)]
-    if "classes" in facts:
-        tables = [DescriptionTable("", ("class", "rows"), list(facts["classes"].items()), most=None), *tables]
+    tables = [DescriptionTable("", COLUMNS_OF_DATA, columns, most=None)] if columns else []
+    if facts.get("classes"):
+        tables = [DescriptionTable("", ("class", f"{unit}s"), list(facts["classes"].items()), most=None), *tables]
     if facts["set_aside"]:
         tables.append(DescriptionTable("", ("set aside", "reason"), list(facts["set_aside"].items()), most=None))
     return Description("Data", text, tables=tables)
 
 
 def _selection(facts: Facts, model: Any, path: str) -> Description:
+    unit = _unit(facts)
+    if "leaderboard" not in facts:
+        return Description("How it was chosen", [f"It is the only model; it was not evaluated on held-out {unit}s."])
     rule = "One-standard-error rule: of the models within one standard error of the best, the simplest."
     text = [
-        f"By {facts.get('criterion', 'cost')} on held-out rows ({facts['cv']}).",
+        f"By {facts.get('criterion', 'cost')} on held-out {unit}s ({facts['cv']}).",
         facts.get("rule") or rule,  # older files
         facts["verdict"],
         "± is one standard error; “tied” means within one standard error of the best, by paired differences.",
@@ -143,7 +178,7 @@ def _selection(facts: Facts, model: Any, path: str) -> Description:
          _give_or_take(one, "behind"), one["error"], one["log_loss"], ", ".join(one.get("ties", ())), one["note"])
         for one in facts["leaderboard"]
     ]  # fmt: skip
-    head = ("model", "cost per row", "behind the best", "error", "log-loss", "tied in", "note")
+    head = ("model", f"cost per {unit}", "behind the best", "error", "log-loss", "tied in", "note")
     table = DescriptionTable("", head, rows, {"error": ".4g", "log-loss": ".4g"}, most=None)
     return Description("How it was chosen", text, tables=[table])
 
@@ -164,11 +199,42 @@ def _number_of_clusters(facts: Facts, model: Any, path: str) -> Description:
     return Description(title, [f"{facts['why']}."], tables=[table], notes=notes)
 
 
+def _number_of_states(facts: Facts, model: Any, path: str) -> Description:
+    title, choice = "How the number of states was chosen", facts.get("choice")
+    if facts.get("decoded"):
+        told = facts["decoded"]
+        text = [f"States were known in training: {', '.join(model.state_names)}.",
+                f"The Viterbi path has the known state in {100 * told['right']:.4g} % ({100 * told['low']:.4g} – "
+                f"{100 * told['high']:.4g}) of {told['frames']:,} held-out frames."]  # fmt: skip
+        rows = [(name, *line) for name, line in zip(model.state_names, told["confusion"], strict=True)]
+        table = DescriptionTable("", ("truth \\ decoded", *model.state_names), rows, most=None)
+        return Description(title, text, tables=[table])
+    if choice is None:
+        return Description(title, ["It was given."])
+    rows = [(k, *found) for k, found in choice["held_out"].items()]
+    head = ("states", "held-out log-likelihood, nats per frame", "± (difference to the best)")
+    formats = dict.fromkeys(head[1:], ".4f")
+    text = ["The smallest number whose held-out log-likelihood is within one standard error of the best."]
+    return Description(title, text, tables=[DescriptionTable("", head, rows, formats, most=None)])
+
+
+def _states(facts: Facts, model: Any, path: str) -> Description:
+    from likely.estimation.novelty.held_out_frames import support
+    from likely.hmm.estimators.hmm_description import states_table
+
+    value = facts["log_likelihood_per_frame"]
+    text = [] if value is None else [f"Log-likelihood of the training sequences: {value:.4f} nats per frame."]
+    table = replace(states_table(model.density_, model.state_names, list(model.columns)), title="")
+    return Description("States", [*text, *support(model.density_)], tables=[table])
+
+
 def _performance(facts: Facts, model: Any, path: str) -> Description:
-    told = facts["figures"]
+    told, unit = facts["figures"], _unit(facts)
+    if told is None:
+        return Description("Performance", [f"Not evaluated: there were too few {unit}s to hold some out."])
     measures = [
         ("error without reject option", _interval(told["error"], 100, " %")),
-        ("cost per row", _interval(told["decision_cost"])),
+        (f"cost per {unit}", _interval(told["decision_cost"])),
         ("rejected or given another action", _interval(told.get("unclassified", told["reject_rate"]), 100, " %")),
         ("error among the others", _interval(told["error_of_accepted"], 100, " %")),
         ("log-loss (nats)", _interval(told["log_loss"])), ("Brier score", _interval(told["brier"])),
@@ -179,26 +245,26 @@ def _performance(facts: Facts, model: Any, path: str) -> Description:
         for one in told["by_class"]
     ]
     tables = [DescriptionTable("", ("measure", "value"), measures)]
-    tables += [DescriptionTable("", ("class", "rows", "recall", "precision"), by_class, most=None)]
-    text = [f"On {told['rows']:,} held-out rows; intervals are at 95 %.", f"Calibration: {told['calibration']}"]
+    tables += [DescriptionTable("", ("class", f"{unit}s", "recall", "precision"), by_class, most=None)]
+    text = [f"On {told['rows']:,} held-out {unit}s; intervals are at 95 %.", f"Calibration: {told['calibration']}"]
     return Description("Performance", text, tables=tables)
 
 
 def _costs(facts: Facts, model: Any, path: str) -> Description:
     from likely.estimation.novelty.novelty_score import support_in_words
 
-    told, rate = facts["figures"], facts["novelty"]
+    told, rate = facts["figures"] or {"actions": (), "cost_table": (), "classes": ()}, facts["novelty"]
     rows = [(action, *costs) for action, costs in zip(told["actions"], told["cost_table"], strict=True)]
     support = None if rate is None else "".join(support_in_words(model.classifier_.held_out_novelty_scores(), rate))
     rules = {
         "cost of rejecting": facts["reject_cost"],
         "rejects below a posterior probability of": facts["reject_below"],
-        "rejects outliers (novel rows), at a false-alarm rate of": support,
+        f"rejects outliers (novel {_unit(facts)}s), at a false-alarm rate of": support,
     }
     found = {name: "not set" if value is None else value for name, value in rules.items()}
     prior = {"class prior": "as in the data" if facts["class_prior"] is None else str(facts["class_prior"])}
     table = DescriptionTable("", ("decision \\ truth", *map(str, told["classes"])), rows, most=None)
-    return Description("Costs and reject options", facts={**found, **prior}, tables=[table])
+    return Description("Costs and reject options", facts={**found, **prior}, tables=[table] * bool(rows))
 
 
 def _profiles(facts: Facts, model: Any, path: str) -> Description:
@@ -227,10 +293,19 @@ def _cautions(facts: Facts, model: Any, path: str) -> Description:
 
 LIMITATIONS = {
     "classifier": (
-        "The figures hold for rows of the same population; if the class frequencies differ, set `--class-prior`.",
+        "The figures hold for {unit}s of the same population; if the class frequencies differ, set `--class-prior`.",
         "The model was chosen on the folds that measured it, so its figures are slightly optimistic.",
-        "A category that did not occur in training counts as missing, and the row is marked novel.",
+        "A category that did not occur in training counts as missing, and the {unit} is marked novel.",
         "Whether a column may be used for this decision cannot be seen from these figures.",
+    ),
+    "sounds": (
+        "The figures hold for speakers, microphones and noise as in training.",
+        "A sound is decided to be one of these words: `--reject-below` and `--novelty` reject others.",
+    ),
+    "sequences": (
+        "States are those of this model: whether they are states of the world cannot be seen from its likelihood.",
+        "The chain forgets all but its state: longer memory needs `--order`, or `--durations`.",
+        "A category that did not occur in training counts as missing.",
     ),
     "clusters": (
         "A cluster is a component of this mixture. Whether it is a natural group cannot be seen from these figures.",
@@ -243,21 +318,28 @@ LIMITATIONS = {
         "A category that did not occur in training has infinite surprisal, whatever the rate.",
     ),
 }
-METHODS = {"classifier": "decide", "clusters": "predict", "density": "score_samples"}
+METHODS = {"classifier": "decide", "clusters": "predict", "density": "score_samples", "sequences": "predict"}
+GIVEN = {
+    "row": "Rows are a data frame with these columns, in any order.",
+    "sequence": "Sequences are what `likely.read_sequences` gives, or a list of arrays with these columns.",
+    "sound": "Sounds are names of WAV files, or arrays of samples.",
+}
 
 
 def _limitations(facts: Facts, model: Any, path: str) -> Description:
-    return Description("Limitations", notes=LIMITATIONS[facts.get("task", "classifier")])
+    unit = _unit(facts)
+    notes = LIMITATIONS["sounds" if unit == "sound" else _task(facts)]
+    return Description("Limitations", notes=[note.format(unit=unit) for note in notes])
 
 
 def _reproduce(facts: Facts, model: Any, path: str) -> Description:
     """The command, the seed and the fingerprint of the data; and use of the model in Python."""
-    method = METHODS[facts.get("task", "classifier")]
+    method, unit = METHODS[_task(facts)], _unit(facts)
     found = {
         "command": Code(facts["command"]), "seed": facts["seed"], "fingerprint of the data": Code(facts["fingerprint"]),
-        "in Python": Code(f"likely.load({path!r}).{method}(rows)"),
+        "in Python": Code(f"likely.load({path!r}).{method}({unit}s)"),
     }  # fmt: skip
-    return Description("How to reproduce", ["Rows are a data frame with these columns, in any order."], found)
+    return Description("How to reproduce", [GIVEN[unit]], found)
 
 
 SECTIONS: dict[str, tuple[Section, ...]] = {
@@ -265,4 +347,5 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
                    _reproduce),
     "clusters": (_clusters, _data, _number_of_clusters, _profiles, _cautions, _limitations, _reproduce),
     "density": (_density, _data, _threshold, _cautions, _limitations, _reproduce),
+    "sequences": (_chain, _data, _number_of_states, _states, _cautions, _limitations, _reproduce),
 }  # fmt: skip

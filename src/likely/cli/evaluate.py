@@ -54,7 +54,7 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     e, decisions = measured(found, how, unit)
     tell_of_other_shares(e, found.model.class_prior_, unit)
     if report is not None:
-        _write_report(report, model, found.model, found.table, e, files)
+        _write_report(report, model, found, e, files)
     click.echo(_json(e, decisions) if as_json else f"{e.summary()}\n\n{told_of(decisions, unit)}")
 
 
@@ -65,8 +65,9 @@ class Labeled(NamedTuple):
     X: Any
     labels: Any  # (n,)
     names: Any  # (n,): what messages call each of X
-    weight: Any = None
-    table: Any = None
+    weight: Any  # (n,)
+    source: Any  # the table, sequences or files
+    target: str = "folder"
 
 
 def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
@@ -88,14 +89,14 @@ def _rows(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str,
         allow_missing=settings["allow_missing"], classes=loaded.classes_.tolist(), whose=called(files),
     )  # fmt: skip
     rows = laid_out(table.frame, list(loaded.schema))
-    if loaded.card.get("rows_fingerprint") == fingerprint(rows):
-        Console()("these are the training rows of the model: expect larger errors on others")
+    tell_of_training(loaded.card.get("rows_fingerprint") == fingerprint(rows), "row")
     names = [f"row {n}" for n in table.row_numbers.tolist()]
-    return Labeled(loaded, Typed(rows), table.y, names, table.weight, table)
+    return Labeled(loaded, Typed(rows), table.y, names, table.weight, table, target)
 
 
 def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
-    from likely.cli.fitting.sequence_input import missing_labels, sequences_for
+    from likely.automl.sequence_models import by_name
+    from likely.cli.fitting.sequence_input import frames_fingerprint, missing_labels, sequences_for
     from likely.cli.open_model import sequence_classifier
 
     known, console = sequence_classifier(thing, model), Console()
@@ -112,15 +113,25 @@ def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping
     if len(here) < len(found):
         console(f"{len(found) - len(here):,} of {len(found):,} sequences have no label: left out")
     some = replace(found, x=found.x[here], ids=found.ids[here], labels=None, weight=None, states=None, time=None)
+    columns = by_name(known.frames(some), list(known.columns))
+    tell_of_training(known.card.get("fingerprint") == frames_fingerprint(columns, some.x.lengths), "sequence")
     names = [f'sequence "{name}"' for name in some.ids.tolist()]
-    return Labeled(known, some, found.labels[here], names, None if found.weight is None else found.weight[here])
+    weight = None if found.weight is None else found.weight[here]
+    return Labeled(known, some, found.labels[here], names, weight, some, target or "folder")
 
 
 def _sounds(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
-    from likely.cli.fitting.sound_data import words_of
+    from likely.cli.fitting.sound_data import files_fingerprint, words_of
 
     sounds, words = words_of(files)
-    return Labeled(thing, list(sounds), np.array(words, dtype=object), sounds)
+    tell_of_training(thing.card.get("fingerprint") == files_fingerprint(sounds), "sound")
+    return Labeled(thing, list(sounds), np.array(words, dtype=object), sounds, None, sounds, "word")
+
+
+def tell_of_training(same: bool, unit: str) -> None:
+    """Note for data that the model was fitted to."""
+    if same:
+        Console()(f"these are the training {unit}s of the model: expect larger errors on others")
 
 
 def measured(found: Labeled, how: dict[str, Any], unit: str) -> tuple[Any, Any]:
@@ -177,14 +188,23 @@ def _json(e: Any, decisions: Any) -> str:
     return json.dumps({**e.as_dict(), **refused}, indent=2)
 
 
-def _write_report(report: str, path: str, model: Any, table: Any, e: Any, files: Any) -> None:
-    from likely.cli.fitting.fit_study import study_of_new
+def _write_report(report: str, path: str, found: Labeled, e: Any, files: tuple[str, ...]) -> None:
+    from likely.cli.fitting import fit_study
     from likely.report import report_html
 
-    names, target = tuple(Path(f).name for f in files), table.roles.target
-    facts = {
+    model, X = found.model, None
+    if e.unit == "row":
+        X = model.frame(found.source.frame)
+        shown: fit_study.Shown = fit_study.ShownRows(found.source, list(X.columns))
+    elif e.unit == "sequence":
+        shown = fit_study.ShownSequences(model.frames(found.source), found.source.ids, model.columns)
+    else:
+        shown = fit_study.ShownSounds(found.source)
+    names, target = tuple(Path(f).name for f in files), found.target
+    said = f" --target {target}" if e.unit == "row" else ""
+    about = {
         "title": f"{Path(path).name} on {', '.join(names)}", "target": target, "source": names, "model_file": path,
-        "command": f"likely evaluate {path} {' '.join(files)} --target {target} --report {report}",
+        "command": f"likely evaluate {path} {' '.join(files)}{said} --report {report}",
         "made": model.card.get("made", ""), "cv": "",
     }  # fmt: skip
-    write_text(report, report_html(study_of_new(model, table, e, e.truth, facts)))
+    write_text(report, report_html(fit_study.study_of_new(model, shown, X, e, found.weight, about)))

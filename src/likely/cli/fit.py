@@ -15,7 +15,7 @@ Examples:
   likely fit wine.csv --target class --report report.html
   likely fit wine.csv --target class --cost cost.csv --reject-cost 0.3
   likely fit --sql "select * from a join b using (id)" a.csv b.parquet --target y
-  likely fit walks.csv --sequences --id who --time t --target gait
+  likely fit walks.csv --sequences --id who --time t --target gait --report r.html
   likely fit digits/ --sequences -o digits.likely
 cost.csv: the header names the true classes, the first column the decisions;
 rows beyond the classes are further actions, such as "ask an expert".
@@ -62,7 +62,7 @@ Models that do not apply to the table are skipped with a message.
 @click.option(
     "-o", "--output", "out", default="model.likely", show_default=True, metavar="FILE", help="Model file to write."
 )
-@click.option("--report", metavar="FILE", help="Rows: write an HTML report.")
+@click.option("--report", metavar="FILE", help="Write an HTML report.")
 @click.option(
     "--seed",
     metavar="N",
@@ -91,7 +91,7 @@ def fit(as_json: bool, quiet: bool, format_: str | None, **settings: Any) -> Non
     several files with one sequence each (sub-folders are the classes), lines of symbols (.txt) or FASTA. With
     --target, one hidden Markov model per class classifies whole sequences; without it, one hidden Markov model is
     fitted to all, and `likely decode` gives its states. A folder with sub-folders of WAV files gives a recognizer of
-    spoken words. For rows only: --sql, --models, --baselines, --report and --cv time.
+    spoken words. For rows only: --sql, --models, --baselines and --cv time.
     """
     from likely.cli.fitting.fit_run import run_job
     from likely.cli.fitting.fit_text import print_summary

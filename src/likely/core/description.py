@@ -166,7 +166,8 @@ class Description:
 
     def to_html(self, page: bool = False) -> str:
         """A fragment of HTML for a notebook, or a whole page."""
-        fragment = f'<div class="likely-description"><style>{_CSS}</style>{self._html(3)}</div>'
+        inside = self._html(1 if page else 3)
+        fragment = f'<div class="likely-description"><style>{_CSS}</style>{inside}</div>'
         return _PAGE.format(title=escape(self.title), body=fragment) if page else fragment
 
     def to_markdown(self, level: int = 1) -> str:
@@ -416,7 +417,8 @@ _CSS = (
     "border-bottom:1px solid #8884}"
     ".likely-description th{font-weight:600}.likely-description .right{text-align:right}"
     ".likely-description code{white-space:pre-wrap}"
-    ".likely-description section{margin-left:1.2em}.likely-description p{opacity:.75;margin:.2em 0}"
+    ".likely-description section section,.likely-description h3~section{margin-left:1.2em}"
+    ".likely-description p{opacity:.75;margin:.2em 0}"
 )
 _PAGE = (
     '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'

@@ -107,7 +107,7 @@ def test_the_column_that_decides_drives_the_decisions():
     (pooled,) = [
         candidate for candidate in model_candidates(dict.fromkeys(X.columns, "real")) if candidate.key == "pooled"
     ]
-    drivers = importance(field, pooled.estimator)
+    drivers = importance(field, list(field.X.columns), pooled.estimator)
     assert drivers[0].column == "signal" and abs(drivers[0].increase - 0.43) < 0.05
     assert all(abs(driver.increase) < 3 * driver.se + 0.01 for driver in drivers[1:])
-    assert importance(field, pooled.estimator) == drivers
+    assert importance(field, list(field.X.columns), pooled.estimator) == drivers

@@ -50,6 +50,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at
 
 
+def kinds(facts: dict) -> dict[str, str]:
+    return {column["name"]: column["kind"] for column in facts["columns"]}
+
+
 def table(text: str) -> pl.DataFrame:
     return pl.read_csv(text.encode())
 
@@ -125,7 +129,7 @@ def test_groups_stay_together(folder, tmp_path):
                "--group", "person", "--n-states", 2, "--cv", 3, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert "groups kept together" in facts["cv"] and facts["columns"] == {"x": "real", "y": "real"}
+    assert "groups kept together" in facts["cv"] and kinds(facts) == {"x": "real", "y": "real"}
 
 
 def test_folders_are_classes(tmp_path):
@@ -147,7 +151,7 @@ def test_folders_are_classes(tmp_path):
 
 def test_known_states_are_learned_and_tested_out_of_fold(folder):
     facts, text = json.loads((folder / "phase.json").read_text()), (folder / "phase.txt").read_text()
-    assert facts["columns"] == {"x": "real", "y": "real", "mark": "category"}
+    assert kinds(facts) == {"x": "real", "y": "real", "mark": "category"}
     told = facts["decoded"]
     frames = walks().height
     assert told["frames"] == frames and sum(map(sum, told["confusion"])) == frames
@@ -189,7 +193,7 @@ def test_the_number_of_states_is_chosen_by_sequences_left_out(tmp_path):
     done = run("fit", tmp_path / "s.txt", "--sequences", "-o", tmp_path / "m.likely", "--json")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert facts["choice"]["states"] == facts["states"] == 2 and facts["columns"] == {"symbol": "category"}
+    assert facts["choice"]["states"] == facts["states"] == 2 and kinds(facts) == {"symbol": "category"}
     assert "nats per frame" in done.stderr and "paired difference to the best" in done.stderr
     (tmp_path / "new.txt").write_text("a b a c d d\na z c c\n")
     done = run("decode", tmp_path / "m.likely", tmp_path / "new.txt", "--per", "sequence")
@@ -281,7 +285,7 @@ def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
         (("--id", "who", "--topology", "star"), 2, "neither one of ergodic"),
         (("--target", "gait", "--id", "who", "--states-column", "phase"), 2, "exclude each other"),
         (("--target", "gait", "--id", "who", "--models", "full"), 2, "--models is for tables"),
-        (("--id", "who", "--report", "r.html"), 2, "--report is for tables"),
+        (("--id", "who", "--sql", "select 1"), 2, "--sql is for tables"),
         (("--id", "who", "--cv", "time", "--target", "gait"), 2, "sequences are split whole"),
     ],
 )  # fmt: skip

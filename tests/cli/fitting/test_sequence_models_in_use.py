@@ -12,7 +12,7 @@ import pytest
 import likely as lk
 from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.sequence_data import BRIEF, SequenceData
-from tests.cli.fitting.test_sequence_input import ROLES, table, walks
+from tests.cli.fitting.test_sequence_input import ROLES, kinds, table, walks
 from tests.cli.tables import run, write
 
 
@@ -54,16 +54,20 @@ def test_evaluate_says_what_it_lacks(folder, tmp_path):
     assert done.exit_code == 3 and '"sideways"' in done.stderr and 'sequence "w0' in done.stderr
     done = run("evaluate", folder / "log.likely", folder / "new.csv", "--target", "gait")
     assert done.exit_code == 3 and "a classifier is needed" in done.stderr
-    done = run("evaluate", folder / "gait.likely", folder / "new.csv", "--report", tmp_path / "r.html")
-    assert done.exit_code == 2 and "--report is for models of rows" in done.stderr
+    done = run("evaluate", folder / "gait.likely", folder / "new.csv", "--sql", "select 1")
+    assert done.exit_code == 2 and "--sql is for models of rows" in done.stderr
 
 
-@pytest.mark.parametrize("command", ["predict", "explain", "card"])
-def test_commands_for_rows_name_the_one_for_sequences(folder, tmp_path, command):
+def test_evaluate_knows_the_training_sequences(folder):
+    assert "these are the training sequences" in run("evaluate", folder / "gait.likely", folder / "walks.csv").stderr
+    assert "training sequences" not in run("evaluate", folder / "gait.likely", folder / "new.csv").stderr
+
+
+def test_commands_for_rows_name_the_one_for_sequences(folder, tmp_path):
     lk.save(lk.load(folder / "gait.likely").classifier_, tmp_path / "bayes.likely")
     for model in (folder / "gait.likely", folder / "log.likely", tmp_path / "bayes.likely"):
-        done = run(command, model, *([] if command == "card" else [folder / "new.csv"]))
-        assert done.exit_code == 4 and "likely decode" in done.stderr and f"likely {command}" in done.stderr
+        done = run("predict", model, folder / "new.csv")
+        assert done.exit_code == 4 and "likely decode" in done.stderr and "likely predict" in done.stderr
 
 
 # -------------------------------------------------------------------- files and pipes
@@ -154,7 +158,8 @@ def test_a_column_without_entries_is_set_aside(tmp_path):
     frame = walks(12).with_columns(never=pl.lit(None, dtype=pl.String))
     done = run("fit", write(frame, tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x,never",
                "--n-states", 1, "--cv", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
-    assert done.exit_code == 0 and json.loads(done.stdout)["columns"] == {"x": "real"}
+    assert done.exit_code == 0 and kinds(json.loads(done.stdout)) == {"x": "real"}
+    assert json.loads(done.stdout)["set_aside"] == {"never": "no entry at all"}
     assert 'column "never" has no entry' in done.stderr
     done = run("fit", tmp_path / "w.csv", *ROLES, "--target", "gait", "--columns", "never", "-o", tmp_path / "n.likely")
     assert done.exit_code == 3 and not (tmp_path / "n.likely").exists()

@@ -110,7 +110,7 @@ def _words(name: str, value: Any) -> list[str]:
 
 # ----------------------------------------------------------------------------- refusing
 
-ONLY_ROWS = {"sql": "", "baselines": "", "report": "", "models": "; use --n-states, --topology, --n-components"}
+ONLY_ROWS = {"sql": "", "baselines": "", "models": "; use --n-states, --topology, --n-components"}
 ONLY_SEQUENCES = ("id", "states_column", "n_states", "topology", "n_components", "covariance", "durations", "order",
                   "columns", "n_init")  # fmt: skip
 ONLY_FRAMES = ("id", "time", "states_column", "weight", "group", "columns", "ignore", "kinds", "missing", "format",

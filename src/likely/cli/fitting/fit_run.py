@@ -22,6 +22,7 @@ from likely.io.atomic_write import write_text
 
 if TYPE_CHECKING:
     from likely.automl.model_comparison import Contest, Field
+    from likely.cli.fitting.fit_study import Shown
 
 MANY_FITS = 5_000
 WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to be a hazard
@@ -51,6 +52,9 @@ class Data(Protocol):
 
     def model(self, classifier: Any, calibration: Any) -> Any:
         """The fitted classifier with the columns of the data."""
+
+    def shown(self) -> Shown:
+        """The data as a report shows them."""
 
     def hazards(self, field: Field) -> Iterator[str]:
         """Cautions about the data."""
@@ -253,10 +257,19 @@ def write(fit_run: FitRun) -> None:
         fit_run.model.card_ = json.dumps(card_of(fit_run))
     page = None
     if fit_run.job.report is not None:
-        from likely.cli.fitting.fit_study import study_of
-        from likely.report import report_html
-
-        page = report_html(study_of(fit_run))
+        page = report_of(fit_run)
     fit_run.model.save(fit_run.job.out)
     if page is not None and fit_run.job.report is not None:
         write_text(fit_run.job.report, page)
+
+
+def report_of(fit_run: FitRun) -> str:
+    """The HTML report of classifiers; of a single hidden Markov model, its card as a page."""
+    if fit_run.field is None:
+        from likely.cli.card import described
+
+        return described(fit_run.model, fit_run.job.out).to_html(page=True)
+    from likely.cli.fitting.fit_study import study_of
+    from likely.report import report_html
+
+    return report_html(study_of(fit_run))

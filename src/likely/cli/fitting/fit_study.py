@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from likely.automl.sequence_models import by_name
+from likely.classify.explanation import typical
 from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, separation
 from likely.cli.fitting.fit_run import splits_in_words
 from likely.cli.fitting.model_facts import contender, rule_words
 from likely.cli.fitting.permutation_importance import importance
+from likely.cli.fitting.sequence_input import frames_fingerprint
+from likely.cli.fitting.sound_data import files_fingerprint
 from likely.core.arrays import Array, Index
 from likely.report import ColumnFacts, Plane, Study, WorstCase, column_facts
 
 if TYPE_CHECKING:
     from likely.cli.fitting.fit_run import FitRun
+    from likely.core.ragged import Ragged
     from likely.data.table import Table
     from likely.metrics.evaluation import Evaluation
 
+NONE: Mapping[str, str] = {}
 POINTS = 1500
 WORST = 12
 LEAST = 0.5  # share of the classes' separation that columns of numbers must carry for a map of them to be drawn
@@ -29,66 +35,160 @@ MOST_NUMBERS = 2000  # columns of numbers of which a map is drawn: it takes thei
 WORDLESS = "; categorical columns are treated as missing there"
 
 
+class Shown(Protocol):
+    """What a report shows of the data: rows, sequences or sounds."""
+
+    unit: str
+    names: list[str]  # the columns, in order
+
+    def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
+        """Size, fingerprint, and how each column is spread in each class."""
+
+    def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
+        """What the i-th is called in the file, and its cells."""
+
+
 def study_of(fit_run: FitRun) -> Study:
     """The data of the report of `likely fit`."""
-    job, table, field, contest = fit_run.job, fit_run.data.table, fit_run.field, fit_run.contest
-    assert field is not None and contest is not None and job.target is not None
-    e = contest.winner.evaluation
-    assert e is not None  # a winner was measured
-    drivers = importance(
-        field, contest.winner.candidate.estimator, fit_run.model.calibration_, seed=job.seed, jobs=job.jobs
-    )
-    plane, why = plane_of(fit_run.model, field.X, field.labels, e, field.tested, field.judging, job.seed)
-    order = list(dict.fromkeys([*(driver.column for driver in drivers), *field.X.columns]))
+    job, data, field, contest = fit_run.job, fit_run.data, fit_run.field, fit_run.contest
+    assert field is not None
+    shown = data.shown()
+    target = job.target or ("word" if shown.unit == "sound" else "folder")
+    about: dict[str, Any] = {
+        "title": f"Deciding “{target}” from {', '.join(Path(f).name for f in job.files)}", "target": target,
+        "source": tuple(Path(f).name for f in job.files), "hazards": fit_run.hazards, "made": fit_run.made,
+        "command": job.command, "seed": job.seed, "model_file": job.out,
+    }  # fmt: skip
+    if contest is None:
+        return _study(shown, fit_run.model, field.X, field.labels, field.classes, None, about)
+    e, winner = contest.winner.evaluation, contest.winner.candidate
+    drivers = ()
+    if len(shown.names) > 1 or shown.unit == "row":
+        how = {"seed": job.seed, "jobs": job.jobs}
+        drivers = importance(field, shown.names, winner.estimator, fit_run.model.calibration_, **how)
+    about |= {
+        "leaderboard": tuple(contender(s, s.candidate is winner) for s in contest.standings),
+        "cv": splits_in_words(job, field), "criterion": job.criterion, "rule": rule_words(job.criterion, field.unit),
+        "importance": drivers,
+    }  # fmt: skip
+    tested = {"tested": field.tested, "weight": field.judging, "training_weight": field.weight, "seed": job.seed}
+    return _study(shown, fit_run.model, field.X, field.labels, field.classes, e, about, **tested)
+
+
+def study_of_new(
+    model: Any, shown: Shown, X: Any, e: Evaluation, weight: Array | None, about: Mapping[str, Any]
+) -> Study:
+    """The study of `likely evaluate`: a model that exists, on data that it may never have seen."""
+    every = np.arange(len(e))
+    return _study(shown, model, X, e.truth, e.classes, e, about, tested=every, weight=weight, training_weight=weight)
+
+
+def _study(
+    shown: Shown, model: Any, X: Any, labels: Index, classes: Any, e: Evaluation | None, about: Mapping[str, Any], *,
+    tested: Any = None, weight: Array | None = None, training_weight: Array | None = None, seed: int = 0,
+) -> Study:  # fmt: skip
+    plane, why = None, ""
+    if shown.unit == "row" and e is not None:
+        plane, why = plane_of(model, X, labels, e, tested, weight, seed)
+    order = list(dict.fromkeys([*(driver.column for driver in about.get("importance", ())), *shown.names]))
     return Study(
-        title=f"Deciding “{job.target}” from {', '.join(Path(f).name for f in job.files)}", target=job.target,
-        classes=_texts(field.classes), source=tuple(Path(f).name for f in job.files), rows=len(table),
-        rows_unlabeled=table.unlabeled, columns=columns_of(table, field.labels, len(field.classes), field.weight),
-        set_aside=tuple(table.set_aside.items()), hazards=fit_run.hazards,
-        leaderboard=tuple(contender(s, s.candidate is contest.winner.candidate) for s in contest.standings),
-        evaluation=e,
-        cv=splits_in_words(job, field), criterion=job.criterion, rule=rule_words(job.criterion), importance=drivers,
-        worst=worst_of(e, table, field.tested, order),
-        plane=plane, no_plane=why,
-        made=fit_run.made, command=job.command, fingerprint=table.fingerprint, seed=job.seed, model_file=job.out,
+        classes=tuple(str(c) for c in classes.tolist()), unit=shown.unit, evaluation=e, plane=plane, no_plane=why,
+        worst=() if e is None else worst_of(e, shown, tested, order),
+        **shown.facts(labels, len(classes), training_weight), **about,
     )  # fmt: skip
 
 
-def study_of_new(model: Any, table: Table, e: Evaluation, labels: Index, facts: Mapping[str, Any]) -> Study:
-    """The study of `likely evaluate`: a model that exists, on rows that it may never have seen."""
-    X, every = model.frame(table.frame), np.arange(len(labels))
-    plane, why = plane_of(model, X, labels, e, every, table.weight, 0)
-    return Study(
-        classes=_texts(e.classes), rows=len(table), rows_unlabeled=table.unlabeled, evaluation=e,
-        columns=columns_of(table, labels, len(e.classes), table.weight), fingerprint=table.fingerprint,
-        plane=plane, no_plane=why,
-        worst=worst_of(e, table, every, list(X.columns)), **facts,
-    )  # fmt: skip
+def worst_of(e: Evaluation, shown: Shown, tested: Index, names: list[str]) -> tuple[WorstCase, ...]:
+    """Those with the lowest predicted probability of the true class, with their cells."""
+    cases = []
+    for case in e.worst(WORST):
+        row, cells = shown.case(int(tested[case.row]), names)
+        decided = e.actions[int(e.decided[case.row])]
+        cases.append(WorstCase(row, str(case.truth), decided, case.posterior_of_truth, cells))
+    return tuple(cases)
 
 
-def _texts(classes: Any) -> tuple[str, ...]:
-    return tuple(str(c) for c in classes.tolist())
+# ------------------------------------------------------------------ what is shown
 
 
-def columns_of(table: Table, labels: Index, n_classes: int, weight: Array | None) -> tuple[ColumnFacts, ...]:
+class ShownRows:
+    """The rows of a table; `here` are those that count."""
+
+    unit = "row"
+
+    def __init__(self, table: Table, names: list[str], here: Any = None) -> None:
+        self.table, self.names = table, names
+        self.here = np.arange(len(table)) if here is None else here
+
+    def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
+        """Number of rows, columns with their histograms, and fingerprint."""
+        table = self.table
+        return {
+            "rows": len(self.here), "rows_unlabeled": table.unlabeled, "fingerprint": table.fingerprint,
+            "columns": columns_of(table, labels, n_classes, weight, self.here),
+            "set_aside": tuple(table.set_aside.items()),
+        }  # fmt: skip
+
+    def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
+        """The number of a row in the file, and its cells."""
+        at = int(self.here[i])
+        return int(self.table.row_numbers[at]), {name: self.table.frame[name][at] for name in names}
+
+
+def columns_of(
+    table: Table, labels: Index, n_classes: int, weight: Array | None, here: Any = None
+) -> tuple[ColumnFacts, ...]:
     """What each column in use is, and how it is spread in each class."""
     rows = table.rows()
     return tuple(
-        column_facts(c.name, c.kind, rows[c.name], labels, n_classes, weight=weight, reason=c.reason)
+        column_facts(c.name, c.kind, rows[c.name] if here is None else np.asarray(rows[c.name])[here], labels,
+                     n_classes, weight=weight, reason=c.reason)
         for c in table.used
-    )
+    )  # fmt: skip
 
 
-def worst_of(e: Evaluation, table: Table, tested: Index, shown: list[str]) -> tuple[WorstCase, ...]:
-    """The rows with the lowest predicted probability of the true class, with their cells."""
-    cases = []
-    for case in e.worst(WORST):
-        at = int(tested[case.row])
-        cells = {name: table.frame[name][at] for name in shown}
-        decided = e.actions[int(e.decided[case.row])]
-        row = int(table.row_numbers[at])
-        cases.append(WorstCase(row, str(case.truth), decided, case.posterior_of_truth, cells))
-    return tuple(cases)
+class ShownSequences:
+    """Sequences in the form of a model: `frames`, with columns of these kinds."""
+
+    unit = "sequence"
+
+    def __init__(self, frames: Ragged, ids: Any, kinds: Mapping[str, str], set_aside: Mapping[str, str] = NONE) -> None:
+        self.frames, self.ids, self.kinds, self.set_aside, self.names = frames, ids, kinds, set_aside, list(kinds)
+        self.columns = by_name(frames, self.names)
+
+    def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
+        """Numbers of sequences and frames, columns with histograms of their frames, and fingerprint."""
+        lengths = self.frames.lengths
+        own, each = np.repeat(labels, lengths), None if weight is None else np.repeat(weight, lengths)
+        columns = (column_facts(n, self.kinds[n], a, own, n_classes, weight=each) for n, a in self.columns.items())
+        return {
+            "rows": len(lengths), "frames": int(lengths.sum()), "columns": tuple(columns),
+            "fingerprint": frames_fingerprint(self.columns, lengths), "set_aside": tuple(self.set_aside.items()),
+        }  # fmt: skip
+
+    def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
+        """The ID of a sequence, its length, and the mean or the most frequent value of each column."""
+        at = slice(*self.frames.offsets[i : i + 2])
+        cells = {name: typical(tuple(self.columns[name][at].tolist())) for name in names}
+        return str(self.ids[i]), {"frames": at.stop - at.start, **cells}
+
+
+class ShownSounds:
+    """Sounds: files without columns."""
+
+    unit = "sound"
+    names: ClassVar[list[str]] = []
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self.files = files
+
+    def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
+        """The number of sounds, and their fingerprint."""
+        return {"rows": len(self.files), "fingerprint": files_fingerprint(self.files)}
+
+    def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
+        """The file of a sound, in its folder."""
+        return "/".join(Path(self.files[i]).parts[-2:]), {}
 
 
 # ------------------------------------------------------------------------- the plane

@@ -1,12 +1,14 @@
-"""Permutation importance: increase of the mean cost when one column is shuffled."""
+"""Importance of columns: increase of the mean cost when one is shuffled among rows, or hidden in sequences."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from likely.classify.explanation import with_column_missing
 from likely.core.arrays import Array, Index
 from likely.metrics.confidence_intervals import mean
 from likely.report.study import Driver
@@ -18,12 +20,13 @@ QUICK = 0.01  # seconds of one shuffle
 
 
 def importance(
-    field: Any, estimator: Any, calibration: Any = None, *, seed: int = 0, jobs: int | None = None
+    field: Any, names: list[str], estimator: Any, calibration: Any = None, *, seed: int = 0, jobs: int | None = None
 ) -> tuple[Driver, ...]:
     """For each column, the rise of the mean cost on out-of-fold rows when it is shuffled among them, largest first.
 
     Models are those of the splits, so each row is judged by one that had not seen it. A shuffled column keeps its
-    own distribution and loses every tie with the class and the other columns.
+    own distribution and loses every tie with the class and the other columns. Sequences have unlike lengths: there a
+    column is hidden in all frames, that is, marginalized out.
     """
     from likely.automl.model_comparison import silence
     from likely.estimation.parallel import in_threads
@@ -32,15 +35,19 @@ def importance(
     splits = [field.splits[i] for i in sorted(rng.permutation(len(field.splits))[:SPLITS])]
     with silence():
         shuffles = _affordable(field, estimator, splits[0])
-    splits = splits[: max(1, shuffles // field.X.width)] if len(splits) <= 20 else splits
-    names = _most_separating_columns(field, max(10, shuffles))
+    splits = splits[: max(1, shuffles // len(names))] if len(splits) <= 20 else splits
     taken = np.sort(rng.permutation(np.concatenate([split.test for split in splits]))[:ROWS])
-    most = max(1, min(5, shuffles // (field.X.width * len(splits))))
+    most = max(1, min(5, shuffles // (len(names) * len(splits)))) if field.unit == "row" else 1
+    places = {name: j for j, name in enumerate(names)}
+    names = _most_separating_columns(field, names, max(10, shuffles))
     repeats = int(np.clip(ROWS // (2 * len(taken)), 1, most))
     other = np.stack([rng.permutation(taken) for _ in range(repeats)])  # (repeats, m): whose cell each row gets
 
+    def changed(X: Any, name: str, lent: Index) -> Any:
+        return X.with_columns(field.X[name][lent]) if field.unit == "row" else with_column_missing(X, places[name])
+
     def rises_of(split: Any) -> tuple[Array, Index]:
-        return _rises(field, estimator, split, taken, other, calibration, names)
+        return _rises(field, estimator, split, taken, other, calibration, names, changed)
 
     with silence():
         found = in_threads(rises_of, splits, jobs)
@@ -62,11 +69,10 @@ def _affordable(field: Any, estimator: Any, split: Any) -> int:
     return int(SECONDS / seconds)
 
 
-def _most_separating_columns(field: Any, most: int) -> list[str]:
-    """All columns, or if there are very many, those that separate the classes best individually."""
-    names = list(field.X.columns)
-    if len(names) <= most:
-        return names
+def _most_separating_columns(field: Any, names: list[str], most: int) -> list[str]:
+    """All columns, or of very many those that separate the classes best individually; of frames, the first."""
+    if len(names) <= most or field.unit != "row":
+        return names[:most]
     apart = [_apart(field.X[name], field.labels, len(field.classes)) for name in names]
     kept = set(np.argsort(-np.array(apart), kind="stable")[:most].tolist())
     return [name for j, name in enumerate(names) if j in kept]
@@ -94,8 +100,9 @@ def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
 
 
 def _rises(
-    field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str]
-) -> tuple[Array, Index]:
+    field: Any, estimator: Any, split: Any, taken: Index, other: Index, calibration: Any, names: list[str],
+    changed: Callable[[Any, str, Index], Any],
+) -> tuple[Array, Index]:  # fmt: skip
     """Increase of the cost per tested row (columns, m), and the indices of these rows (m,)."""
     from likely.automl.model_comparison import learned
     from likely.classify.calibration.recalibration import applied
@@ -109,8 +116,7 @@ def _rises(
     rise = np.zeros((len(names), len(rows)))
     for j, name in enumerate(names):
         for lent in other[:, at]:
-            shuffled = X.with_columns(field.X[name][lent])
-            found = applied(calibration, field.posteriors(model, shuffled, split))
+            found = applied(calibration, field.posteriors(model, changed(X, name, lent), split))
             rise[j] += (_costs_of_decisions(field, found, rows) - paid) / len(other)
     return rise, rows
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from likely.automl.sequence_models import by_name
 from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.sequence_input import (
     SHOWN,
     counted,
+    frames_fingerprint,
     in_flags,
     listed,
     missing_labels,
@@ -19,10 +21,12 @@ from likely.cli.fitting.sequence_input import (
     source_of,
     spooled,
 )
+from likely.core.arrays import is_gap
 from likely.core.errors import DataError, sentence
 
 if TYPE_CHECKING:
     from likely.automl.model_comparison import Field
+    from likely.cli.fitting.fit_study import Shown
     from likely.core.ragged import Ragged
 
 STATES = (1, 2, 3, 5, 8)  # that are tried where nobody says how many
@@ -50,6 +54,7 @@ class SequenceData:
     states: Ragged | None = None  # numbers of states, −1 where unknown
     state_names: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()  # words on what was left out
+    set_aside: Mapping[str, str] = field(default_factory=dict)  # columns that are not used, and why
 
     @classmethod
     def of(cls, job: Job) -> SequenceData:
@@ -63,8 +68,7 @@ class SequenceData:
                                        missing=job.missing, format=job.format)  # fmt: skip
             groups = None if job.group is None else _groups(job, files)
             again = renamed(found, job.id, files)
-        aside = {*job.ignore, *(name for name, kind in job.kinds.items() if kind == "ignore")}
-        aside |= set() if job.group is None else {job.group}
+        aside = {*_ignored(job), *([] if job.group is None else [job.group])}
         empty = [name for name in never_observed(found.x, found.columns) if name not in aside]
         kinds = _kinds(kinds_found(found.x, found.columns), job, {*aside, *empty}, empty)
         states, names = (None, ()) if found.states is None else _numbered(found.states)
@@ -72,7 +76,7 @@ class SequenceData:
         words += [*looks_like_time(found, kinds, job), *looks_like_label(found, kinds)]
         data = cls(job, laid_out(found.x, found.columns, kinds), found.ids, kinds,
                    found.labels if states is None else None, found.weight, groups, states, names,
-                   (*words, *again))  # fmt: skip
+                   (*words, *again), {**_ignored(job), **dict.fromkeys(empty, "no entry at all")})  # fmt: skip
         if data.weight is not None:
             data = data._only(data.weight > 0, "--weight", "have a weight above 0", "of no weight")
         if data.y is not None:
@@ -121,12 +125,20 @@ class SequenceData:
 
     def facts(self) -> dict[str, Any]:
         """What a model card says about the data."""
-        lengths = self.X.lengths
+        lengths, columns = self.X.lengths, by_name(self.X, list(self.kinds))
         return {
-            "task": "sequences", "sequences": len(self), "frames": int(lengths.sum()), "columns": self.kinds,
+            "task": "sequences", "unit": self.unit, "sequences": len(self), "frames": int(lengths.sum()),
+            "columns": [{"name": n, "kind": self.kinds[n], **missing_and_distinct(a)} for n, a in columns.items()],
             "lengths": [int(lengths.min()), int(lengths.max())], "roles": self.job.roles,
             "target": self.job.target or (None if self.y is None else "folder"), "classes": self.counts,
+            "set_aside": dict(self.set_aside), "fingerprint": frames_fingerprint(columns, lengths),
         }  # fmt: skip
+
+    def shown(self) -> Shown:
+        """The sequences as a report shows them."""
+        from likely.cli.fitting.fit_study import ShownSequences
+
+        return ShownSequences(self.X, self.ids, self.kinds, self.set_aside)
 
     @property
     def jobs(self) -> int | None:
@@ -166,6 +178,16 @@ class SequenceData:
     def hazards(self, field: Field) -> Iterator[str]:
         """Cautions about the data: those on reading are said where it is described."""
         yield from ()
+
+
+def missing_and_distinct(cells: Any) -> dict[str, int]:
+    """How many cells of a column are missing, and how many different ones there are.
+
+    >>> missing_and_distinct(np.array(["a", None, "b", "a"], dtype=object))
+    {'n_missing': 1, 'distinct': 2}
+    """
+    seen = [cell for cell in cells.tolist() if not is_gap(cell)]
+    return {"n_missing": len(cells) - len(seen), "distinct": len(set(seen))}
 
 
 def numbers_of_states(data: SequenceData) -> tuple[int, ...]:
@@ -252,6 +274,12 @@ def _kinds(found: dict[str, str], job: Job, aside: set[str], empty: list[str]) -
         came = "no entry in any" if empty else "none"
         raise DataError(sentence("--columns", "frames need at least one column with entries", came))
     return kinds
+
+
+def _ignored(job: Job) -> dict[str, str]:
+    """Columns that the user leaves out."""
+    asked = [*job.ignore, *(name for name, kind in job.kinds.items() if kind == "ignore")]
+    return dict.fromkeys(asked, "left out by request")
 
 
 def _groups(job: Job, files: tuple[str, ...]) -> Any:

@@ -39,6 +39,16 @@ def listed(words: Any) -> str:
     return ", ".join(words) if len(words) <= SHOWN else f"{', '.join(words[:SHOWN])}, … ({len(words)} in all)"
 
 
+def frames_fingerprint(columns: Mapping[str, Any], lengths: Any) -> str:
+    """The fingerprint of sequences: names, values (T,), and the sequence that each frame belongs to."""
+    import polars as pl
+
+    from likely.data.table_fingerprint import fingerprint
+
+    cells = {name: a.tolist() if a.dtype == object else a for name, a in columns.items()}
+    return fingerprint(pl.DataFrame({"": np.repeat(np.arange(len(lengths)), lengths), **cells}))
+
+
 def renamed(found: Any, id: str | None, files: tuple[str, ...]) -> tuple[str, ...]:
     """Note on sequences of several files with the same ID."""
     from likely.data.read_sequences import all_files

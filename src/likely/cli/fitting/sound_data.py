@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,15 @@ def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
     return sounds, [str(label) for label in labels.tolist()]
 
 
+def files_fingerprint(files: Iterable[str]) -> str:
+    """Sixteen hexadecimal digits from the contents of files, in order."""
+    digest = blake2b(digest_size=8)
+    for name in files:
+        content = Path(name).read_bytes()
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.hexdigest()
+
+
 # ------------------------------------------------------------------------ learning
 
 
@@ -86,8 +96,17 @@ class SoundData:
         return f"{self.job.files[0]}: {len(self.X):,} sounds of {len(self.counts)} words: {told}{more}"
 
     def facts(self) -> dict[str, Any]:
-        """What the output of --json says about the data."""
-        return {"task": "sounds", "sounds": len(self.X), "target": "folder", "classes": self.counts}
+        """What a model card says about the data."""
+        return {
+            "task": "sounds", "unit": self.unit, "sounds": len(self.X), "target": "word", "classes": self.counts,
+            "columns": [], "set_aside": {}, "fingerprint": files_fingerprint(self.X),
+        }  # fmt: skip
+
+    def shown(self) -> Any:
+        """The sounds as a report shows them."""
+        from likely.cli.fitting.fit_study import ShownSounds
+
+        return ShownSounds(self.X)
 
     def candidates(self, field: Any, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
         """One recognizer, as asked."""

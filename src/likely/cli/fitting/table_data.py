@@ -15,6 +15,7 @@ from likely.core.errors import DataError, DomainError, sentence
 if TYPE_CHECKING:
     from likely.automl.model_comparison import Field
     from likely.automl.table_classifier import TableClassifier
+    from likely.cli.fitting.fit_study import Shown
     from likely.data.table import Table
 
 BASELINE_ROWS, BASELINE_COLUMNS, BASELINE_CELLS = 20_000, 2_000, 1_000_000  # up to which baselines take part unasked
@@ -32,9 +33,10 @@ class TableData:
         self.job, self.table = job, _read(job) if table is None else table
         refuse_too_long(self.table, job)
         self.schema = arranged_schema(self.table.schema())
-        here: Any = slice(None)
+        here = np.arange(len(self.table))
         if self.table.weight is not None and not (self.table.weight > 0).all():
             here = np.flatnonzero(self.table.weight > 0)
+        self.here = here
         self.X = laid_out(self.table.frame, list(self.schema))[here]
         parts = (self.table.y, self.table.weight, self.table.group, self.table.time)
         self.y, self.weight, self.groups, self.time = (None if part is None else part[here] for part in parts)
@@ -51,6 +53,7 @@ class TableData:
         told = self.table.as_dict()
         kept = {name: told[name] for name in ("rows", "unlabeled", "classes", "roles", "fingerprint")}
         columns = [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]]
+        kept["unit"] = self.unit
         return {**kept, "rows_fingerprint": fingerprint(self.X), "columns": columns, "set_aside": self.table.set_aside}
 
     def candidates(self, field: Field, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
@@ -91,6 +94,12 @@ class TableData:
         from likely.automl.table_classifier import TableClassifier
 
         return TableClassifier.from_fitted(classifier, self.schema, calibration, self.table.names)
+
+    def shown(self) -> Shown:
+        """The rows as a report shows them."""
+        from likely.cli.fitting.fit_study import ShownRows
+
+        return ShownRows(self.table, list(self.X.columns), self.here)
 
     def hazards(self, field: Field) -> Iterator[str]:
         """Cautions about the data."""

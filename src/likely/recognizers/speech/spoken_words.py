@@ -63,7 +63,7 @@ class SpokenWords(FeatureClassifier):
     ['up', 'down']
     """
 
-    saved_attributes = ("classifier_", "silence_", "min_level_")
+    saved_attributes = ("classifier_", "silence_", "min_level_", "card_")
 
     def __init__(
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,

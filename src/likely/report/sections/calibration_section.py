@@ -146,7 +146,7 @@ def _steps(e: Evaluation, what: str) -> Markup:
     lines = ([whole_percent(share), risk] for (share, _), risk in zip(reached, risks, strict=True))
     return tag(
         "div",
-        table([f"Coverage, most confident {e.unit}s first", f"#{what.capitalize()}"], lines, label="Risk by coverage"),
+        table(["Coverage, most confident first", f"#{what.capitalize()}"], lines, label="Risk by coverage"),
     )
 
 

@@ -137,6 +137,8 @@ def _class_legend(study: Study, each: str = "class") -> Markup:
 
 def aside(study: Study) -> Markup:
     """Columns that no model saw, and warnings."""
+    if study.unit == "sound":
+        return section("aside", "Cautions", "", _hazards(study.hazards))
     content: list[object] = []
     if study.set_aside:
         pairs = ([clipped(name, 60), clipped(reason, 200)] for name, reason in study.set_aside[:MOST_WORDS])

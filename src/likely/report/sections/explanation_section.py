@@ -67,6 +67,9 @@ def drivers(study: Study) -> Markup:
     if not any(np.isfinite(d.increase) for d in study.importance):
         return section("drivers", title, "", absent("Feature importance was not computed."))
     ranked = sorted((d for d in study.importance if np.isfinite(d.increase)), key=lambda d: -d.increase)
+    lead = LEADS[study.unit]
+    if not any(d.increase for d in ranked):
+        return section("drivers", title, lead, tag("p", "No column matters alone: without it the cost is the same."))
     shown = ranked[:MOST_DRIVERS]
     picture = bars(
         [d.column for d in shown], [d.increase for d in shown], [d.se for d in shown], f"added cost per {study.unit}"
@@ -75,7 +78,6 @@ def drivers(study: Study) -> Markup:
     caption = "Lines are two standard errors; a bar whose line reaches zero may be due to chance." + (
         f" {left} less important columns are not shown." if left else ""
     )
-    lead = LEADS[study.unit]
     return section("drivers", title, lead, figure(picture, caption, class_="narrow"))
 
 

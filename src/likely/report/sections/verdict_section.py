@@ -41,7 +41,8 @@ def origin(study: Study) -> str:
 def sentences(study: Study, e: Evaluation) -> Markup:
     """Summary sentences: the cost if costs were given, else the accuracy."""
     name = study.winner.name if study.winner else "The model"
-    how = f", measured by {study.cv} on held-out {study.unit}s" if study.cv else ""
+    over = " on held-out rows" if study.unit == "row" else ""  # of others the cross-validation says it
+    how = f", measured by {study.cv}{over}" if study.cv else ""
     if e.cost is None:
         first = join([tag("strong", name), f" classifies {_right_words(e)}{how}."])
         return join([first, *_cost_words(e), *_refusal_words(e)], " ")
