@@ -10,6 +10,7 @@ from typing import Any
 import likely as lk
 from likely.core import value
 from likely.estimation import component
+from likely.estimation.base_estimator import Borrowed
 
 INTERNAL = value.INTERNAL | component.INTERNAL  # what `dir` of an object leaves out
 
@@ -44,9 +45,9 @@ def entry(value: Any) -> dict[str, Any]:
 
 
 def _ours(owner: type, name: str) -> bool:
-    """Whether a class of this package defines the name: what others let us inherit is theirs to change."""
+    """Whether a class of this package defines the name: what others let us inherit or borrow is theirs to change."""
     home = next(base for base in owner.__mro__ if name in vars(base))
-    return home.__module__.partition(".")[0] == "likely"
+    return home.__module__.partition(".")[0] == "likely" and not isinstance(vars(home)[name], Borrowed)
 
 
 def signature(value: Any) -> str:
