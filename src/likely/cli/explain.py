@@ -55,9 +55,9 @@ def explain(
 def _text(found: Any, rows: tuple[int, ...], unseen: dict[str, Any]) -> str:
     pages = []
     for i, page in enumerate(found.pages(rows)):
-        strange = ", ".join(f'"{name}"' for name, mask in unseen.items() if mask[i])
-        note = f"novel: a value of {strange} was not seen in training and counts as missing"
-        pages.append(page.plus(notes=[note] * bool(strange)).to_text(indented=True))
+        columns = ", ".join(f'"{name}"' for name, mask in unseen.items() if mask[i])
+        note = f"novel: a value of {columns} was not seen in training and counts as missing"
+        pages.append(page.plus(notes=[note] * bool(columns)).to_text(indented=True))
     return "\n".join(["\n\n".join(pages), *filter(None, [found.note])])
 
 
