@@ -248,9 +248,9 @@ def beyond_four_sd(f: Any, y: Any, u: Any) -> float:
         belief = f.initial_belief() if belief is None else f.predict(belief, inputs)
         there = ~np.isnan(frame)
         if there.any():
-            near = f._observed(belief.mean, belief.root, belief.time, inputs)
-            deviation = np.sqrt((near.root**2).sum(axis=0))
-            far += int((np.abs(frame - near.mean)[there] > 4 * deviation[there]).sum())
+            predicted = f._observed(belief.mean, belief.root, belief.time, inputs)
+            deviation = np.sqrt((predicted.root**2).sum(axis=0))
+            far += int((np.abs(frame - predicted.mean)[there] > 4 * deviation[there]).sum())
             seen += int(there.sum())
         belief, _ = f.update(belief, frame, inputs)
     return far / seen

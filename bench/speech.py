@@ -55,11 +55,11 @@ class Digits(NamedTuple):
     speakers: Any
     takes: Any
 
-    def some(self, index: Any) -> Digits:
+    def take(self, index: Any) -> Digits:
         return Digits(self.sounds[index], self.words[index], self.speakers[index], self.takes[index])
 
     def of_takes(self, first: int, last: int) -> Digits:
-        return self.some(np.flatnonzero((self.takes >= first) & (self.takes <= last)))
+        return self.take(np.flatnonzero((self.takes >= first) & (self.takes <= last)))
 
 
 def digits() -> Digits:
@@ -182,7 +182,7 @@ def _peer(sequences: list[Any], states: int = 8, parts: int = 4) -> Any:
 def unknown_speakers(slow: bool) -> str:
     data, rows, all_wrong = digits(), [], 0
     for who in np.unique(data.speakers):
-        train, test = data.some(data.speakers != who), data.some(data.speakers == who)
+        train, test = data.take(data.speakers != who), data.take(data.speakers == who)
         model, seconds = timed(lambda train=train: SpokenWords().fit(train.sounds, train.words))
         miss = int(np.sum(model.predict(test.sounds) != test.words))
         all_wrong += miss
@@ -308,7 +308,7 @@ def _held_out(data: Digits, how: dict[str, Any]) -> Sequence[Any]:
     miss, loss, seconds, n = 0, 0.0, 0.0, 0
     for first, last in ((5, 13), (41, 49)):
         out = (data.takes >= first) & (data.takes <= last)
-        train, test = data.some(np.flatnonzero(~out)), data.some(np.flatnonzero(out))
+        train, test = data.take(np.flatnonzero(~out)), data.take(np.flatnonzero(out))
         model, took = timed(lambda train=train: SpokenWords(**how).fit(train.sounds, train.words))
         log_p = model.log_posterior(test.sounds)
         place = _places(model, test.words)

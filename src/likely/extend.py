@@ -9,7 +9,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.core.stats import AdditiveStats
 from likely.core.value import Value
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.distribution import Distribution
 from likely.estimation.component import Component, Traits
 from likely.estimation.density_estimator import DensityEstimator
@@ -18,5 +18,5 @@ from likely.io.registry import register
 __all__ = [
     "AdditiveStats", "Array", "Block", "Blocks", "Component", "DataError", "DensityEstimator", "Description",
     "DescriptionTable", "Distribution", "DomainError", "Index", "Note", "Ragged", "ShapeError", "Traits", "Value",
-    "declared", "map_rows", "n_rows", "parameter", "register", "rows", "sentence", "tell", "weights",
+    "declared", "map_rows", "n_rows", "parameter", "register", "rows", "sentence", "warn", "weights",
 ]  # fmt: skip

@@ -170,10 +170,10 @@ def test_the_labels_that_are_there_are_still_checked():
 
 
 def test_places_of_labels():
-    y = checked_labels(["b", None, "a", "b"], 4, "me", gaps=True)
+    y = checked_labels(["b", None, "a", "b"], 4, "me", allow_missing=True)
     classes, labels = encoded_with_gaps(y)
     assert classes.tolist() == ["a", "b"] and labels.tolist() == [1, -1, 0, 1]
-    y = checked_labels([np.nan, 7.0, -2.0], 3, "me", gaps=True)
+    y = checked_labels([np.nan, 7.0, -2.0], 3, "me", allow_missing=True)
     classes, labels = encoded_with_gaps(y)
     assert classes.tolist() == [-2, 7] and classes.dtype.kind == "i" and labels.tolist() == [-1, 1, 0]
     with pytest.raises(lk.DataError, match="every row needs a label"):

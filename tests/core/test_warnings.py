@@ -9,7 +9,7 @@ import pytest
 
 import likely as lk
 from likely.core.errors import DataError, FitWarning
-from likely.core.warnings import Note, tell, warnings_discarded, warnings_once, warnings_renamed
+from likely.core.warnings import Note, warn, warnings_discarded, warnings_once, warnings_renamed
 
 
 def heard(f):
@@ -47,8 +47,8 @@ def test_they_point_to_the_caller(call):
 
 def test_notes_and_errors_are_reported_in_the_name_of_who_was_called():
     with pytest.warns(FitWarning) as heard, warnings_renamed("Outer", "Inner"):
-        tell("Inner (class 1): x")
-        tell("Innermost: Inner y")
+        warn("Inner (class 1): x")
+        warn("Innermost: Inner y")
     assert [str(w.message) for w in heard] == ["Outer (class 1): x", "Innermost: Inner y"]
     with pytest.raises(DataError, match=r"^Outer: Inner needs rows") as caught, warnings_renamed("Outer", "Inner"):
         raise DataError("Inner: Inner needs rows")
@@ -61,12 +61,12 @@ def test_each_is_said_once_and_named():
     def twice():
         with warnings_once(lambda note: note.with_columns(["a", "b"]).with_members("class", ["x", "y"])):
             for _ in range(2):
-                tell(Note("Gaussian", "{columns} constant", members=(1,), columns=(0, 1)))
-            tell("plain")
+                warn(Note("Gaussian", "{columns} constant", members=(1,), columns=(0, 1)))
+            warn("plain")
             with warnings_discarded():
-                tell("other")
+                warn("other")
         with warnings_once(lambda note: None):
-            tell("dropped")
+            warn("dropped")
 
     assert [str(w.message) for w in heard(twice)] == ["Gaussian (class 'y'): columns 'a' and 'b' are constant", "plain"]
 

@@ -286,7 +286,7 @@ def test_a_stack_is_its_members():
     stack = lk.KDE([X[:100], X[100:]], [V, 2 * V], weight=W)
     each = [lk.KDE(X[:100], V, weight=W[:100]), lk.KDE(X[100:], 2 * V, weight=W[100:])]
     assert np.array_equal(stack.log_prob(Q), np.stack([e.log_prob(Q) for e in each], axis=1))
-    assert np.array_equal(stack.some([1]).log_prob(Q)[:, 0], each[1].log_prob(Q))
+    assert np.array_equal(stack.take([1]).log_prob(Q)[:, 0], each[1].log_prob(Q))
 
 
 def test_bad_input_is_refused_in_words():
@@ -648,7 +648,7 @@ def test_a_member_has_the_relative_bandwidth_of_its_stack(unit):
     parts = lk.BayesClassifier(lk.KernelDensity(relative_bandwidth=0.7, unit=unit)).fit(X, y).model_.components
     np.testing.assert_allclose(parts.relative_bandwidth, 0.7, rtol=1e-9)
     np.testing.assert_allclose([parts.member(k).relative_bandwidth[0] for k in range(3)], 0.7, rtol=1e-9)
-    np.testing.assert_allclose(parts.some([1, 2]).member(0).relative_bandwidth, 0.7, rtol=1e-9)
+    np.testing.assert_allclose(parts.take([1, 2]).member(0).relative_bandwidth, 0.7, rtol=1e-9)
 
 
 def test_potentials_and_kernels_far_beyond_squares():

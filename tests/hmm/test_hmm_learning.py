@@ -28,8 +28,8 @@ def distributions(rng):
         "diagonal": diagonal,
         "Poisson": Poisson(means),
         "mixture": Mixture(rows(rng, 3, 2), Gaussian(rng.uniform(1, 6, (6, 2)), np.full((6, 2), 2.0), kind="diagonal")),
-        "tied mixture": Mixture(rows(rng, 3, 2), Tied(diagonal.some([0, 1]), [0, 1, 0, 1, 0, 1])),
-        "shared": Tied(diagonal.some([0, 1]), [0, 1, 1]),
+        "tied mixture": Mixture(rows(rng, 3, 2), Tied(diagonal.take([0, 1]), [0, 1, 0, 1, 0, 1])),
+        "shared": Tied(diagonal.take([0, 1]), [0, 1, 1]),
     }
 
 
@@ -240,7 +240,7 @@ def test_a_stack_is_its_chains_side_by_side(name):
     assert both.objective(stats) == pytest.approx(
         sum(h.objective(h.collect(x[labels == c], weight[labels == c])) for c, h in enumerate((one, two))), rel=1e-10
     )
-    alike(both.some([1]).member(0), two, 0.0)
+    alike(both.take([1]).member(0), two, 0.0)
     with pytest.raises(DomainError, match="needs a single chain"):
         both.viterbi(x)
 

@@ -182,7 +182,7 @@ def test_one_covariance_for_all_and_shared_parts():
     np.testing.assert_allclose(impute(tied, x), [by_hand(tied, row) for row in x], rtol=1e-9, atol=1e-10)
     distribution = gaussians(rng, 2, 3, "full")
     shared = Mixture([0.2, 0.3, 0.5], Tied(distribution, [0, 1, 0]))
-    plain = Mixture([0.2, 0.3, 0.5], distribution.some(np.array([0, 1, 0])))
+    plain = Mixture([0.2, 0.3, 0.5], distribution.take(np.array([0, 1, 0])))
     np.testing.assert_allclose(impute(shared, x), impute(plain, x), rtol=1e-10)
 
 
@@ -314,7 +314,7 @@ def test_unlike_members_fill_by_their_shares():
     rng = np.random.default_rng(14)
     stack = gaussians(rng, 3, 3, "full")
     flat = Mixture([0.2, 0.5, 0.3], stack)
-    inner = Mixture([0.4, 0.6], stack.some(np.array([0, 2])))
+    inner = Mixture([0.4, 0.6], stack.take(np.array([0, 2])))
     unlike = Mixture([0.5, 0.5], Stack([stack.member(1), inner]))
     x = gappy(flat, 40)
     np.testing.assert_allclose(impute(unlike, x), impute(flat, x), rtol=1e-9, atol=1e-10)

@@ -76,7 +76,7 @@ def test_a_stack_scores_as_its_members(kind):
     np.testing.assert_allclose(m.log_prob(x), want, rtol=1e-10, atol=1e-10)
     for c in range(C):
         np.testing.assert_allclose(m.member(c).log_prob(x), want[:, c], rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(m.some([2, 0]).log_prob(x), want[:, [2, 0]], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(m.take([2, 0]).log_prob(x), want[:, [2, 0]], rtol=1e-10, atol=1e-10)
     assert m.members == C and m.size == M and m.member(1).members is None and m.log_joint(x).shape == (len(x), C * M)
 
 

@@ -144,7 +144,7 @@ def test_rows_columns_and_components_may_be_dealt_anew(kind, gaps):
     by_columns = fit(turned, Blocks.of(x[:, columns], w), prior="weak", stop=PASSES)
     np.testing.assert_allclose(by_columns.trace, plain.trace, rtol=1e-9)
     members = rng.permutation(3)
-    renamed = Mixture(one.weights[members], one.components.some(members))
+    renamed = Mixture(one.weights[members], one.components.take(members))
     by_members = fit(renamed, Blocks.of(x, w), prior="weak", stop=PASSES)
     np.testing.assert_allclose(by_members.trace, plain.trace, rtol=1e-10)
     np.testing.assert_allclose(by_members.model.weights, plain.model.weights[members], rtol=1e-8, atol=1e-12)

@@ -17,7 +17,7 @@ from likely.core.arrays import Array, parameter, weights
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 
 
 @final
@@ -79,7 +79,7 @@ def barycenter(
             converged, reason = True, f"inertia decreased by less than {tol:g} of it"
             break
     if not converged:
-        tell(f"barycenter: not converged: {reason}; raise max_iter, or tol")
+        warn(f"barycenter: not converged: {reason}; raise max_iter, or tol")
     inertia = np.array([p.inertia for p in trace])
     return BarycenterResult.trusted(mean=trace[-1].mean.copy(), trace=inertia, converged=converged, reason=reason)
 

@@ -19,7 +19,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.decide import decisions_from
 from likely.estimation.base_estimator import BaseEstimator, ClassifierMixin, check_is_fitted, whole_state
-from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
+from likely.estimation.class_labels import checked_labels, encoded, warn_of_labels
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.sequence_validation import cut
@@ -90,7 +90,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         if series.names is not None:
             self.feature_names_in_ = np.array(series.names, dtype=object)
         self.classes_, self.labels_ = encoded(checked_labels(y, len(series), "DTWClassifier", each="sequence"))
-        tell_of_labels(self.classes_, self.labels_, "DTWClassifier")
+        warn_of_labels(self.classes_, self.labels_, "DTWClassifier")
         if self.n_neighbors > len(series):
             expected = f"n_neighbors must not be above the number of sequences ({len(series)})"
             raise DomainError(sentence("DTWClassifier", expected, self.n_neighbors))

@@ -18,7 +18,7 @@ from likely.classify.calibration.recalibration import Recalibration, recalibrate
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.core.warnings import tell as tell_of
+from likely.core.warnings import warn as tell_of
 from likely.core.warnings import warnings_discarded
 from likely.decision.cost import Cost
 from likely.estimation.foreign_classifiers import checked_targets, fitted, log_posteriors, weight_argument

@@ -34,7 +34,7 @@ class NoveltyScores:
     unseen: dict[str, Mask]  # column → mask of rows (n,) with an unknown level
 
     @property
-    def strange(self) -> Mask:
+    def has_unseen(self) -> Mask:
         """Rows (n,) with an unknown level."""
         return np.logical_or.reduce([np.zeros(len(self.bits), bool), *self.unseen.values()])
 
@@ -87,8 +87,8 @@ class NoveltyDetector:
         novelty, bits = np.empty(len(scores)), np.empty(len(scores))
         ordinary = Ordinary.of(self._model)
         with one_blas_thread():
-            for at, gaps in _patterns(rows):
-                middle, spread = ordinary.scores(gaps)
+            for at, missing in _patterns(rows):
+                middle, spread = ordinary.scores(missing)
                 novelty[at], bits[at] = (middle - scores[at]) / spread, (middle - scores[at]) * BITS
         for mask in unseen.values():
             novelty[mask] = np.inf
@@ -139,10 +139,10 @@ class NoveltyDetector:
         """Validated rows with unknown levels as missing; and their masks by column."""
         e = self.estimator
         if isinstance(e, BayesClassifier):
-            rows, strange = e.density_.mask_unknown(e.density_.validate_rows(frame), e.learned_model_.components)
+            rows, unseen = e.density_.mask_unknown(e.density_.validate_rows(frame), e.learned_model_.components)
         else:
-            rows, strange = e.mask_unknown(e.validate_rows(frame, reset=False), e.learned_model_)
-        return rows, {name: np.asarray(mask) for name, mask in strange.items() if np.any(mask)}
+            rows, unseen = e.mask_unknown(e.validate_rows(frame, reset=False), e.learned_model_)
+        return rows, {name: np.asarray(mask) for name, mask in unseen.items() if np.any(mask)}
 
     def _gain(self, frame: Any, scores: Array, name: str) -> Array:
         import polars as pl

@@ -299,8 +299,8 @@ class LiveFrames:
 
 def known_rows(density: Any, X: Any) -> tuple[Ragged, Mask]:
     """Validated frames with unknown levels as missing, and the sequences (n,) that had one."""
-    rows, strange = density.mask_unknown(density.validate_rows(X, reset=False), density.learned_model_)
-    return rows, np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *strange.values()])
+    rows, unseen = density.mask_unknown(density.validate_rows(X, reset=False), density.learned_model_)
+    return rows, np.logical_or.reduce([np.zeros(len(rows), dtype=bool), *unseen.values()])
 
 
 def states_of(density: Any, rows: Ragged) -> Ragged:

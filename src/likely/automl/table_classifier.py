@@ -139,11 +139,11 @@ class TableClassifier(TableModel, TypedClassifier):
         found = {}
         for name, entry in self.schema.items():
             if entry["kind"] in WORDS:
-                strange = ~(
+                unseen = ~(
                     frame[name].is_in(pl.Series(entry["levels"], dtype=pl.String).implode()) | frame[name].is_null()
                 )
-                if strange.any():
-                    found[name] = strange.to_numpy()
+                if unseen.any():
+                    found[name] = unseen.to_numpy()
         return found
 
     def _sound(self) -> bool:

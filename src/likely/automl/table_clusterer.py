@@ -23,7 +23,7 @@ from likely.core.arrays import Array, Index
 from likely.core.description import Description, DescriptionTable
 from likely.core.warnings import warnings_renamed
 from likely.estimation.base_estimator import check_is_fitted
-from likely.estimation.density_estimator import tell_of_strangers
+from likely.estimation.density_estimator import warn_of_unseen_categories
 from likely.estimation.novelty.mixture_novelty_score import held_out_novelty_scores
 from likely.estimation.novelty.novelty_threshold import MANY
 from likely.estimation.parameter_constraints import Interval, StrOptions
@@ -127,8 +127,8 @@ class TableClusterer(ClusterMixin, TableModel):
     def rows(self, X: Any) -> Any:
         """Validated rows with unknown levels as missing."""
         mixture = self.mixture_
-        rows, strange = mixture.mask_unknown(mixture.validate_rows(self.frame(X), reset=False), mixture.learned_model_)
-        tell_of_strangers(strange, "TableClusterer")
+        rows, unseen = mixture.mask_unknown(mixture.validate_rows(self.frame(X), reset=False), mixture.learned_model_)
+        warn_of_unseen_categories(unseen, "TableClusterer")
         return rows
 
     def predict_proba(self, X: Any) -> Array:

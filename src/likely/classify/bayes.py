@@ -23,7 +23,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
-from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
+from likely.core.warnings import Note, warn, warnings_discarded, warnings_once
 from likely.decision.combine import change_log_prior
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
@@ -36,7 +36,7 @@ from likely.estimation.class_labels import (
     labeled_things,
     labels_among,
     missing_labels,
-    tell_of_labels,
+    warn_of_labels,
 )
 from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimation.density_estimator import (
@@ -44,7 +44,7 @@ from likely.estimation.density_estimator import (
     DensityEstimator,
     a_density,
     named_note,
-    tell_of_strangers,
+    warn_of_unseen_categories,
 )
 from likely.estimation.fit_blocks import seed_of
 from likely.estimation.foreign_tables import as_table, take_rows
@@ -146,18 +146,18 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         given = X, y, sample_weight
         X, y, weight = self._checked(X, y, sample_weight, reset=True)
         self.classes_, labels = encoded_with_gaps(y)
-        tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
+        warn_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         with self._in_words():
             report = self.run_em(X, labels, weight)
             self._adopt(report, self._seen_rows(X, labels, weight))
         if not (report.converged or report.stopped_early):
-            tell(f"{type(self).__name__}: not converged: {report.reason}")
+            warn(f"{type(self).__name__}: not converged: {report.reason}")
         for note in notes_on_classes(self, n_rows(X)):
-            tell(f"{type(self).__name__}: {note}")
+            warn(f"{type(self).__name__}: {note}")
         self._check_cost()
         self.__dict__.pop("held_out_novelty_", None)
         self._novelty_rows = novelty_threshold.rows_needed(X, labels, weight, report.stats.complete)
-        self._tell_of_novelty()
+        self._warn_of_novelty()
         self._learn_calibration(*given)
         return self
 
@@ -169,7 +169,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             return
         from likely.classify.calibration.calibrated import CalibratedClassifier
 
-        labels = checked_labels(y, len(y), type(self).__name__, gaps=True)
+        labels = checked_labels(y, len(y), type(self).__name__, allow_missing=True)
         X, there = as_table(X), np.flatnonzero(~missing_labels(labels))
         if len(there) < len(labels):
             X, y = take_rows(X, there), labels[there]
@@ -202,7 +202,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded_with_gaps(named)[0]
         labels = labels_among(y, self.classes_, type(self).__name__)
-        tell_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
+        warn_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         judged = not first and novelty_threshold.is_known(X)
         before = novelty_threshold.novelty_scores(self, X)[0] if judged else None
         hidden = self.density_.traits.latent or bool((labels < 0).any())
@@ -363,7 +363,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             remedy = "give lengths= of the sequences, or pass a list of arrays"
             expected = f"one sequence has one label, but there are {len(y)}"
             raise DataError(sentence(type(self).__name__, expected, "an array that is one sequence", remedy))
-        more: Any = {"gaps": True, "none": not reset, "each": labeled_things(X)}  # in later calls, classes are known
+        more: Any = {
+            "allow_missing": True,
+            "none": not reset,
+            "each": labeled_things(X),
+        }  # in later calls, classes are known
         y = checked_labels(y, n_rows(X), type(self).__name__, **more)
         if sample_weight is None:
             return X, y, None
@@ -387,8 +391,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         if "model_" not in self.__dict__:  # scikit-learn's validation costs as much as a decision
             check_is_fitted(self)
         rows = self.density_.validate_rows(X)
-        rows, strange = self.density_.mask_unknown(rows, self.learned_model_.components)
-        tell_of_strangers(strange, type(self).__name__)
+        rows, unseen = self.density_.mask_unknown(rows, self.learned_model_.components)
+        warn_of_unseen_categories(unseen, type(self).__name__)
         return rows
 
     def _decoded(self, rows: Any) -> Any:
@@ -481,7 +485,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         out = map_rows(used, rows, columns, dtype)
         if sum(lost) and self.novelty is None:
             text = f"{sum(lost)} of {n_rows(rows)} rows {NO_DENSITY}"
-            tell(f"{type(self).__name__}: {text}; use a density with unbounded support, or novelty=")
+            warn(f"{type(self).__name__}: {text}; use a density with unbounded support, or novelty=")
         return out
 
     def decide(
@@ -529,7 +533,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         rules = [how[name] if how[name] is not None else getattr(self, name) for name in REJECT_RULES]
         if any(rule is not None for rule in rules) and self.calibration_ is None and self.density_.traits.sequences:
             text = "posteriors of sequences are too overconfident for a reject rule"
-            tell(f'{type(self).__name__}: {text}; set calibration="temperature", or wrap it in lk.CalibratedClassifier')
+            warn(f'{type(self).__name__}: {text}; set calibration="temperature", or wrap it in lk.CalibratedClassifier')
         return super().decide(X, **how)
 
     def score_samples(self, X: Any, lengths: Any = None) -> Array:
@@ -575,7 +579,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
         """Accuracy; rows with a missing label are ignored."""
         X = self._cut(in_memory(X), lengths)
-        labels = checked_labels(y, n_rows(X), type(self).__name__, gaps=True, each=labeled_things(X))
+        labels = checked_labels(y, n_rows(X), type(self).__name__, allow_missing=True, each=labeled_things(X))
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):
             return float(super().score(X, y, sample_weight))
@@ -634,9 +638,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def _novel(self, X: Any, rate: float) -> tuple[Mask, Any]:
         with warnings_discarded():  # warnings on these rows are issued by the decision
             rows = self.density_.validate_rows(X, reset=False)
-        found, strange = novelty_threshold.novelty_scores(self, rows)
+        found, unseen = novelty_threshold.novelty_scores(self, rows)
         limit = alarm(self.held_out_novelty_, rate, type(self).__name__)
-        return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, strange)
+        return exceeds(found, limit), novelty_threshold.Why(found, limit, rate, unseen)
 
     # -------------------------------------------------------------------- inside
 

@@ -12,11 +12,11 @@ from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import tell, warnings_renamed
+from likely.core.warnings import warn, warnings_renamed
 from likely.decision.cost import Cost
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
-from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
+from likely.estimation.class_labels import checked_labels, encoded, labels_among, warn_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.parameter_constraints import Interval, StrOptions
@@ -115,9 +115,9 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         w = row_weights(self, sample_weight, x)
         here = w > 0
         self.classes_, labels = encoded(y[here])
-        tell_of_labels(self.classes_, labels, type(self).__name__)
+        warn_of_labels(self.classes_, labels, type(self).__name__)
         self._store_rows(x[here], labels, w[here])
-        self._tell_of_novelty()
+        self._warn_of_novelty()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -131,7 +131,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
             named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
         labels = labels_among(y, self.classes_, type(self).__name__)
-        tell_of_labels(self.classes_, labels, type(self).__name__)
+        warn_of_labels(self.classes_, labels, type(self).__name__)
         here = w > 0
         x, labels, w = x[here], labels[here], w[here]
         if not first:
@@ -156,7 +156,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         self.n_neighbors_ = self._requested_k()
         total = float(self._voters.weight.sum())
         if total < self.n_neighbors_:
-            tell(f"{type(self).__name__}: all rows vote: their total weight is {total:g}, k is {self.n_neighbors_}")
+            warn(f"{type(self).__name__}: all rows vote: their total weight is {total:g}, k is {self.n_neighbors_}")
         return self
 
     def _selected_prototypes(self, metric: Metric) -> Index:

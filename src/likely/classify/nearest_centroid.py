@@ -17,13 +17,13 @@ from likely.core.em_loop import Stop, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
 from likely.core.sketch import Sketch
-from likely.core.warnings import tell, warnings_discarded, warnings_renamed
+from likely.core.warnings import warn, warnings_discarded, warnings_renamed
 from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.gaussian.missing_values_em import any_missing, tell_of_expected
+from likely.distributions.gaussian.missing_values_em import any_missing, warn_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, is_fitted, whole_state
-from likely.estimation.class_labels import checked_labels, encoded, labels_among, tell_of_labels
+from likely.estimation.class_labels import checked_labels, encoded, labels_among, warn_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.novelty.novelty_threshold import folds
@@ -95,14 +95,14 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         """Fit centroids and scales to rows X (n, d) with labels y (n,)."""
         x, targets, w = self._checked(X, y, sample_weight, reset=True)
         self.classes_, labels = encoded(targets)
-        tell_of_labels(self.classes_, labels, type(self).__name__)
+        warn_of_labels(self.classes_, labels, type(self).__name__)
         blank = self._blank(x)
         with self._in_own_name():
             report = fit(blank, Blocks.of(x, w, labels=labels), prior="weak", stop=Stop(100, 1e-6))
         if self._named == "mahalanobis" and any_missing(x):
-            tell_of_expected(report, type(self).__name__)
+            warn_of_expected(report, type(self).__name__)
         self._adopt(report.model, report.stats, Sketch.of(_with_class_column(x, labels), w))
-        self._tell_of_novelty()
+        self._warn_of_novelty()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -113,7 +113,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
             named = targets if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
         labels = labels_among(targets, self.classes_, type(self).__name__)
-        tell_of_labels(self.classes_, labels, type(self).__name__)
+        warn_of_labels(self.classes_, labels, type(self).__name__)
         distribution = self._blank(x) if first else self.learned_model_
         stats = Threads().total(lambda block: gather(distribution, block), Blocks.of(x, w, labels=labels))
         sketch = Sketch.of(_with_class_column(x, labels), w)
@@ -121,7 +121,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
             stats, sketch = self.stats_ + stats, Sketch.of(self.sample_, self.sample_weight_) + sketch
         if self._named == "mahalanobis" and np.isnan(x).any():
             text = "a stream imputes missing values by the model so far, so that covariances are approximate"
-            tell(f"{type(self).__name__}: {text}; fit all rows at once, or use metric='scaled'")
+            warn(f"{type(self).__name__}: {text}; fit all rows at once, or use metric='scaled'")
         with self._in_own_name():
             distribution = distribution.refit(stats, distribution.weak_prior(stats))
         return self._adopt(distribution, stats, sketch)

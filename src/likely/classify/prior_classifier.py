@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
-from likely.estimation.class_labels import checked_labels, encoded, tell_of_labels
+from likely.estimation.class_labels import checked_labels, encoded, warn_of_labels
 from likely.estimation.decision_mixin import NOVELTY, RULES, Deciding, class_probabilities
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parameter_constraints import StrOptions
@@ -53,7 +53,7 @@ class PriorClassifier(Deciding, BaseEstimator):
         if not len(targets):
             raise DataError(sentence(type(self).__name__, "some row must have a weight above 0", "none"))
         self.classes_, labels = encoded(targets)
-        tell_of_labels(self.classes_, labels, type(self).__name__)
+        warn_of_labels(self.classes_, labels, type(self).__name__)
         self.class_count_ = np.bincount(labels, weight).astype(np.float64)
         self.class_prior_ = self.class_count_ / self.class_count_.sum()
         if self.class_prior is not None:

@@ -136,11 +136,11 @@ def states_csv(model: Any, found: Any, path: str, each: str, proba: bool, time: 
     """One line per frame, or per sequence."""
     import numpy as np
 
-    rows, strange = model.known(found)
+    rows, unseen = model.known(found)
     logs = model.model_.log_prob(rows)
     able = np.flatnonzero(np.isfinite(logs))
     states, shares, best = _decoded(model, rows, able, path)
-    _tell(found, logs, strange, unknown_words(model, found, rows) if strange.any() else "", console)
+    _tell(found, logs, unseen, unknown_words(model, found, rows) if unseen.any() else "", console)
     names = np.array([*model.state_names, None], dtype=object)[states]
     ids = [str(one) for one in found.ids.tolist()]
     if each == "sequence":
@@ -177,7 +177,7 @@ def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any
     return states, shares, best
 
 
-def _tell(found: Any, logs: Any, strange: Any, words: str, console: Console) -> None:
+def _tell(found: Any, logs: Any, unseen: Any, words: str, console: Console) -> None:
     import numpy as np
 
     from likely.cli.fitting.sequence_input import counted
@@ -189,7 +189,7 @@ def _tell(found: Any, logs: Any, strange: Any, words: str, console: Console) -> 
         rate = float(logs[able].sum() / max(found.x.lengths[able].sum(), 1))
         console(f"log-probability: {rate:.4f} nats per frame")
     _tell_of(found.ids[~able], "of probability zero under the model, left without states", console)
-    _tell_of(found.ids[strange], f"with categories not seen in training, {words}, which count as missing", console)
+    _tell_of(found.ids[unseen], f"with categories not seen in training, {words}, which count as missing", console)
 
 
 def _tell_of(ids: Any, words: str, console: Console) -> None:

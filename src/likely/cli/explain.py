@@ -105,9 +105,9 @@ def _asked(rows: tuple[int, ...], ids: tuple[str, ...], names: Sequence[Any], un
 def _text(found: Any, names: Sequence[Any], unseen: Mapping[str, Any]) -> str:
     pages = []
     for i, page in enumerate(found.pages(names)):
-        strange = ", ".join(f'"{name}"' for name, mask in unseen.items() if mask[i])
-        note = f"novel: a value of {strange} was not seen in training and counts as missing"
-        pages.append(page.plus(notes=[note] * bool(strange)).to_text(indented=True))
+        columns = ", ".join(f'"{name}"' for name, mask in unseen.items() if mask[i])
+        note = f"novel: a value of {columns} was not seen in training and counts as missing"
+        pages.append(page.plus(notes=[note] * bool(columns)).to_text(indented=True))
     return "\n".join(["\n\n".join(pages), *filter(None, [found.note])])
 
 

@@ -229,7 +229,7 @@ class Marked:
             for i, bits in zip(at.tolist(), watch.ranking(rows[at]), strict=True):
                 order = np.argsort(-bits, kind="stable").tolist()
                 ranked[i] = {names[j]: float(bits[j]) for j in order if bits[j] > -np.inf}
-        beyond = np.where(look.strange, np.inf, look.bits)  # an unseen category has infinite surprisal
+        beyond = np.where(look.has_unseen, np.inf, look.bits)  # an unseen category has infinite surprisal
         return cls(frame, novel, beyond, watch.p_value(look.novelty), ranked)
 
     @property

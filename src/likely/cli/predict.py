@@ -154,8 +154,8 @@ class DecidedBatch:
             out[i] = d.cost_decided(i)
         for i in (self.novel | (self.decisions.index < 0)).nonzero()[0].tolist():
             words = [f'"{name}"' for name, mask in self.unseen.items() if mask[i]]
-            strange = f"a value of {', '.join(words)} was not seen in training: it counts as missing"
-            out[i] = d.reason(i) if d.index[i] < 0 else "; ".join(part for part in (strange, out[i]) if part)
+            note = f"a value of {', '.join(words)} was not seen in training: it counts as missing"
+            out[i] = d.reason(i) if d.index[i] < 0 else "; ".join(part for part in (note, out[i]) if part)
         return out
 
     def csv(self, proba: bool, header: bool) -> str:

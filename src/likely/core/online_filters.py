@@ -34,11 +34,11 @@ class Learner:
         better = _independent_copy(belief)
         if _takes_labels(belief):
             x, label = _labeled(y)
-            news = _label_score(belief, x, label)
-            return better.partial_fit(x, label), news
+            log_p = _label_score(belief, x, label)
+            return better.partial_fit(x, label), log_p
         x = _row(y)
-        news = float(np.sum(_scores(belief, x, "score_samples")))
-        return better.partial_fit(x), news
+        log_p = float(np.sum(_scores(belief, x, "score_samples")))
+        return better.partial_fit(x), log_p
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Index, in_memory, is_gap
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
-from likely.core.time_index import tell_of_uneven
+from likely.core.time_index import warn_of_uneven
 
 Frames = Any  # an array (T, …), or Columns of T rows
 WHOSE = "Ragged"
@@ -51,7 +51,7 @@ def frames_of(x: Any, lengths: Any = None) -> Joined:
     whole = _shallow(whole, "what is given")
     counts = np.array([len(whole)], dtype=np.intp) if lengths is None else _checked_sum(lengths, len(whole))
     if hasattr(x, "index") and hasattr(x, "iloc"):
-        tell_of_uneven(_pieces(x, counts), WHOSE)
+        warn_of_uneven(_pieces(x, counts), WHOSE)
     return Joined(whole, counts, usable_names(_column_labels(x)))
 
 
@@ -74,7 +74,7 @@ def from_iterable(sequences: Iterable[Any], check: Callable[[Frames, str], Frame
     given = [in_memory(s) for s in given]
     parts = [frames(s, f"sequence {i}") for i, s in enumerate(given)]
     names = usable_names(_same_labels(given))
-    tell_of_uneven(((s, partial("sequence {}".format, i)) for i, s in enumerate(given)), WHOSE)
+    warn_of_uneven(((s, partial("sequence {}".format, i)) for i, s in enumerate(given)), WHOSE)
     whole, lengths = joined([check(part, f"sequence {i}") for i, part in enumerate(parts)] if check else parts)
     return Joined(whole, lengths, names)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 
 KINDS = ("DatetimeIndex", "TimedeltaIndex", "PeriodIndex")  # in pandas; a polars frame has no index
 JITTER = 0.1  # tolerance relative to the median step: clocks are not exact
@@ -18,7 +18,7 @@ REMEDY = (
 )
 
 
-def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: str) -> None:
+def warn_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: str) -> None:
     """Warn of the first sequence with an unevenly spaced time index; each comes with a function that returns its name.
 
     Equal steps are even, up to a tenth, and so is any frequency that pandas can infer: month starts, business days.
@@ -27,7 +27,7 @@ def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: st
     >>> day = pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-09"])
     >>> with warnings.catch_warnings(record=True) as heard:
     ...     warnings.simplefilter("always")
-    ...     tell_of_uneven([(pd.Series([1.0, 2.0, 1.0, 3.0], day), lambda: "x")], "test")
+    ...     warn_of_uneven([(pd.Series([1.0, 2.0, 1.0, 3.0], day), lambda: "x")], "test")
     >>> str(heard[0].message)[:79]
     'test: the time index of x is uneven: a step of 6 days 00:00:00 after 2024-01-03'
     """
@@ -38,7 +38,7 @@ def tell_of_uneven(sequences: Iterable[tuple[Any, Callable[[], str]]], whose: st
         odd = _odd_step(index)
         if odd is not None:
             text = _step_words(index, odd)
-            tell(f"{whose}: the time index of {which()} is uneven: {text}; {REMEDY}")
+            warn(f"{whose}: the time index of {which()} is uneven: {text}; {REMEDY}")
             return
 
 

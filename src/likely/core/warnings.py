@@ -78,7 +78,7 @@ class Note:
         return "".join([*(f"part {name!r}: " for name in self.parts), whose, text])
 
 
-def tell(message: str | Note, category: type[Warning] = FitWarning) -> None:
+def warn(message: str | Note, category: type[Warning] = FitWarning) -> None:
     """Issue a warning at the line of user code that called the library; inside `warnings_once` it is deferred."""
     note, collected = message if isinstance(message, Note) else Note.of(message, category), _collector.get()
     if collected is None:
@@ -88,7 +88,7 @@ def tell(message: str | Note, category: type[Warning] = FitWarning) -> None:
 
 
 def _frames_to_the_caller() -> int:
-    """Number of frames from `tell` up to the first one of user code; 1 if there is none, as in a thread."""
+    """Number of frames from `warn` up to the first one of user code; 1 if there is none, as in a thread."""
     frame, away = sys._getframe(1).f_back, 1
     while frame is not None:
         if str(frame.f_globals.get("__name__", "")).partition(".")[0] not in INTERNAL:
@@ -105,7 +105,7 @@ def warnings_once(named: Callable[[Note], Note | None] = lambda note: note) -> I
     for note in dict.fromkeys(collected):
         other = named(note)
         if other is not None:
-            tell(other)
+            warn(other)
 
 
 @contextmanager

@@ -83,7 +83,7 @@ def in_order(levels: Sequence[str]) -> tuple[str, ...]:
         return tuple(sorted(levels))
 
 
-def tell(
+def description_lines(
     n: int, columns: Sequence[Column], roles: Mapping[str, str], classes: Mapping[Any, int], unlabeled: int
 ) -> Iterator[str]:
     """Text description of a table: size, roles and classes, features, and excluded columns."""

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.data.csv_reader import Source, lines_of, whole_lines
 from likely.data.json_parsing import MOST_LEVELS, not_json, parsed
 
@@ -93,7 +93,7 @@ def _column(name: str, values: list[Any]) -> pl.Series:
         told = sorted(set(kinds.values()))
         if len(told) > 1:
             both = f"{', '.join(told[:-1])} and {told[-1]}"
-            tell(sentence(f'column "{name}"', f"it mixes {both}: all are read as strings"))
+            warn(sentence(f'column "{name}"', f"it mixes {both}: all are read as strings"))
         return pl.Series([_word(value) for value in values], dtype=pl.String)
     if all(isinstance(value, bool | None) for value in values):
         return pl.Series(values)

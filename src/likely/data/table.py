@@ -16,7 +16,7 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, by_caller, enumerated, sentence
 from likely.data.cells import as_kind, as_numbers, shown, tokens
 from likely.data.column_roles import Roles, times, weights
-from likely.data.column_summary import Column, described, tell
+from likely.data.column_summary import Column, described, description_lines
 from likely.data.column_types import MEASUREMENTS, is_constant, judged, rounded_away
 from likely.data.read_table import called, did_you_mean
 from likely.data.table_fingerprint import fingerprint
@@ -205,7 +205,9 @@ class Table:
 
     def describe(self) -> str:
         """Text description of the table."""
-        return "\n".join(tell(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabeled))
+        return "\n".join(
+            description_lines(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabeled)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The description as plain values, for JSON."""

@@ -15,7 +15,7 @@ from likely.core.errors import DataError, sentence
 from likely.core.long_tables import in_order
 from likely.core.ragged import Ragged
 from likely.core.ragged_input import side_by_side
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.data.cells import at_row, shown, tokens
 from likely.data.column_roles import refuse_gaps, weights
 from likely.data.csv_reader import INDEX
@@ -54,7 +54,7 @@ class FrameRoles:
         chosen = list(asked) if asked is not None else [name for name in frame.columns if name not in taken]
         if asked is None and INDEX in chosen:
             why = "the first column has no name, as an index that was saved with the table"
-            tell(f"read_sequences: {why}: it is left out")
+            warn(f"read_sequences: {why}: it is left out")
             chosen.remove(INDEX)
         if not chosen:
             raise DataError(sentence("columns", "frames need at least one column", "none without a role"))

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.data.cells import are_codes, as_kind, is_whole, printed, shown
 
 Labels = NDArray[Any]
@@ -54,7 +54,7 @@ def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
     if words.n_unique() == numbers.n_unique():
         return _text(column)
     values = numbers if whole is None else whole
-    _tell_of_spellings(words, values)
+    _warn_of_spellings(words, values)
     return _text(values) if whole is None else whole.to_numpy().copy()
 
 
@@ -64,14 +64,14 @@ def _whole(numbers: pl.Series) -> pl.Series | None:
     return None if whole is None or whole.null_count() else whole
 
 
-def _tell_of_spellings(words: pl.Series, values: pl.Series) -> None:
+def _warn_of_spellings(words: pl.Series, values: pl.Series) -> None:
     """Warn of labels that are the same number, written in several ways."""
     ways: dict[Any, list[str]] = {}
     for word, value in pl.DataFrame([words.alias("word"), values.alias("value")]).unique(maintain_order=True).rows():
         ways.setdefault(value, []).append(word)
     value, several = next((value, way) for value, way in ways.items() if len(way) > 1)
     told = f"{' and '.join(several)} are the same number, and one label: {value}"
-    tell(sentence(f'column "{words.name}"', told, remedy="write each label in one way"))
+    warn(sentence(f'column "{words.name}"', told, remedy="write each label in one way"))
 
 
 def as_spelled(names: Sequence[str], classes: Sequence[Any]) -> list[str]:

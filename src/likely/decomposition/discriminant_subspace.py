@@ -12,7 +12,7 @@ from likely.core.arrays import Array, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.decomposition.principal_subspace import refuse_gaps
 from likely.distributions.gaussian.moments import Moments
 from likely.numerics.eigenvectors import canonical_basis, with_canonical_signs
@@ -182,7 +182,7 @@ def _whitened(W: Array, between: Array, mean: Array) -> _Frame:
     lost = int(((values > LOST * values[-1]) & ~keep).sum())
     if lost:
         what = "direction is" if lost == 1 else "directions are"
-        tell(
+        warn(
             f"DiscriminantSubspace: {lost} {what} nearly singular (1e-6 of the largest deviation) and dropped: "
             "rescale first"
         )

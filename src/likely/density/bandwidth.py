@@ -17,7 +17,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.density.kde_tree import Tree, tree_of
 from likely.density.kernels import Kernel
 from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, NearestDistances, log_kernel, pairs_of
@@ -81,7 +81,7 @@ def _floored(x: Array, w: Array, variance: Array, whose: str) -> tuple[Array, Ma
         expected = f"the variance of column {odd[0]} must lie between {TINY:g} and {HUGE:g}"
         raise DataError(sentence(whose, expected, float(variance[odd[0]]), "rescale the column"))
     if constant.any() and len(x) > 1:
-        tell(constant_note(np.flatnonzero(constant), whose))
+        warn(constant_note(np.flatnonzero(constant), whose))
     return variance, constant
 
 
@@ -126,7 +126,7 @@ def squared_relative_bandwidth(rule: Any, rows: LeaveOneOut, which: str = "") ->
     n = float(weight.sum() ** 2 / (weight @ weight))  # effective sample size
     if rule == "scott" or m < 2:
         if m < 2 and rule not in ("scott", "silverman"):
-            tell(f"KDE: one distinct row is not enough to choose a bandwidth: Scott's rule is used{which}")
+            warn(f"KDE: one distinct row is not enough to choose a bandwidth: Scott's rule is used{which}")
         return max(n, 1.0) ** (-2.0 / (d + 4)) / even
     if rule == "silverman":
         return (n * (d + 2) / 4.0) ** (-2.0 / (d + 4)) / even
@@ -181,10 +181,10 @@ def _warn_at_ends(at: float, low: float, high: float, kernel: Kernel, which: str
     if at > high - 0.01 or (at < low + 0.01 and kernel.code < 3):
         end = "largest" if at > high - 0.01 else "smallest"
         text = f"leave-one-out is best at the {end} relative bandwidth tried, {shown}{which}: no optimum inside"
-        tell(f"KDE: {text}; {remedy}")
+        warn(f"KDE: {text}; {remedy}")
     elif np.exp(at) < ROUNDED:
         text = f"the relative bandwidth shrinks to {shown}{which}: rows differ from each other by rounding only"
-        tell(f"KDE: {text}; round them, or {remedy}")
+        warn(f"KDE: {text}; round them, or {remedy}")
 
 
 def _range(nearest: Array, weight: Array, kernel: Kernel, d: int) -> tuple[float, float]:

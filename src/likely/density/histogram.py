@@ -19,7 +19,7 @@ from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.downdating import NOTHING, without
 from likely.distributions.statistics.counts import member_weights, one_column
@@ -84,7 +84,7 @@ class Histogram(Distribution):
         """One member of a stack."""
         return self.replace(masses=self.masses[k].copy())
 
-    def some(self, index: Any) -> Histogram:
+    def take(self, index: Any) -> Histogram:
         """A stack of the chosen members."""
         return self.replace(masses=self.masses[index])
 
@@ -352,7 +352,7 @@ class Histogram(Distribution):
         lost = float(np.sum(stats.outside))
         if lost > 0:
             text = f"{lost:g} of {stats.total_weight:g} rows lie outside the edges, where p is 0; give wider edges"
-            tell(f"Histogram: {text}")
+            warn(f"Histogram: {text}")
         masses = np.array(np.atleast_2d(self.masses))
         counts = np.atleast_2d(stats.counts)
         for a, b in [(0, counts.shape[1])] if self.kind == "grid" else list(pairwise(self._starts)):

@@ -197,7 +197,7 @@ class KDE(StoredPoints):
     def _own(self, k: int) -> dict[str, Any]:
         return {name: None if size is None else size[k].copy() for name, size in self._size.items()}
 
-    def some(self, index: Any) -> KDE:
+    def take(self, index: Any) -> KDE:
         """A stack of the chosen members."""
         return _stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
 

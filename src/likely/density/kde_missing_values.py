@@ -6,7 +6,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.neighbors.distinct_rows import DistinctRows
 
 STRIP = 512  # rows of one pattern of missing values per block of distances
@@ -14,7 +14,7 @@ STRIP = 512  # rows of one pattern of missing values per block of distances
 
 def completed(stats: DistinctRows, whose: str) -> DistinctRows:
     """Distinct rows with missing values imputed; rows without any observed entry are dropped, new copies are merged."""
-    if len(stats) and stats.gaps is None:
+    if len(stats) and stats.missing is None:
         return stats
     rows = stats.values
     observed = ~np.isnan(rows).all(axis=1)
@@ -41,7 +41,7 @@ def filled(rows: Array, labels: Index, whose: str) -> Array:
     incomplete = np.flatnonzero(missing.any(axis=1))
     many = f"{len(incomplete)} distinct rows with missing values take"
     take = many if len(incomplete) > 1 else "one row with missing values takes"
-    tell(f"{whose}: {take} them from the most similar rows")
+    warn(f"{whose}: {take} them from the most similar rows")
     mean, deviation = _columns(rows, missing)
     white = (rows - mean) / deviation
     out = np.where(missing, mean, rows)

@@ -98,7 +98,7 @@ class KNNBalls(StoredPoints):
         assert self.unit is not None
         return self.unit
 
-    def some(self, index: Any) -> KNNBalls:
+    def take(self, index: Any) -> KNNBalls:
         """A stack of the chosen members."""
         return self._stacked([self.member(int(k)) for k in np.arange(self.members or 1)[index]])
 

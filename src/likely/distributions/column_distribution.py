@@ -30,7 +30,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
 from likely.distributions.constant_columns import NARROW, constant_columns
 from likely.distributions.distribution import Distribution, added, in_units, lone
@@ -110,7 +110,7 @@ class ColumnDistribution(Distribution):
         """One member of a stack."""
         return self.replace(**{name: part[k].copy() for name, part in self.parameters.items()})
 
-    def some(self, index: Any) -> Self:
+    def take(self, index: Any) -> Self:
         """Members `index` as a stack."""
         return self.replace(**{name: part[index] for name, part in self.parameters.items()})
 
@@ -278,18 +278,18 @@ class ColumnDistribution(Distribution):
         if prior is None or isinstance(prior, str):
             constant = constant_columns(blocks, type(self).__name__) if self._spreads else ()
             if len(constant):
-                tell(Note(type(self).__name__, f"{{columns}} {NARROW}", columns=tuple(int(j) for j in constant)))
-            report.model._tell_limits(constant)
+                warn(Note(type(self).__name__, f"{{columns}} {NARROW}", columns=tuple(int(j) for j in constant)))
+            report.model._warn_of_limits(constant)
         return report
 
-    def _tell_limits(self, told: Any = ()) -> None:
+    def _warn_of_limits(self, told: Any = ()) -> None:
         """Warn of columns in which a parameter is at its upper bound; columns in `told` had a warning already."""
         for name, (most, why) in self._limits.items():
             part = np.atleast_2d(getattr(self, name))
             held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
             if len(held):
                 got = f"{name} is held at {part[:, held].max():.0e}"
-                tell(Note(type(self).__name__, f"{{columns}} {why}: {got}", columns=tuple(held.tolist())))
+                warn(Note(type(self).__name__, f"{{columns}} {why}: {got}", columns=tuple(held.tolist())))
 
     @classmethod
     def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
@@ -543,11 +543,11 @@ def refuse_fractions(
         raise DataError(sentence(whose, "counts must be whole numbers", got, remedy))
 
 
-def tell_fractions(x: Any, whose: str, what: str) -> None:
+def warn_of_fractions(x: Any, whose: str, what: str) -> None:
     """Warn of columns with entries that are not integers; `what` says how these are treated."""
     at = np.unique(fractions(x, whose)[1])
     if len(at):
-        tell(Note(whose, f"{{columns}} not all whole numbers: {what}", columns=tuple(at.tolist())))
+        warn(Note(whose, f"{{columns}} not all whole numbers: {what}", columns=tuple(at.tolist())))
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:

@@ -17,9 +17,9 @@ from likely.core.engine import Engine
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.value import Value
-from likely.core.warnings import tell, warnings_once
+from likely.core.warnings import warn, warnings_once
 from likely.distributions.support import expectation
-from likely.distributions.unobserved_columns import tell_unseen
+from likely.distributions.unobserved_columns import warn_of_unobserved_columns
 from likely.numerics.special import LOG_2
 
 
@@ -95,7 +95,7 @@ class Distribution(Value):
         """One member of a stack: entry k of each field that is declared with the axis of a stack."""
         return self.replace(**{name: part[k].copy() for name, part in declared.stacked(self).items()})
 
-    def some(self, index: Any) -> Self:
+    def take(self, index: Any) -> Self:
         """Members `index` as a stack."""
         return self.replace(**{name: part[index] for name, part in declared.stacked(self).items()})
 
@@ -130,10 +130,10 @@ class Distribution(Value):
         """
         blocks = Blocks.of(x, weight)
         with warnings_once():
-            tell_unseen(blocks, cls.__name__, prior, cls._rest_tells)
+            warn_of_unobserved_columns(blocks, cls.__name__, prior, cls._rest_tells)
             report = cls._begun(first_look(blocks), options).estimated_from(blocks, prior, engine, stop)
             if not report.converged:
-                tell(f"{cls.__name__}: not converged: {report.reason}")
+                warn(f"{cls.__name__}: not converged: {report.reason}")
         return report.model
 
     @classmethod

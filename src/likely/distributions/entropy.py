@@ -15,7 +15,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.binary.binary_expansion import SignDistribution
 from likely.distributions.categorical.categorical import Categorical
@@ -158,7 +158,7 @@ def averaged(terms: Array, bounded: bool = False) -> Estimate:
         expected = "the terms of a Monte Carlo mean should have a finite variance"
         got = f"a tail like x^(−{1 / weight:.2g})"
         no_mean = weight >= 1 and not bounded
-        tell(sentence("information", expected, got, _heavy_tail_note(no_mean, bounded)))
+        warn(sentence("information", expected, got, _heavy_tail_note(no_mean, bounded)))
         error = math.inf if no_mean else error
     return Estimate(float(terms.mean()), error)
 

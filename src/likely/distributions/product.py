@@ -76,9 +76,9 @@ class Product(Distribution):
         """One member of a stack."""
         return self._each(lambda _, part: part.member(k))
 
-    def some(self, index: Any) -> Product:
+    def take(self, index: Any) -> Product:
         """Members `index` as a stack."""
-        return self._each(lambda _, part: part.some(index))
+        return self._each(lambda _, part: part.take(index))
 
     @property
     def smallest_eigenvalue(self) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 
 
 def nothing_seen(whose: str) -> DataError:
@@ -18,7 +18,7 @@ def nothing_seen(whose: str) -> DataError:
     return DataError(sentence(whose, expected, "none", remedy))
 
 
-def tell_unseen(blocks: Blocks, whose: str, prior: Any = None, rest_tells: bool = False) -> None:
+def warn_of_unobserved_columns(blocks: Blocks, whose: str, prior: Any = None, rest_tells: bool = False) -> None:
     """Warn of columns without observed values; raise if all columns are such and there is no explicit prior.
 
     `rest_tells`: missing entries follow from the rest of the row, so that single columns need no warning.
@@ -29,14 +29,14 @@ def tell_unseen(blocks: Blocks, whose: str, prior: Any = None, rest_tells: bool 
     if len(never) == d and (prior is None or isinstance(prior, str)):
         raise nothing_seen(whose)
     if not rest_tells:
-        tell(never_observed(whose, never, prior))
+        warn(never_observed(whose, never, prior))
 
 
-def tell_of_gaps(whose: str, seen: Array, weight: Any, prior: Any) -> None:
+def warn_of_missing_values(whose: str, seen: Array, weight: Any, prior: Any) -> None:
     """Warn of columns that no member has observed: `seen` (..., d) is the observed weight, `weight` that of rows."""
     never = np.flatnonzero(seen.reshape(-1, seen.shape[-1]).sum(axis=0) == 0)
     if len(never) and np.sum(weight) > 0:
-        tell(never_observed(whose, never, prior))
+        warn(never_observed(whose, never, prior))
 
 
 def never_observed(whose: str, columns: Index, prior: Any) -> Note:

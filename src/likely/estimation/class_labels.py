@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from likely.core.arrays import Index, in_memory
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import is_missing
 
 LOOK = 10_000  # number of labels up to which scikit-learn validates them
@@ -19,11 +19,12 @@ SPAN = 4096  # integer labels within this range are counted rather than sorted
 
 
 def checked_labels(
-    y: Any, n: int | None, whose: str, gaps: bool = False, none: bool = False, each: str = "row"
+    y: Any, n: int | None, whose: str, allow_missing: bool = False, none: bool = False, each: str = "row"
 ) -> NDArray[Any]:  # fmt: skip
-    """Validated labels, one per row: strings, numbers or booleans; missing ones if `gaps` (`none`: all may be missing).
+    """Validated labels, one per row: strings, numbers or booleans; missing ones if `allow_missing`.
 
-    `each` is the unit that has a label: a "row" or a "sequence". `n` is their number, None: any.
+    `none`: all may be missing. `each` is the unit that has a label: a "row" or a "sequence". `n` is their number (None:
+    any).
     """
     from sklearn.utils import column_or_1d
     from sklearn.utils.multiclass import check_classification_targets
@@ -37,7 +38,7 @@ def checked_labels(
     if n is not None and len(y) != n:
         expected = f"y must have one label per {each} of X"
         raise DataError(sentence(whose, expected, f"{len(y)} labels for {n} {each}s"))
-    if gaps:
+    if allow_missing:
         there = ~missing_labels(y)
         if not there.all():
             if none and not there.any():
@@ -67,15 +68,15 @@ def missing_labels(y: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([is_missing(label) for label in y], dtype=bool) if y.dtype == object else np.zeros(len(y), bool)
 
 
-def tell_of_labels(classes: NDArray[Any], labels: Index, whose: str, each: str = "row") -> None:
+def warn_of_labels(classes: NDArray[Any], labels: Index, whose: str, each: str = "row") -> None:
     """Warn of missing labels (−1), which are latent, and of a single class."""
     hidden = int((labels < 0).sum())
     if hidden:
         note = f"{hidden} of {len(labels)} {each}s have no label: they are used as unlabeled data (semi-supervised)"
-        tell(f"{whose}: {note}; drop these {each}s to use labeled data only")
+        warn(f"{whose}: {note}; drop these {each}s to use labeled data only")
     if len(classes) == 1:
         note = f"all labels are {classes.tolist()[0]!r}, so every {each} will be assigned to it"
-        tell(f"{whose}: {note}; add {each}s of another class")
+        warn(f"{whose}: {note}; add {each}s of another class")
 
 
 def _with_gaps(y: NDArray[Any], there: NDArray[np.bool_], whose: str, each: str) -> NDArray[Any]:

@@ -18,7 +18,7 @@ from likely.decision.decide import decisions_from
 from likely.decision.posteriors import class_shares
 from likely.estimation.base_estimator import ClassifierMixin, check_is_fitted, is_fitted
 from likely.estimation.class_labels import checked_labels, labeled_things
-from likely.estimation.novelty.novelty_score import tell_of_support
+from likely.estimation.novelty.novelty_score import warn_of_support
 from likely.estimation.parameter_constraints import HasMethods, Interval
 
 RULES = {  # constraints of the decision parameters
@@ -156,14 +156,14 @@ class Deciding(ClassifierMixin):
         """Novelty scores and weights (2 or more, m) of held-out training rows, for thresholds; None without p(x)."""
         return None
 
-    def _tell_of_novelty(self) -> None:
+    def _warn_of_novelty(self) -> None:
         """After fitting: warn of the supported false-alarm rate, if `novelty` is smaller."""
         rate: float | None = getattr(self, "novelty", None)
         if rate is None:
             return
         kept = self.held_out_novelty_scores()
         if kept is not None and kept.shape[1]:
-            tell_of_support(kept, rate, type(self).__name__)
+            warn_of_support(kept, rate, type(self).__name__)
 
     def _cost_of(self, cost: Any) -> Cost | None:
         """The costs for these classes, None for 0/1 loss."""

@@ -18,7 +18,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
+from likely.core.warnings import Note, warn, warnings_discarded, warnings_once
 from likely.distributions.distribution import Distribution
 from likely.distributions.priors.initial_moments import softened
 from likely.distributions.stacks.tied import one_covariance
@@ -95,7 +95,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
                 stop=Stop(self.max_iter, self.tol),
             )  # fmt: skip
         if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
+            warn(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         return self._adopt(report, Block(X, weight))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -246,7 +246,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
         if d and len(never) == d and not own:
             raise nothing_seen(type(self).__name__)
         if len(never) and not self.traits.reports_unobserved:
-            tell(never_observed(type(self).__name__, never, self.prior))
+            warn(never_observed(type(self).__name__, never, self.prior))
 
     def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
         self.report_ = report
@@ -323,12 +323,12 @@ class DensityEstimator(DefaultParts, BaseEstimator):
         return tags
 
 
-def tell_of_strangers(strange: Mapping[str, Any], whose: str) -> None:
+def warn_of_unseen_categories(unseen: Mapping[str, Any], whose: str) -> None:
     """Warn of columns with levels that did not occur in training."""
-    if strange:
-        verb = "holds" if len(strange) == 1 else "hold"
-        note = f"{', '.join(map(repr, strange))} {verb} values that did not occur in training: they count as missing"
-        tell(f"{whose}: {note}")
+    if unseen:
+        verb = "holds" if len(unseen) == 1 else "hold"
+        note = f"{', '.join(map(repr, unseen))} {verb} values that did not occur in training: they count as missing"
+        warn(f"{whose}: {note}")
 
 
 def predictive(model: Any, stats: Any, prior: Any, whose: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DomainError, sentence
-from likely.core.warnings import tell, warnings_once
+from likely.core.warnings import warn, warnings_once
 from likely.distributions.distribution import Distribution, first_look
 
 RULES = (
@@ -94,7 +94,7 @@ def _iterated(start: Any, x: Any, weight: Any, prior: Any) -> Any:
             start.estimated_from(blocks, prior, usual=usual) if own else fit(start, blocks, prior=prior, stop=usual)
         )
         if not report.converged:
-            tell(f"estimate: {type(start).__name__} not converged: {report.reason}")
+            warn(f"estimate: {type(start).__name__} not converged: {report.reason}")
     return report.model
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import unmasked
 from likely.distributions.categorical.sparse_counts import is_sparse
-from likely.imputation.impute import gaps
+from likely.imputation.impute import missing_cells
 
 
 def filled_in(like: Any, table: Any, columns: Sequence[int] | None = None) -> Any:
@@ -39,7 +39,7 @@ def filled_in(like: Any, table: Any, columns: Sequence[int] | None = None) -> An
 
 def _filled(cells: NDArray[Any], table: NDArray[Any]) -> NDArray[Any]:
     """Cells with missing ones from a table of their shape; strings among numbers give objects."""
-    missing = gaps(cells)
+    missing = missing_cells(cells)
     if not missing.any():
         return cells
     fits = cells.dtype == object or table.dtype.kind in "fiub"

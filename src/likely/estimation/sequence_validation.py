@@ -11,7 +11,7 @@ from likely.core.arrays import BadEntry, in_memory, refuse_infinite
 from likely.core.covariates import COVARIATES, FRAMES, has_covariates, with_covariates
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import BadFrame, Ragged
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 
 FEW_CODES = 20  # maximum number of distinct integers in a column of codes
 TIMES_EACH = 5  # minimum mean frequency of each: a short series of measurements repeats few values
@@ -61,12 +61,12 @@ def refuse_what_holds_none(X: Any, whose: str) -> None:
         raise DataError(sentence(whose, "sequences of frames are needed", got, remedy))
 
 
-def tell_of_empty(seqs: Ragged, whose: str) -> None:
+def warn_of_empty(seqs: Ragged, whose: str) -> None:
     """Warn of empty sequences: their log p is 0, and nothing is learned from them."""
     empty = np.flatnonzero(seqs.lengths == 0)
     if len(empty):
         note = f"sequence {empty[0]} has no frames" if len(empty) == 1 else f"{len(empty)} sequences have no frames"
-        tell(f"{whose}: {note}: empty sequences are ignored")
+        warn(f"{whose}: {note}: empty sequences are ignored")
 
 
 def table_of_frames(X: Any, seqs: Ragged, frames: Any, width: int | None, whose: str) -> Any:
@@ -96,7 +96,7 @@ def refuse_infinite_frames(rows: Any, offsets: Any, whose: str) -> None:
             raise BadFrame.of(error, offsets) from None
 
 
-def tell_of_codes(frames: Any, whose: str) -> None:
+def warn_of_codes(frames: Any, whose: str) -> None:
     """Warn if default Gaussian emissions meet integer columns that look like codes or counts.
 
     That is a column of integers from 0 on with at most 20 distinct values, each of which occurs five times or more on
@@ -112,7 +112,7 @@ def tell_of_codes(frames: Any, whose: str) -> None:
         if 1 < distinct <= min(FEW_CODES, len(column) / TIMES_EACH):
             told = f"column {j} holds {distinct} distinct whole numbers, and emissions are Gaussian"
             remedy = "pass CategoricalDensity() as component for codes, PoissonDensity() for counts"
-            tell(f"{whose}: {told}; {remedy}, or GaussianDensity() if they are measurements")
+            warn(f"{whose}: {told}; {remedy}, or GaussianDensity() if they are measurements")
             return
 
 
@@ -127,7 +127,7 @@ def validated_frames(X: Any, reset: bool, estimator: Any, rows_of: Callable[[Any
             raise DataError(sentence(me, expected, came, "(shape=(0, 0))"))
         return seqs
     if reset:
-        tell_of_empty(seqs, me)
+        warn_of_empty(seqs, me)
     both = has_covariates(seqs)
     frames = seqs.values[FRAMES] if both else seqs.values
     rows = rows_of(table_of_frames(X, seqs, frames, None if reset else estimator.n_features_in_, me), reset)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.sparse_counts import SparseRows
 from likely.estimation.scikit_learn import validate_data
 
@@ -39,13 +39,13 @@ def refuse_negative(X: Any, whose: str) -> None:
     raise DataError(sentence(whose, "counts are needed (Negative values in data)", got))
 
 
-def tell_of_columns(odd: Any, names: list[str], whose: str, what: str) -> None:
+def warn_of_columns(odd: Any, names: list[str], whose: str, what: str) -> None:
     """Warn of the columns (d,) with a problem, naming up to five of them."""
     which = [names[j] for j in np.flatnonzero(odd)]
     if which:
         more = f" and {len(which) - 5} more" if len(which) > 5 else ""
         what = what.replace("is ", "are ", 1) if len(which) > 1 and what.startswith("is ") else what
-        tell(f"{whose}: {', '.join(which[:5])}{more} {what}")
+        warn(f"{whose}: {', '.join(which[:5])}{more} {what}")
 
 
 def odd_columns(X: Any, odd: Any) -> Any:

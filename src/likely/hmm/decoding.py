@@ -12,7 +12,7 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, single_sequence
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import Categorical
 from likely.hmm import forward_backward
 from likely.hmm.forward_backward import LogPass, Pass, Start, Underflow, scaled_or_log
@@ -190,7 +190,7 @@ def warn_of_skipped(skipped: list[SkippedFrames], whose: str) -> None:
     many = sum(len(over.frames) for over in skipped)
     where = f"in {len(skipped)} sequences" if len(skipped) > 1 else "in all"
     more = f" ({many} frames {where})" if many > 1 or len(skipped) > 1 else ""
-    tell(f"{whose}: {message}, and counts as not observed{more}: log_prob is -inf")
+    warn(f"{whose}: {message}, and counts as not observed{more}: log_prob is -inf")
 
 
 # ------------------------------------------------------------- fixed-lag smoothing

@@ -160,17 +160,17 @@ class HMM(Distribution):
         """One chain of a stack."""
         at = np.arange(c * self.states, (c + 1) * self.states)
         return HMM.trusted(
-            initial=self.initial[c].copy(), transition=self.transition[c].copy(), emission=self.emission.some(at),
+            initial=self.initial[c].copy(), transition=self.transition[c].copy(), emission=self.emission.take(at),
             final=None if self.final is None else self.final[c].copy(),
         )  # fmt: skip
 
-    def some(self, index: Any) -> HMM:
+    def take(self, index: Any) -> HMM:
         """Some chains of the stack, as a stack."""
         if self.members is None:
-            raise DomainError(sentence("HMM.some", "a stack of chains is needed", "one chain"))
+            raise DomainError(sentence("HMM.take", "a stack of chains is needed", "one chain"))
         at = (np.asarray(index)[:, None] * self.states + np.arange(self.states)).ravel()
         return HMM.trusted(
-            initial=self.initial[index], transition=self.transition[index], emission=self.emission.some(at),
+            initial=self.initial[index], transition=self.transition[index], emission=self.emission.take(at),
             final=None if self.final is None else self.final[index],
         )  # fmt: skip
 
@@ -438,20 +438,20 @@ class HMM(Distribution):
         out = []
         for c, one in enumerate(self._member_list):
             own, at = w if w.ndim == 1 else w[:, c], slice(0, n) if owner is None else np.flatnonzero(owner == c)
-            out.append(one._collect(data._replace(model=one).some(at), own[at]).as_stack())
+            out.append(one._collect(data._replace(model=one).take(at), own[at]).as_stack())
         return self.joined_stats(out)
 
     def _collect(self, data: SequenceBlocks, w: Array) -> HMMStats:
         """Statistics of one chain: of the sequences with weight, many of them on all cores."""
         if not (w > 0).all():
             kept = np.flatnonzero(w > 0)
-            return _numbered(lambda: self._collect(data.some(kept), w[kept]), kept)
+            return _numbered(lambda: self._collect(data.take(kept), w[kept]), kept)
         if len(data.frames.values) <= ROWS * BLOCKS or len(data.frames) == 1:
             return e_step(data, w)
 
         def part(block: Block) -> HMMStats:
             at = slice(block.start, block.start + len(block))
-            return e_step(data.some(at), w[at])
+            return e_step(data.take(at), w[at])
 
         return Threads().total(part, Blocks.of(data.frames).whole())
 

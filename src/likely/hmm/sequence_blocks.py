@@ -68,7 +68,7 @@ class SequenceBlocks(NamedTuple):
             raise DomainError(sentence("HMM", "constant transitions take no covariates", "covariates", remedy))
         return cls(model, Ragged.of(x), **options)
 
-    def some(self, which: Any) -> SequenceBlocks:
+    def take(self, which: Any) -> SequenceBlocks:
         """Some of the sequences: a slice without step, or numbers."""
         at: Any
         if isinstance(which, slice):

@@ -82,10 +82,10 @@ def _listed(x: Any) -> Any:
 # ---------------------------------------------------------------- what is missing
 
 
-def gaps(x: Any) -> Mask:
+def missing_cells(x: Any) -> Mask:
     """Mask of missing entries of an array: NaN, or None among objects.
 
-    >>> gaps(np.array([["a", None], ["b", "c"]], dtype=object)).tolist()
+    >>> missing_cells(np.array([["a", None], ["b", "c"]], dtype=object)).tolist()
     [[False, True], [False, False]]
     """
     a = np.asarray(unmasked(x))
@@ -119,7 +119,7 @@ def _rows_with_missing(x: Any) -> Mask:
         return np.any([_rows_with_missing(part) for part in x.values()], axis=0)
     if is_sparse(x) or hasattr(x, "offsets"):
         return np.zeros(n_rows(x), dtype=bool)
-    found = gaps(x)
+    found = missing_cells(x)
     return np.asarray(found.reshape(len(found), -1).any(axis=1))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import finite_differences
 from likely.numerics.special import LOG_2PI
@@ -86,7 +86,7 @@ def laplace_approximation(
         f, _maximized(f, _Derivatives(f, gradient, hessian), _first_point(f, z), _units(z, scale), int(max_iter))
     )
     if not mode.converged:
-        tell(sentence(ME, "the search should converge", mode.reason, "start nearer to the mode, or give gradient="))
+        warn(sentence(ME, "the search should converge", mode.reason, "start nearer to the mode, or give gradient="))
     return _report(f, mode)
 
 

@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.value import Value, fill_cache
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.log_density_gradients import FreeScores, formulas_of
 from likely.distributions.unconstrained_parameters import FreeParameters
 
@@ -309,7 +309,7 @@ class RobbinsMonro(Value):
         if not self._has_diverged(before):
             expected = "parameters must stay finite, but the run has diverged"
             remedy = "use a smaller step, or " + ("a better initial value" if self.natural else "natural=True")
-            tell(sentence(ME, expected, f"one beyond it by step {belief.count}", remedy))
+            warn(sentence(ME, expected, f"one beyond it by step {belief.count}", remedy))
 
     def _warn_drift(self, belief: RunningEstimate) -> None:
         """The same for a stream, from the running mean of the scores."""
@@ -320,7 +320,7 @@ class RobbinsMonro(Value):
         if away > NOT_CONVERGED[0] and away * math.sqrt(rows / len(score)) > NOT_CONVERGED[1]:
             expected = "the mean score of the last rows should be near 0, so the estimate has not converged"
             remedy = "use a better initial value, or more rows" if self.natural else "change step, or use natural=True"
-            tell(sentence(ME, expected, f"{away:.2g} deviations", remedy))
+            warn(sentence(ME, expected, f"{away:.2g} deviations", remedy))
 
     @staticmethod
     def _deviations(score: Array, fisher: Array) -> float:

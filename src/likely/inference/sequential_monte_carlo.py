@@ -157,14 +157,14 @@ class _Cloud:
     def step(self, increments: Array, target: Log, rule: _Rule, always: bool = False) -> tuple[float, float, float]:
         """Reweight by log γ_k − log γ_{k−1} (N,), resample and move; returns evidence increment, ESS, acceptance."""
         self.time += 1
-        self.logs, weights, news = normalized(self.logs + increments)
-        if np.isneginf(news):
+        self.logs, weights, log_ratio = normalized(self.logs + increments)
+        if np.isneginf(log_ratio):
             expected = f"at least one particle must have positive density under target {self.time}"
             raise DataError(sentence(WHOSE, expected, "none", "use more particles, or more intermediate targets"))
         ess = 1.0 / float(np.add.reduce(weights * weights))
         if not (always or is_poor(ess, len(self.logs), rule.threshold)):
-            return news, ess, np.nan
-        return news, ess, self._renewed(weights, target, rule)
+            return log_ratio, ess, np.nan
+        return log_ratio, ess, self._renewed(weights, target, rule)
 
     def _renewed(self, weights: Array, target: Log, rule: _Rule) -> float:
         """Resample and move the particles; returns the acceptance rate."""
@@ -372,8 +372,8 @@ def _checked_temperatures(temperatures: Any) -> list[float]:
 def _report(
     cloud: _Cloud, steps: list[tuple[float, float, float]], betas: Array | None, grown: bool = False
 ) -> SMCResult:
-    news, ess, acceptance_rate = np.array(steps).reshape(-1, 3).T.copy()
+    log_ratio, ess, acceptance_rate = np.array(steps).reshape(-1, 3).T.copy()
     if not grown:
-        return SMCResult(cloud.belief(), news, ess, acceptance_rate, betas)
+        return SMCResult(cloud.belief(), log_ratio, ess, acceptance_rate, betas)
     n, d = len(cloud.states), cloud.states.shape[1] // max(len(steps), 1)
-    return SMCResult(cloud.belief(d), news, ess, acceptance_rate, betas, cloud.states.reshape(n, -1, d))
+    return SMCResult(cloud.belief(d), log_ratio, ess, acceptance_rate, betas, cloud.states.reshape(n, -1, d))

@@ -11,7 +11,7 @@ from scipy.special import digamma, entr
 
 from likely.core.arrays import Array, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.distribution import Estimate
 from likely.information.contingency_information import table_information
 
@@ -63,7 +63,7 @@ def _with_error(a: Array, b: Array, k: int) -> Estimate:
     wider = float(_terms(a, b, min(2 * k, n - 1)).mean())
     if value - fewer > GROWS * math.log(2.0) and value > 1:
         got = f"{value:.3g} nats of {n} rows, {fewer:.3g} of half as many"
-        tell(sentence(ME, "the value should not grow with the rows", got, "one side may be a function of the other"))
+        warn(sentence(ME, "the value should not grow with the rows", got, "one side may be a function of the other"))
     # each row takes part in about k neighborhoods, whose terms are correlated
     chance = float(terms.std(ddof=1)) * _overlap(k) / math.sqrt(n)
     return Estimate(min(value, most), max(math.hypot(chance, value - fewer, value - wider), 1 / n))

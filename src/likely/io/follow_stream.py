@@ -14,7 +14,7 @@ from likely.core.filter_protocol import advance, as_filter, refuse_inputs
 from likely.core.model_fingerprint import chained_fingerprint, fingerprint
 from likely.core.online_filters import BayesianLearner, Learner
 from likely.core.progress import CheckpointStore, Following
-from likely.core.time_index import tell_of_uneven
+from likely.core.time_index import warn_of_uneven
 
 STREAMS = ("__iter__", "__getitem__")  # types that can be iterated over
 
@@ -58,7 +58,7 @@ def follow(
     if checkpoint_every is not None and (checkpoint_every < 1 or checkpoint_every != int(checkpoint_every)):
         raise DomainError(sentence("follow", "checkpoint_every must be a positive integer", checkpoint_every))
     if streams is None and _assumes_equal_steps(filter_):
-        tell_of_uneven([(observations, lambda: "the stream")], "follow")
+        warn_of_uneven([(observations, lambda: "the stream")], "follow")
     source = _together(observations, inputs, streams)
     if checkpoint is None:
         return _filtered(filter_, source, _Streams(belief), on_error)
@@ -176,15 +176,15 @@ def _filtered(
             y, inputs, stream = observation
             before = now.belief(stream)
             try:
-                belief, news = advance(filter_, before, y, inputs)
+                belief, log_p = advance(filter_, before, y, inputs)
             except LikelyError as error:
                 if on_error is None:
                     raise
                 on_error(error)
                 continue
             notices(stream, before, belief)
-            yield belief, news
-            now.count(stream, belief, float(news))
+            yield belief, log_p
+            now.count(stream, belief, float(log_p))
             if store is not None:
                 now.seen = observation.after(now.seen)
                 if now.n_observations - saved >= (every or len(now.streams)):
@@ -210,10 +210,10 @@ class _Streams:
         """The belief of a stream; None before its first observation."""
         return self.streams[stream][0] if stream in self.streams else None
 
-    def count(self, stream: str, belief: Any, news: float) -> None:
+    def count(self, stream: str, belief: Any, log_p: float) -> None:
         """One more observation."""
         _, n, log_prob = self.streams.get(stream, (None, 0, 0.0))
-        self.streams[stream] = belief, n + 1, log_prob + news
+        self.streams[stream] = belief, n + 1, log_prob + log_p
         self.n_observations += 1
 
     def progress(self) -> Following:

@@ -106,7 +106,7 @@ def grown(blank: Mixture, sketch: Sketch, prior: Any) -> Mixture:
     points, rows, weight = embedded(blank.components, sketch.rows, sketch.weight), sketch.rows, sketch.weight
     resp = np.ones((len(weight), 1))
     for k in range(1, blank.size + 1):
-        selected = blank.components.some(np.arange(k))
+        selected = blank.components.take(np.arange(k))
         model = from_responsibilities(
             Mixture.trusted(weights=np.full(k, 1.0 / k), components=selected), rows, weight, resp, prior
         )

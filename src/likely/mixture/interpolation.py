@@ -16,7 +16,7 @@ from likely.core.em_loop import Stop, fit
 from likely.core.errors import DomainError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.distribution import Distribution
 from likely.distributions.stacks.stack import Stack
 from likely.mixture.mixture import Mixture
@@ -63,9 +63,9 @@ class FixedComponents(Distribution):
         """One member."""
         return self.components.member(k)
 
-    def some(self, index: Any) -> FixedComponents:
+    def take(self, index: Any) -> FixedComponents:
         """Some members, as a stack."""
-        return FixedComponents.trusted(components=self.components.some(index))
+        return FixedComponents.trusted(components=self.components.take(index))
 
     def log_prob(self, x: Any) -> Array:
         """Each member's log-density (n, K)."""
@@ -147,5 +147,5 @@ def interpolation_weights(
     start = Mixture(np.full(K, 1.0 / K), FixedComponents(parts))
     report = fit(start, Blocks.of(x, weight, sequences=start.of_sequences), prior=prior, stop=stop or Stop(2000, 1e-8))
     if not report.converged:
-        tell(f"interpolate: not converged: {report.reason}")
+        warn(f"interpolate: not converged: {report.reason}")
     return Mixture.trusted(weights=report.model.weights, components=parts)

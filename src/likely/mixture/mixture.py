@@ -99,16 +99,16 @@ class Mixture(Distribution):
         """One mixture of a stack."""
         M = self.size
         return Mixture.trusted(
-            weights=self.weights[c].copy(), components=self.components.some(np.arange(c * M, (c + 1) * M))
+            weights=self.weights[c].copy(), components=self.components.take(np.arange(c * M, (c + 1) * M))
         )
 
-    def some(self, index: Any) -> Mixture:
+    def take(self, index: Any) -> Mixture:
         """Some mixtures, as a stack."""
         if self.members is None:
-            remedy = "take components: Mixture(weights, mixture.components.some(index))"
-            raise DomainError(sentence("Mixture.some", "a stack of mixtures is needed", "one mixture", remedy))
+            remedy = "take components: Mixture(weights, mixture.components.take(index))"
+            raise DomainError(sentence("Mixture.take", "a stack of mixtures is needed", "one mixture", remedy))
         at = np.asarray(index)[:, None] * self.size + np.arange(self.size)
-        return Mixture.trusted(weights=self.weights[index], components=self.components.some(at.ravel()))
+        return Mixture.trusted(weights=self.weights[index], components=self.components.take(at.ravel()))
 
     @property
     def smallest_eigenvalue(self) -> float | None:
@@ -491,7 +491,7 @@ class Mixture(Distribution):
         if len(alive) == self.size:
             return self
         return Mixture.trusted(
-            weights=self.weights[alive] / self.weights[alive].sum(), components=self.components.some(alive)
+            weights=self.weights[alive] / self.weights[alive].sum(), components=self.components.take(alive)
         )
 
     @property

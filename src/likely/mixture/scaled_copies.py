@@ -81,13 +81,13 @@ class ScaledCopies(Distribution):
         """One member."""
         return self.gaussian.member(k)
 
-    def some(self, index: Any) -> Any:
+    def take(self, index: Any) -> Any:
         """Whole bases stay tied; other selections are independent Gaussians."""
         F, at = len(self.factors), np.asarray(index)
         whole = len(at) % F == 0 and bool((at.reshape(-1, F) == at[::F, None] + np.arange(F)).all())
         if not (whole and (at[::F] % F == 0).all()):
-            return self.gaussian.some(index)
-        base = self.base if self.base.members is None else self.base.some(at[::F] // F)
+            return self.gaussian.take(index)
+        base = self.base if self.base.members is None else self.base.take(at[::F] // F)
         part = ScaledCopies.trusted(base=base, factors=self.factors)
         fill_cache(part.gaussian, origin=self.gaussian.origin)
         return part

@@ -30,7 +30,7 @@ class Price(NamedTuple):
     @classmethod
     def of(cls, parts: Any) -> Price:
         """The counts of a stack of components; of a single component all parameters are its own."""
-        one = float(parts.some(np.array([0])).n_parameters)
+        one = float(parts.take(np.array([0])).n_parameters)
         own = (float(parts.n_parameters) - one) / (parts.members - 1) if parts.members > 1 else one
         return cls(own, one - own)
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DataError, DomainError, enumerated, sentence
-from likely.core.warnings import tell, warnings_once
+from likely.core.warnings import warn, warnings_once
 from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
@@ -48,7 +48,7 @@ def evaluate(
     }
     if isinstance(cv, str) and cv == "prefit":
         return _as_it_is(estimator, X, y, sample_weight, costs)
-    _tell_of_copies(estimator, cv)
+    _warn_of_copies(estimator, cv)
     held = out_of_fold(
         estimator, X, y, cv=5 if cv is None else cv, groups=groups, time=time, sample_weight=sample_weight,
         random_state=random_state, n_jobs=n_jobs,
@@ -83,7 +83,7 @@ def _places(labels: NDArray[Any], classes: NDArray[Any]) -> Index:
     return np.array(at, dtype=np.intp)
 
 
-def _tell_of_copies(estimator: Any, cv: Any) -> None:
+def _warn_of_copies(estimator: Any, cv: Any) -> None:
     """Warn that copies of a fitted classifier are evaluated, without its calibration."""
     if getattr(estimator, "classes_", None) is None:
         return
@@ -91,11 +91,11 @@ def _tell_of_copies(estimator: Any, cv: Any) -> None:
     if cv is None:
         told = f"this {name} is fitted already, but copies of it, fitted to parts of these rows, are evaluated"
         remedy = 'cv="prefit" evaluates it unchanged, cv=5 evaluates copies without this warning'
-        tell(sentence("evaluate", told, remedy=remedy))
+        warn(sentence("evaluate", told, remedy=remedy))
     again = getattr(estimator, "_fit_calibrates", False)  # copies learn their own map, from the rows of their fold
     if getattr(estimator, "calibration_", None) is not None and not again:
         told = f"the probabilities of this {name} are calibrated; copies of it are evaluated without calibration"
-        tell(sentence("evaluate", told, remedy='cv="prefit" evaluates it unchanged'))
+        warn(sentence("evaluate", told, remedy='cv="prefit" evaluates it unchanged'))
 
 
 class OutOfFold(NamedTuple):
@@ -130,7 +130,7 @@ def out_of_fold(
 
     with warnings_once():
         for split in splits:
-            _tell_of_absent(split, labels, classes)
+            _warn_of_absent(split, labels, classes)
         tested = in_threads(tested_on, splits, n_jobs)
     found = _joined(tested, splits, classes, labels, weight)
     return found if copy_of is None else found._replace(row=copy_of[found.row])
@@ -190,11 +190,11 @@ def _in_closed_form(estimator: Any, X: Any, classes: NDArray[Any], labels: Index
     return OutOfFold(row, log_posterior, labels[row], classes, w, equal_rows(X), None)
 
 
-def _tell_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
+def _warn_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
     """Warn of classes that are absent from a training fold: their posterior is 0."""
     absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
         told = f"{named} {'is' if one else 'are'} absent from the training rows of a fold, where the posterior is 0"
         remedy = "pass more rows, or use fewer folds or other groups"
-        tell(sentence("evaluate", told, remedy=remedy))
+        warn(sentence("evaluate", told, remedy=remedy))

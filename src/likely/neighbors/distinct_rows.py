@@ -33,7 +33,7 @@ class DistinctRows(Addable, Value):
     weight: Annotated[Array, declared.numbers("n", 0)]  # (m,), positive
     edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
     # (m, d): True where missing; None if everything is observed
-    gaps: Annotated[Mask | None, declared.maybe(declared.numbers("n d", dtype=np.bool_))] = None
+    missing: Annotated[Mask | None, declared.maybe(declared.numbers("n d", dtype=np.bool_))] = None
 
     complete = True
 
@@ -42,13 +42,13 @@ class DistinctRows(Addable, Value):
         if z.ndim != 2 or weight.shape != (len(z),):
             expected = "rows (m, d) must have one weight each"
             raise ShapeError(sentence("DistinctRows", expected, (z.shape, weight.shape), "use DistinctRows.of"))
-        gaps = None if self.gaps is None else np.array(self.gaps)
-        if gaps is not None and (gaps.shape != z.shape or gaps.dtype != np.bool_):
-            expected = "gaps must be a boolean mask of the shape of the rows"
-            raise ShapeError(sentence("DistinctRows", expected, (gaps.dtype, gaps.shape)))
+        missing = None if self.missing is None else np.array(self.missing)
+        if missing is not None and (missing.shape != z.shape or missing.dtype != np.bool_):
+            expected = "missing must be a boolean mask of the shape of the rows"
+            raise ShapeError(sentence("DistinctRows", expected, (missing.dtype, missing.shape)))
         if not (weight > 0).all():
             raise DomainError(sentence("DistinctRows", "weights must be positive", float(weight.min(initial=0.0))))
-        self._set(rows=z, weight=weight, edges=checked_edges(self.edges, len(z), "DistinctRows"), gaps=gaps)
+        self._set(rows=z, weight=weight, edges=checked_edges(self.edges, len(z), "DistinctRows"), missing=missing)
 
     @classmethod
     def of(
@@ -98,7 +98,7 @@ class DistinctRows(Addable, Value):
     @property
     def values(self) -> Array:
         """The rows (m, d), NaN where missing."""
-        return self.rows if self.gaps is None else np.where(self.gaps, np.nan, self.rows)
+        return self.rows if self.missing is None else np.where(self.missing, np.nan, self.rows)
 
     @property
     def members(self) -> int | None:
@@ -138,7 +138,7 @@ class DistinctRows(Addable, Value):
         if factor > 0:
             return self.replace(weight=self.weight * factor)._hashed(self.hashes)
         edges = None if self.edges is None else np.zeros_like(self.edges)
-        return self.replace(rows=self.rows[:0].copy(), weight=self.weight[:0].copy(), edges=edges, gaps=None)
+        return self.replace(rows=self.rows[:0].copy(), weight=self.weight[:0].copy(), edges=edges, missing=None)
 
     __rmul__ = __mul__
 
@@ -182,8 +182,12 @@ def _(stats: DistinctRows, part: Any) -> Any:
 
 def _values_and_mask(z: Array) -> dict[str, Any]:
     """Observed values and mask of missing ones: a file holds finite numbers only; −0 becomes 0."""
-    gaps = np.isnan(z)
-    return {"rows": np.where(gaps, 0.0, z + 0.0), "gaps": gaps} if gaps.any() else {"rows": z + 0.0, "gaps": None}
+    missing = np.isnan(z)
+    return (
+        {"rows": np.where(missing, 0.0, z + 0.0), "missing": missing}
+        if missing.any()
+        else {"rows": z + 0.0, "missing": None}
+    )
 
 
 def _begins(z: Array, at: Index, labels: Index, hashes: Hashes) -> Mask:

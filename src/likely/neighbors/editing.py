@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index, Mask, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import is_missing
 from likely.neighbors.nearest_neighbors import NeighborSearch, _kind
 from likely.neighbors.voting import Voters
@@ -152,7 +152,7 @@ def _no_class_lost(keep: Mask, labels: Index, quietly: bool = False) -> Mask:
     if not len(lost):
         return keep
     if not quietly:
-        tell(f"edit: {len(lost)} classes would lose all rows and are kept unchanged: they have no region of their own")
+        warn(f"edit: {len(lost)} classes would lose all rows and are kept unchanged: they have no region of their own")
     return np.asarray(keep | np.isin(labels, lost))
 
 

@@ -49,8 +49,8 @@ def solve_dual(features: Array, log_base: Array, targets: Array, units: Array, s
         if not improved:
             break
     gradient = _expected(p, deviations)
-    settled = math.isfinite(value) and bool(np.abs(gradient).max(initial=0.0) < 1e-7)
-    return Dual(lam / units, value + float(lam / units @ targets), gradient, settled)
+    converged = math.isfinite(value) and bool(np.abs(gradient).max(initial=0.0) < 1e-7)
+    return Dual(lam / units, value + float(lam / units @ targets), gradient, converged)
 
 
 def dual_value(deviations: Array, log_base: Array, lam: Array, ends: Index) -> float:

@@ -28,11 +28,11 @@ def scatter_of(x, w, labels, k):
     return total
 
 
-@pytest.mark.parametrize("gaps", [0.0, 0.2])
+@pytest.mark.parametrize("has_missing", [0.0, 0.2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_change_is_tracked_exactly(gaps, weighted):
+def test_the_change_is_tracked_exactly(has_missing, weighted):
     rng = np.random.default_rng(0)
-    x = np.where(rng.random((150, 3)) < gaps, np.nan, rng.normal(size=(150, 3)))
+    x = np.where(rng.random((150, 3)) < has_missing, np.nan, rng.normal(size=(150, 3)))
     w = rng.random(150) + 0.1 if weighted else np.ones(150)
     labels = rng.integers(0, 5, 150).astype(np.int32)
     before = scatter_of(x, w, labels, 5)
@@ -40,7 +40,7 @@ def test_the_change_is_tracked_exactly(gaps, weighted):
     seen = np.stack([np.where(np.isnan(x), 0.0, w[:, None])[labels == q].sum(axis=0) for q in range(5)])
     sums = np.stack([np.nansum((w[:, None] * x)[labels == q], axis=0) for q in range(5)])
     moved, change = exchange_pass(
-        x, w, gaps > 0, 0.0, labels, sums / seen, seen, np.bincount(labels, minlength=5), seen.sum(axis=1),
+        x, w, has_missing > 0, 0.0, labels, sums / seen, seen, np.bincount(labels, minlength=5), seen.sum(axis=1),
         np.zeros(5) + stats.scatter,
     )  # fmt: skip
     assert moved > 20
@@ -48,12 +48,12 @@ def test_the_change_is_tracked_exactly(gaps, weighted):
     assert scatter_of(x, w, labels, 5) - before == pytest.approx(change, rel=1e-9)
 
 
-@pytest.mark.parametrize("gaps", [0.0, 0.2])
-def test_it_ends_no_worse_than_lloyd_and_every_row_is_nearest_to_its_own(gaps):
+@pytest.mark.parametrize("has_missing", [0.0, 0.2])
+def test_it_ends_no_worse_than_lloyd_and_every_row_is_nearest_to_its_own(has_missing):
     better = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        x = np.where(rng.random((120, 2)) < gaps, np.nan, rng.normal(size=(120, 2)))
+        x = np.where(rng.random((120, 2)) < has_missing, np.nan, rng.normal(size=(120, 2)))
         batch = lloyd(x, np.nan_to_num(x[:7]) + 1e-3 * rng.normal(size=(7, 2)), stop=EXACT)
         found = exchange(x, batch)
         assert found.report.converged

@@ -17,40 +17,41 @@ def fixed(a):
     return view
 
 
-def tables(c, dtype, gaps, variance):
+def tables(c, dtype, has_missing, variance):
     slope = np.full(len(c), 0.5) if variance is None else 0.5 / variance
     price = np.zeros(len(c)) if variance is None else 0.5 * np.log(variance)
     size = slope[:, None] * c * c
     parts = [2 * slope[:, None] * c]
-    parts += [-size - price[:, None]] if gaps else []
+    parts += [-size - price[:, None]] if has_missing else []
     parts += [] if variance is None else [-slope[:, None]]
-    half = np.zeros(len(c)) if gaps else size.sum(axis=1) + c.shape[1] * price
+    half = np.zeros(len(c)) if has_missing else size.sum(axis=1) + c.shape[1] * price
     coef = np.ascontiguousarray(np.concatenate(parts, axis=1))
     return slope, price, coef.astype(dtype), half.astype(dtype), 2 * (coef.shape[1] + 8) * np.finfo(dtype).eps
 
 
-def assigned(x, c, labels, *, w=NONE, gaps=False, variance=None, dtype=np.float32, bounds=None, moves=None):
+def assigned(x, c, labels, *, w=NONE, has_missing=False, variance=None, dtype=np.float32, bounds=None, moves=None):
     k, d = c.shape
-    slope, price, coef, half, noise = tables(c, dtype, gaps, variance)
+    slope, price, coef, half, noise = tables(c, dtype, has_missing, variance)
     upper, lower = bounds or (NO_BOUNDS, NO_BOUNDS)
     out = np.zeros((k, d)), np.zeros((k, d)), np.zeros(k), np.zeros(4)
     loops.assign(
-        fixed(x), fixed(w), 1.0, np.zeros(d), fixed(c), slope, price, coef, half, gaps, variance is not None, noise,
+        fixed(x), fixed(w), 1.0, np.zeros(d), fixed(c), slope, price, coef, half, has_missing,
+        variance is not None, noise,
         labels, upper, lower, *(moves or (np.zeros(k),) * 3), *out,
     )  # fmt: skip
     return out
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("has_missing", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-def test_assignment_is_the_plain_formula(rng, dtype, gaps, own):
+def test_assignment_is_the_plain_formula(rng, dtype, has_missing, own):
     x, c = rng.normal(size=(40, 3)), rng.normal(size=(4, 3))
     x[3] = x[4] = (c[0] + c[1]) / 2
-    x = np.where(rng.random(x.shape) < 0.3, np.nan, x) if gaps else x
+    x = np.where(rng.random(x.shape) < 0.3, np.nan, x) if has_missing else x
     w, variance = rng.random(40), rng.random(4) + 0.5 if own else None
     labels = np.full(40, -1, np.int32)
-    sums, seen, counts, facts = assigned(x, c, labels, w=w, gaps=gaps, variance=variance, dtype=dtype)
+    sums, seen, counts, facts = assigned(x, c, labels, w=w, has_missing=has_missing, variance=variance, dtype=dtype)
     cost = np.nansum((x[:, None] - c) ** 2, axis=2)
     if own:
         cost = cost / (2 * variance) + 0.5 * np.log(variance) * (~np.isnan(x)).sum(axis=1)[:, None]
@@ -59,7 +60,7 @@ def test_assignment_is_the_plain_formula(rng, dtype, gaps, own):
         mine = labels == q
         np.testing.assert_allclose(sums[q], np.nansum(w[mine, None] * x[mine], axis=0), atol=1e-12)
         np.testing.assert_allclose(counts[q], w[mine].sum(), atol=1e-12)
-        if gaps:
+        if has_missing:
             np.testing.assert_allclose(seen[q], w[mine] @ ~np.isnan(x[mine]), atol=1e-12)
     assert facts[0] == facts[2] == 40
     assert facts[3] == pytest.approx(np.nansum(w[:, None] * x**2))

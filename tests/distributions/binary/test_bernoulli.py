@@ -128,7 +128,7 @@ def test_moments_and_information():
 
 def test_some_members():
     b, x = Bernoulli(P), ROWS
-    assert np.array_equal(b.some([2, 0]).probs, P[[2, 0]])
+    assert np.array_equal(b.take([2, 0]).probs, P[[2, 0]])
     stats = b.collect(x, np.random.default_rng(5).random((8, 3)))
     assert np.array_equal(stats.member(np.array([2, 0])).zeros, stats.zeros[[2, 0]])
 

@@ -55,7 +55,7 @@ def test_moments_are_those_of_draws():
     assert x.shape == (40_000, 2, 3) and (x.sum(axis=-1) == 12).all()
     assert (np.abs(x.mean(axis=0) - distribution.mean) < 5 * np.sqrt(distribution.variance / 40_000)).all()
     assert np.allclose(x.var(axis=0), distribution.variance, rtol=0.05)
-    assert distribution.some([1]).members == 1 and distribution.member(1).dim == 3 and distribution.n_parameters == 6
+    assert distribution.take([1]).members == 1 and distribution.member(1).dim == 3 and distribution.n_parameters == 6
 
 
 def test_what_is_no_distribution_and_no_row():

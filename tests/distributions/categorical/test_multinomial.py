@@ -166,7 +166,7 @@ def test_what_is_no_distribution():
 
 def test_some_members():
     m, x = Multinomial(P), words(9, 3)
-    some = m.some([2, 0])
+    some = m.take([2, 0])
     assert np.array_equal(some.probs, P[[2, 0]]) and some.members == 2
     sums = m.collect(x, np.random.default_rng(0).random((9, 4)))
     part = sums.member(np.array([2, 0]))

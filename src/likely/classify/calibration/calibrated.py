@@ -17,7 +17,7 @@ from likely.classify.calibration.probability_floor import Floor
 from likely.core.arrays import Array, Index
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, enumerated, sentence
-from likely.core.warnings import tell, warnings_once
+from likely.core.warnings import warn, warnings_once
 from likely.decision.combine import change_log_prior
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.decision_mixin import RULES, Deciding
@@ -213,7 +213,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         response, y = response_of(estimator), classes[labels]
 
         def scored(split: Split) -> Array:
-            _tell_of_absent(split, labels, classes)
+            _warn_of_absent(split, labels, classes)
             model = fitted(estimator, X, y, weight, split.train, posteriors_only=True)
             return raw_scores(model, take_rows(X, split.test), classes, response)
 
@@ -259,7 +259,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
                 told = sentence(
                     "CalibratedClassifier", "no row could be held out, scores are not calibrated", remedy=remedy
                 )
-                tell(told)
+                warn(told)
             return
         scores = self.floor_.applied(raw)
         self.method_ = self.method
@@ -284,7 +284,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         if uneven and weight_argument(estimator) is None:
             expected = f"{type(estimator).__name__} takes no weights: they are used for the calibration only"
             remedy = "repeat rows, or choose an estimator that takes sample_weight"
-            tell(sentence("CalibratedClassifier", expected, remedy=remedy))
+            warn(sentence("CalibratedClassifier", expected, remedy=remedy))
 
     def _refuse_pairwise(self) -> None:
         if get_tags(self.estimator).input_tags.pairwise:
@@ -331,7 +331,7 @@ def _singles_always_train(splits: list[Split], labels: Index, classes: NDArray[A
             one = len(absent) == 1
             told = f"{named} {'has one distinct row' if one else 'have one distinct row each'}"
             what = "used for training, but cannot be calibrated"
-            tell(
+            warn(
                 sentence(
                     "CalibratedClassifier", f"{told}: {'it is' if one else 'they are'} {what}", remedy="pass more rows"
                 )
@@ -339,12 +339,12 @@ def _singles_always_train(splits: list[Split], labels: Index, classes: NDArray[A
         yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
 
 
-def _tell_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
+def _warn_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
     absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
         told = f"{named} {'is' if one else 'are'} absent from a training fold: their posterior there is 0"
-        tell(sentence("CalibratedClassifier", told, remedy="use fewer folds or other groups"))
+        warn(sentence("CalibratedClassifier", told, remedy="use fewer folds or other groups"))
 
 
 def _shares(labels: Index, weight: Array | None, classes: int) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 
 Curvature = Callable[[Array], Array]  # v ↦ H v
 Loss = Callable[[Array], tuple[float, Array, Curvature]]  # θ ↦ loss, gradient, curvature there
@@ -45,7 +45,7 @@ def minimize(loss: Loss, start: Array, whose: str) -> Array:
         theta, (value, gradient, curvature) = theta + share * step, ahead
     expected = f"calibration should converge within {STEPS} steps"
     remedy = "check for scores of very different magnitudes, or use method='isotonic'"
-    tell(sentence(whose, expected, "one that did not", remedy))
+    warn(sentence(whose, expected, "one that did not", remedy))
     return theta
 
 

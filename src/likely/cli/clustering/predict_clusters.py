@@ -27,7 +27,7 @@ class Clustered:
         rows = laid_out(table.frame, list(model.schema))
         watch, rate = NoveltyDetector.of_model(model), how.get("novelty")
         seen = watch.score(rows)
-        novel = seen.strange if rate is None else seen.strange | exceeds(seen.novelty, watch.level(rate))
+        novel = seen.has_unseen if rate is None else seen.has_unseen | exceeds(seen.novelty, watch.level(rate))
         reasons = [seen.why(i) if beyond else "" for i, beyond in enumerate(novel.tolist())]
         return cls(model.predict_proba(Typed(rows)), kept, novel, reasons)
 

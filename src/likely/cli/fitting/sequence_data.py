@@ -89,7 +89,7 @@ class SequenceData:
     def __len__(self) -> int:
         return len(self.X)
 
-    def some(self, which: Any) -> SequenceData:
+    def take(self, which: Any) -> SequenceData:
         """Some of the sequences."""
         parts = {name: getattr(self, name) for name in ("X", "ids", "y", "weight", "groups", "states")}
         return replace(self, **{name: part[which] for name, part in parts.items() if part is not None})
@@ -101,7 +101,7 @@ class SequenceData:
         if not there.any():
             raise DataError(sentence(flag, f"some sequence must {needed}", "none"))
         words = f"{counted(int((~there).sum()), 'sequence')} {without}: set aside"
-        return replace(self.some(np.flatnonzero(there)), aside=(*self.aside, words))
+        return replace(self.take(np.flatnonzero(there)), aside=(*self.aside, words))
 
     def describe(self) -> str:
         """The data in a few lines."""

@@ -151,7 +151,7 @@ def sequences_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any
         return by_place(model, read_for(model, there, settings, console), settings)
 
 
-def read_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], tell: Any) -> Sequences:
+def read_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], console: Any) -> Sequences:
     """Sequences with the columns that a model knows; the id and time columns of its training, where they are there.
 
     Columns go by name; `--columns` names those of the files, in the order of the model's. A model without names takes
@@ -165,7 +165,7 @@ def read_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], te
     for role in ("id", "time"):
         if given[role] is not None and settings[role] is None and there is not None and given[role] not in there:
             then = "each file is one sequence" if role == "id" else "frames are taken as they come"
-            tell(f'no column "{given[role]}", which was the {role} in training: {then}')
+            console(f'no column "{given[role]}", which was the {role} in training: {then}')
             given[role] = None
     asked = list(settings.get("columns") or ()) or None
     if asked is not None and len(asked) != len(model.columns):
@@ -179,7 +179,7 @@ def read_for(model: Any, files: tuple[str, ...], settings: Mapping[str, Any], te
         found = read_sequences(source_of(files), **given, **more, columns=asked, missing=settings["missing"],
                                format=settings["format_"])  # fmt: skip
     for words in renamed(found, given["id"], files):
-        tell(words)
+        console(words)
     return found
 
 

@@ -116,10 +116,10 @@ def _tested_on_states(data: SequenceData, states: int, console: Console) -> dict
     console(f"\ndecoding held-out sequences: {len(splits)} folds")
 
     def right(split: Any) -> Any:
-        train = data.some(split.train)
+        train = data.take(split.train)
         density = chain(data.kinds, states, **data.job.chain_settings)
         density.fit(train.X, sample_weight=train.weight, states=train.states)
-        return _hits(density, data.some(split.test), states)
+        return _hits(density, data.take(split.test), states)
 
     with silence():
         tables = in_threads(right, splits, data.jobs)

@@ -26,7 +26,7 @@ class ByCost:
         self.cost = Cost(np.array([[0.0, miss_cost], [alarm_cost, 0.0]]))
 
     def step(
-        self, state: Any, predicted: Any, y: Any, news: float, belief: Any, inputs: Any = None
+        self, state: Any, predicted: Any, y: Any, log_p: float, belief: Any, inputs: Any = None
     ) -> tuple[Any, bool]:
         """The next state, and whether there is an alarm."""
         fault = min(float(self.subject.shares(belief)[self.faults].sum()), 1.0)
@@ -79,10 +79,10 @@ class BySurprisal:
             )
 
     def step(
-        self, state: Any, predicted: Any, y: Any, news: float, belief: Any, inputs: Any = None
+        self, state: Any, predicted: Any, y: Any, log_p: float, belief: Any, inputs: Any = None
     ) -> tuple[Any, bool]:
         """The next state, and whether there is an alarm; missing observations add nothing."""
-        p_value = self.tail(predicted, y, news, inputs)
+        p_value = self.tail(predicted, y, log_p, inputs)
         after = state.step(0.0 if p_value is None else self._increment(-np.log(max(p_value, 1e-300))))
         return after, after.alarm
 
@@ -174,7 +174,7 @@ class GaussianTail:
     def __init__(self, filter_: Any) -> None:
         self.filter = filter_
 
-    def __call__(self, predicted: Any, y: Any, news: float, inputs: Any = None) -> float | None:
+    def __call__(self, predicted: Any, y: Any, log_p: float, inputs: Any = None) -> float | None:
         """Predictive p-value of an observation; None if it is missing, or has no predictive distribution yet."""
         from scipy.special import chdtrc
 
@@ -190,20 +190,20 @@ class GaussianTail:
             spread = C @ predicted.covariance @ C.T + R
         if not seen.any() or not np.isfinite(spread).all():
             return None
-        if news == -np.inf:
+        if log_p == -np.inf:
             return 0.0
-        distance, degrees = _chi_square(spread, row[seen] - C @ predicted.mean, news)
+        distance, degrees = _chi_square(spread, row[seen] - C @ predicted.mean, log_p)
         return float(chdtrc(degrees, distance)) if degrees else 1.0
 
 
-def _chi_square(spread: Any, residual: Any, news: float) -> tuple[float, int]:
+def _chi_square(spread: Any, residual: Any, log_p: float) -> tuple[float, int]:
     """χ² of a residual, and its degrees of freedom."""
     sd = np.sqrt(np.diagonal(spread))
     moving = sd > 0
     shared, axes = np.linalg.eigh(spread[np.ix_(moving, moving)] / np.outer(sd[moving], sd[moving]))
     free = shared > CERTAIN * len(sd)
     if free.sum() == len(sd):
-        return max(-2 * news - np.linalg.slogdet(2 * np.pi * spread)[1], 0.0), len(sd)
+        return max(-2 * log_p - np.linalg.slogdet(2 * np.pi * spread)[1], 0.0), len(sd)
     along = (axes.T @ (residual[moving] / sd[moving]))[free]
     return float(np.sum(along**2 / shared[free])), int(free.sum())
 

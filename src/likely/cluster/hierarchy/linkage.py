@@ -23,7 +23,7 @@ from likely.cluster.kmeans.assignment import refuse_empty_rows
 from likely.core.arrays import Array, Index, numbers, refuse_infinite, rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.gaussian.missing_values_em import em_moments, expected_rows, gaussian_of
 
 METRICS = (
@@ -213,7 +213,7 @@ def _all_known(distances: Array) -> Array:
         known = float(distances.sum(where=~unknown)) / max(float((~unknown).sum() - len(distances)), 1.0)
         distances[unknown] = known
         pairs = int(unknown.sum()) // 2
-        tell(f"linkage: {pairs:,} pairs of rows have no column in common: they got the mean distance {known:.4g}")
+        warn(f"linkage: {pairs:,} pairs of rows have no column in common: they got the mean distance {known:.4g}")
     return distances
 
 
@@ -228,7 +228,7 @@ def _by_likelihood(z: Array, w: Array, covariance: str) -> tuple[Index, Array]:
         _begin_by_ward(z, w, clusters, growing, most)
         growing.keep(clusters.forget_swallowed())
         text = f"the first {len(z) - most:,} merges are Ward's, in units of the covariance within small clusters"
-        tell(f"linkage: likelihood compares up to {most:,} clusters: {text}")
+        warn(f"linkage: likelihood compares up to {most:,} clusters: {text}")
     return greedy(clusters, clusters.alive.copy(), growing)
 
 

@@ -39,7 +39,7 @@ class KMeansData:
     x: NDArray[Any]
     weight: Array | None
     frame: AffineMap
-    gaps: bool
+    has_missing: bool
     workers: int
 
     @classmethod
@@ -47,11 +47,11 @@ class KMeansData:
         """Validate rows once: infinities raise an error, missing values are detected, units are chosen."""
         x = read_only(_contiguous(x, columns))
         workers = workers or cores()
-        low, high, gaps = _observed_range(x, workers)
+        low, high, has_missing = _observed_range(x, workers)
         w = row_weights(weight, len(x), "k-means")
-        return cls(x, None if w is None else read_only(w), AffineMap.fitted_to(x, low, high), gaps, workers)
+        return cls(x, None if w is None else read_only(w), AffineMap.fitted_to(x, low, high), has_missing, workers)
 
-    def some(self, at: Any) -> KMeansData:
+    def take(self, at: Any) -> KMeansData:
         """A subset of the rows, by mask or index, in the same units."""
         weight = None if self.weight is None else read_only(self.weight[at])
         return replace(self, x=read_only(self.x[at]), weight=weight)
@@ -84,9 +84,9 @@ class KMeansData:
         with np.errstate(over="ignore"):  # overflow leads to an exact check
             size = slope[:, None] * c * c
             parts = [2.0 * slope[:, None] * c]
-            parts += [-size - price[:, None]] if self.gaps else []
+            parts += [-size - price[:, None]] if self.has_missing else []
             parts += [-slope[:, None]] if own else []
-            half = np.zeros(k) if self.gaps else size.sum(axis=1) + d * price
+            half = np.zeros(k) if self.has_missing else size.sum(axis=1) + d * price
             coef = np.ascontiguousarray(np.concatenate(parts, axis=1))
             noise = 2.0 * (coef.shape[1] + 8) * float(np.finfo(dtype).eps)
             return Tables(coef.astype(dtype), half.astype(dtype), slope, price, noise)
@@ -150,7 +150,7 @@ class Sums:
             out = (np.zeros_like(self.sums), np.zeros_like(self.seen), np.zeros_like(self.counts), np.zeros(4))
             assign(
                 x, weight, t.frame.unit, t.frame.origin, model.mean, tables.slope, tables.price, tables.coef,
-                tables.half, t.gaps, own, tables.noise, mine, upper, lower, drift, others, safe, *out,
+                tables.half, t.has_missing, own, tables.noise, mine, upper, lower, drift, others, safe, *out,
             )  # fmt: skip
             return out
 
@@ -158,7 +158,7 @@ class Sums:
         with one_blas_thread():
             for sums, seen, counts, new in ordered_map(of, t.parts(labels, *bounds), t.workers):
                 self.sums, self.counts = self.sums + sums, self.counts + counts
-                self.seen = self.seen + (seen if t.gaps else counts[:, None])
+                self.seen = self.seen + (seen if t.has_missing else counts[:, None])
                 facts += new
         self.moved, self.twice, self.scored = (int(f) for f in facts[:3])
         self.size += float(facts[3])

@@ -168,7 +168,7 @@ class Centroids(Value):
         typical = np.asarray(total / seen)
         return Centroids.trusted(mean=self.mean, variance=np.full(self.members, typical), typical=typical).refit(stats)
 
-    def some(self, index: Any) -> Centroids:
+    def take(self, index: Any) -> Centroids:
         """A subset of the centers."""
         return self.replace(mean=self.mean[index], variance=None if self.variance is None else self.variance[index])
 

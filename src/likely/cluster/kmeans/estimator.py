@@ -17,7 +17,7 @@ from likely.core.em_loop import Stop
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.sketch import SIZE, Sketch
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.estimation.array_fast_path import is_plain
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 from likely.estimation.classifier_description import cluster_table
@@ -86,7 +86,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         X, weight = self._checked(X, sample_weight, reset=True)
         found = self._found(X, weight)
         if not found.report.converged:
-            tell(f"KMeans: not converged: {found.report.reason}")
+            warn(f"KMeans: not converged: {found.report.reason}")
         self.__dict__.pop("sketch_", None)
         return self._adopt(found)
 

@@ -49,7 +49,7 @@ def _distinct(table: KMeansData) -> _Distinct:
     weight = np.ones(len(table)) if table.weight is None else table.weight
     _, first, which = np.unique(row_hashes(table.x), return_index=True, return_inverse=True)
     total = np.bincount(which, weight, len(first)).astype(np.float64)
-    return _Distinct(replace(table.some(first), weight=read_only(total)), which.astype(np.intp))
+    return _Distinct(replace(table.take(first), weight=read_only(total)), which.astype(np.intp))
 
 
 def _passes(table: KMeansData, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
@@ -86,7 +86,7 @@ def _one_pass(table: KMeansData, model: Centroids, stats: CentroidStats, labels:
     own = labels[counts]
     u = table.frame.forward(table.x[counts].astype(np.float64))
     moved, _ = exchange_pass(
-        u, _weight(table)[counts], table.gaps, _lean(model, unit), own,
+        u, _weight(table)[counts], table.has_missing, _lean(model, unit), own,
         table.frame.forward(model.mean), np.array(stats.moments.weight), np.bincount(own, minlength=model.members),
         np.array(stats.entries), stats.scatter * unit * unit,
     )  # fmt: skip

@@ -19,7 +19,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import Run
 from likely.core.job_size import job
 from likely.core.sketch import SIZE, Sketch
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.metrics.clusterings import adjusted_rand_index
 
 Seeds = Callable[[Array, Array, int, np.random.Generator], Any]
@@ -57,7 +57,7 @@ def kmeans(
     best = max(runs, key=lambda run: run.report.objective)
     if best.model.members < k:
         m = best.model.members
-        tell(f"k-means: too few distinct rows for {k} clusters: there are {m}, one per distinct row")
+        warn(f"k-means: too few distinct rows for {k} clusters: there are {m}, one per distinct row")
     return _of_all(best, runs, x, table)
 
 
@@ -97,9 +97,9 @@ def present(table: KMeansData) -> KMeansData:
     at = np.ones(len(table), dtype=bool) if table.weight is None else table.weight > 0
     if not at.any():
         raise DataError(sentence("k-means", "at least one row must have weight", "weights of 0"))
-    if table.gaps:
+    if table.has_missing:
         _check_missing(table.x, at)
-    return table if at.all() else table.some(at)
+    return table if at.all() else table.take(at)
 
 
 def _check_missing(x: Any, at: Any) -> None:
@@ -108,7 +108,7 @@ def _check_missing(x: Any, at: Any) -> None:
     never = np.flatnonzero([np.isnan(column[at]).all() for column in x.T])
     if len(never):
         rest = f"the centers are arbitrary there; drop {'it' if len(never) == 1 else 'them'}"
-        tell(Note("k-means", f"{{columns}} never observed: {rest}", columns=tuple(never.tolist())))
+        warn(Note("k-means", f"{{columns}} never observed: {rest}", columns=tuple(never.tolist())))
 
 
 def _refuse_unknown(start: Any, method: str, variances: str) -> None:

@@ -14,7 +14,7 @@ from likely.core.arrays import Array
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import tell, warnings_once
+from likely.core.warnings import warn, warnings_once
 
 DEFAULT_STOP = Stop(300, 1e-6)
 FAR_ROWS = 10_000  # number of farthest rows that are candidate seeds for empty clusters
@@ -85,7 +85,7 @@ def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: St
     from likely.core.blocks import Blocks
 
     if not start.report.stats.scatter.sum() > 0:
-        tell("k-means: every row equals its center: variances per cluster are not defined")
+        warn("k-means: every row equals its center: variances per cluster are not defined")
         return start
     with warnings_once():
         report = fit(start.model.with_variances(start.report.stats), Blocks.of(x, weight), stop=stop)
@@ -203,12 +203,12 @@ def _moves(old: Centroids, new: Centroids, table: KMeansData) -> tuple[Array, Ar
     order = np.argsort(drift)
     others = np.full(len(c), drift[order[-1]])
     others[order[-1]] = drift[order[-2]] if len(c) > 1 else 0.0
-    return drift, others, _half_way(c, table.gaps)
+    return drift, others, _half_way(c, table.has_missing)
 
 
-def _half_way(c: Array, gaps: bool) -> Array:
+def _half_way(c: Array, has_missing: bool) -> Array:
     """Half the distance to the nearest other center; not valid with missing entries."""
-    if gaps or len(c) == 1:
+    if has_missing or len(c) == 1:
         return np.zeros(len(c))
     apart = squared_distances(c, c)
     np.fill_diagonal(apart, np.inf)

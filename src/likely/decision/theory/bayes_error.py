@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.errors import DomainError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.decision.theory.bayes_error_integrals import in_the_plane, on_the_line, shared_covariance
 from likely.decision.theory.bayes_error_sums import by_expectations, coins
 from likely.decision.theory.decision_problem import Problem, problem
@@ -44,7 +44,7 @@ def bayes_error(
     """
     asked = problem(distributions, class_prior, cost, "bayes_error")
     _check(tolerance, n)
-    _tell_of_scores(asked)
+    _warn_of_scores(asked)
     if len(asked.distributions) == 1:
         return Estimate(float(asked.cost.table.min()), 0.0)
     asked = _possible(asked)
@@ -55,7 +55,7 @@ def bayes_error(
     return by_draws(asked, tolerance, n, rng or np.random.default_rng(0))
 
 
-def _tell_of_scores(asked: Problem) -> None:
+def _warn_of_scores(asked: Problem) -> None:
     """Warn of densities that do not integrate to one: the result is not an error rate."""
     odd = [
         type(distribution).__name__
@@ -64,7 +64,7 @@ def _tell_of_scores(asked: Problem) -> None:
     ]
     if odd:
         remedy = "the value is not an error rate: use KernelDensity, or lk.evaluate on new rows"
-        tell(sentence("bayes_error", "densities should integrate to one", f"{odd[0]}, which does not", remedy))
+        warn(sentence("bayes_error", "densities should integrate to one", f"{odd[0]}, which does not", remedy))
 
 
 def _check(tolerance: Any, n: Any) -> None:
@@ -100,7 +100,7 @@ def by_draws(asked: Problem, tolerance: float | None, n: int, rng: Generator) ->
         if (done >= n and tolerance is None) or (tolerance is not None and found.error <= tolerance):
             return found
         if done >= MOST:
-            tell(f"bayes_error: tolerance {tolerance:.3g} not met by {MOST:,} samples: the error is {found.error:.3g}")
+            warn(f"bayes_error: tolerance {tolerance:.3g} not met by {MOST:,} samples: the error is {found.error:.3g}")
             return found
         wanted = BATCH if tolerance is not None else int(n - done)
 

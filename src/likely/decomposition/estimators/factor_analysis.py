@@ -17,7 +17,7 @@ from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.gaussian.factor_fits import em_start
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -205,7 +205,7 @@ class PPCA(FactorDensity):
         with self._named_columns():
             report = self._by_em(X, weight)
         if not report.converged:
-            tell(f"PPCA: not converged: {report.reason}")
+            warn(f"PPCA: not converged: {report.reason}")
         return self._adopt(report)
 
     def _by_em(self, X: Any, weight: Any) -> FitReport:

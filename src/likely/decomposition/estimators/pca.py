@@ -13,7 +13,7 @@ from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.decomposition.principal_subspace import (
     ROOTED,
     PrincipalSubspace,
@@ -114,7 +114,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             and not found.sees(_requested_axes(stats, found, wanted))
         ):
             text = "PCA: a requested axis has a variance at the rounding level of the scatter"
-            tell(f'{text}, and a stream keeps the scatter only: request fewer axes, or use solver="qr"')
+            warn(f'{text}, and a stream keeps the scatter only: request fewer axes, or use solver="qr"')
         return self._adopt(stats, axes_of(stats, found, wanted), taken)
 
     def transform(self, X: Any) -> Any:
@@ -294,7 +294,7 @@ def _warn_of_route(found: Any, kept: int) -> None:
     """Warn that an R factor was used, which takes longer: the scatter could not resolve a requested axis."""
     top = float(found.values[0])
     smallest = np.sqrt(found.values[kept - 1] / top) if top > 0 else 0.0
-    tell(
+    warn(
         f"PCA: the smallest singular value kept is {smallest:.1e} of the largest: an R factor was used instead of "
         'the scatter matrix, which cannot resolve it (solver="scatter" forbids this, solver="qr" asks for it)',
     )

@@ -23,7 +23,7 @@ from likely.distributions.binary.sign_products import (
     numbers_of,
     sets_of,
 )
-from likely.distributions.binary.walsh import tell_of_gaps, tell_of_negative
+from likely.distributions.binary.walsh import warn_of_missing_values, warn_of_negative
 from likely.numerics.walsh_hadamard import all_cells
 
 
@@ -108,7 +108,7 @@ class Bahadur(TruncatedExpansion):
 
         out = self._mapped(score, x)
         if negative:
-            tell_of_negative("Bahadur", negative, self.members)
+            warn_of_negative("Bahadur", negative, self.members)
         return out
 
     def _each(self, z: Array, observed: Mask, binary: Mask) -> list[tuple[Array, Array]]:
@@ -158,7 +158,7 @@ class Bahadur(TruncatedExpansion):
             self._check(stats)
             return self.refit(prior.update(stats).stats)
         self._refuse_nothing(stats)
-        tell_of_gaps(stats, "Bahadur")
+        warn_of_missing_values(stats, "Bahadur")
         observed = stats.weight[..., 1 : self.dim + 1] > 0
         probs = np.where(observed, 0.5 * (1.0 + stats.mean[..., 1 : self.dim + 1]), self.probs)
         r = self.replace(probs=probs)._standardized(stats)

@@ -33,7 +33,7 @@ from likely.distributions.categorical.sparse_counts import SparseRows, column_su
 from likely.distributions.column_distribution import same_columns
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation, one_column, per_member
-from likely.distributions.unobserved_columns import tell_of_gaps
+from likely.distributions.unobserved_columns import warn_of_missing_values
 
 NEVER, IMPOSSIBLE = -1e200, -1e100  # finite stand-in for log 0 in a product, and the threshold that detects it
 ROUNDING = 1e-13  # relative rounding error of counts obtained by subtraction
@@ -85,7 +85,7 @@ class Bernoulli(Distribution):
         """One member of a stack."""
         return self.replace(probs=self.probs[k].copy())
 
-    def some(self, index: Any) -> Bernoulli:
+    def take(self, index: Any) -> Bernoulli:
         """Stack of the selected members."""
         return self.replace(probs=self.probs[np.asarray(index)])
 
@@ -269,7 +269,7 @@ class Bernoulli(Distribution):
         Bernoulli(probs=[0.75])
         """
         self._check(stats)
-        tell_of_gaps("Bernoulli", stats.ones + stats.zeros, stats.rows, prior)
+        warn_of_missing_values("Bernoulli", stats.ones + stats.zeros, stats.rows, prior)
         if prior is not None:
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:

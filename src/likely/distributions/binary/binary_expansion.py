@@ -65,7 +65,7 @@ class SignDistribution(Distribution):
         """One member of a stack."""
         return self.replace(**{name: np.array(getattr(self, name)[k]) for name in self._arrays})
 
-    def some(self, index: Any) -> Self:
+    def take(self, index: Any) -> Self:
         """Stack of the selected members."""
         return self.replace(**{name: getattr(self, name)[np.asarray(index)] for name in self._arrays})
 

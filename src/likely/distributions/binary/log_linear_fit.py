@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.binary.sign_products import pair_matrix, places, split_sizes
 from likely.numerics.walsh_hadamard import all_cells, cells_of, expectations
 
@@ -94,7 +94,7 @@ def _finished(b: Array, mean: Array, value: float, q: Array, d: int, order: int,
     off = _max_error(mean, q, places(d, order))
     if singular or off > 1e-8 or np.abs(b[1:]).max(initial=0.0) > FAR:
         text = "LogLinear: some products of columns are constant, so weights are unbounded: give a prior"
-        tell(f"{text} (expectations are off by {off:.1e} at the last step)")
+        warn(f"{text} (expectations are off by {off:.1e} at the last step)")
     return _with_constant(b, mean, value)
 
 

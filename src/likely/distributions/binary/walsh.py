@@ -10,7 +10,7 @@ import numpy as np
 from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import SignSums, checked_order, expanded, number_of_sets, places
@@ -113,7 +113,7 @@ class Walsh(TruncatedExpansion):
 
         out = self._mapped(score, x)
         if negative:
-            tell_of_negative("Walsh", negative, self.members)
+            warn_of_negative("Walsh", negative, self.members)
         return out
 
     def _sums(self, z: Array) -> Array:
@@ -151,7 +151,7 @@ class Walsh(TruncatedExpansion):
             self._check(stats)
             return self.refit(prior.update(stats).stats)
         self._refuse_nothing(stats)
-        tell_of_gaps(stats, "Walsh")
+        warn_of_missing_values(stats, "Walsh")
         mean = stats.mean
         mean[..., 0] = 1.0
         return self.replace(expectations=self._kept(mean, stats, "expectations"))
@@ -168,15 +168,15 @@ class Walsh(TruncatedExpansion):
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
 
-def tell_of_gaps(stats: SignSums, whose: str) -> None:
+def warn_of_missing_values(stats: SignSums, whose: str) -> None:
     """Warn that means are over different rows (available-case analysis): unbiased if missing completely at random."""
     if (stats.weight < stats.weight[..., :1] * (1 - 1e-9)).any():
         text = "missing values: means are over available rows, unbiased if values are missing completely at random"
-        tell(f"{whose}: {text}; WalshDensity(log=True) learns by EM")
+        warn(f"{whose}: {text}; WalshDensity(log=True) learns by EM")
 
 
-def tell_of_negative(whose: str, rows: int, members: int | None = None) -> None:
+def warn_of_negative(whose: str, rows: int, members: int | None = None) -> None:
     """Warn of rows where the expansion is not positive; in a stack a row counts once."""
     what = "row lies where the truncated expansion" if rows == 1 else "rows lie where the truncated expansion"
     what += f" of at least one of {members} distributions is" if members else " is"
-    tell(f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive")
+    warn(f"{whose}: {rows} {what} not positive: log p is −inf there; WalshDensity(log=True) stays positive")

@@ -103,7 +103,7 @@ class Categorical(Distribution):
         """One member of a stack."""
         return self.replace(probs=self.probs[k].copy())
 
-    def some(self, index: Any) -> Categorical:
+    def take(self, index: Any) -> Categorical:
         """Stack of the selected members."""
         return self.replace(probs=self.probs[index])
 

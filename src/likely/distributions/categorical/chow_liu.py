@@ -15,7 +15,7 @@ from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.binary.sign_products import each_share
 from likely.distributions.categorical.pair_counts import (
     WIDE,
@@ -129,7 +129,7 @@ class ChowLiuTree(Leveled, Distribution):
         """One member of a stack."""
         return self.replace(parent=self.parent[k].copy(), tables=self.tables[k].copy())
 
-    def some(self, index: Any) -> ChowLiuTree:
+    def take(self, index: Any) -> ChowLiuTree:
         """Stack of the selected members."""
         at = np.asarray(index)
         return self.replace(parent=self.parent[at], tables=self.tables[at])
@@ -338,7 +338,7 @@ class ChowLiuTree(Leveled, Distribution):
             raise DataError(
                 sentence("ChowLiuTree", "at least one row with weight is needed", "none", "or give a prior")
             )
-        _tell_of_gaps(stats)
+        _warn_of_missing_values(stats)
         pairs = stats.pairs.reshape(-1, *stats.pairs.shape[-2:])
         found = [
             _learned(n, self.levels, old) if rows > 0 else old[:2]
@@ -398,12 +398,12 @@ def _each_of(shares: Any, members: int | None) -> list[Array]:
     return each * members if members and len(each) == 1 else each
 
 
-def _tell_of_gaps(stats: PairCounts) -> None:
+def _warn_of_missing_values(stats: PairCounts) -> None:
     """Warn where pairs were counted from different rows (available-case analysis): unbiased if missing at random."""
     observed = np.add.reduceat(stats.singles, offsets_of(stats.levels)[:-1], axis=-1)
     if (observed < stats.rows[..., None] * (1 - 1e-9)).any():
         text = "missing values, and too many columns or levels for EM: available pairs are counted"
-        tell(f"ChowLiuTree: {text}, unbiased if values are missing completely at random")
+        warn(f"ChowLiuTree: {text}, unbiased if values are missing completely at random")
 
 
 # ----------------------------------------------------------------------- structure

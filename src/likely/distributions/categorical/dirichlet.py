@@ -86,7 +86,7 @@ class Dirichlet(DirichletLearning):
         """One member of a stack."""
         return self.replace(alpha=self.alpha[k].copy())
 
-    def some(self, index: Any) -> Dirichlet:
+    def take(self, index: Any) -> Dirichlet:
         """Stack of the selected members."""
         return self.replace(alpha=self.alpha[index])
 

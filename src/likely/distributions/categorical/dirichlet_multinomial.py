@@ -24,7 +24,7 @@ from likely.distributions.categorical.multinomial import (
     refuse_negative,
 )
 from likely.distributions.categorical.sparse_counts import SparseRows, row_products, row_sums, shares_of
-from likely.distributions.column_distribution import tell_fractions
+from likely.distributions.column_distribution import warn_of_fractions
 from likely.distributions.distribution import Distribution
 from likely.numerics.gamma_draws import draw_probabilities
 from likely.numerics.polya_urn import (
@@ -81,13 +81,13 @@ class DirichletMultinomial(Distribution):
         """One member of a stack."""
         return self.replace(alpha=self.alpha[k].copy())
 
-    def some(self, index: Any) -> DirichletMultinomial:
+    def take(self, index: Any) -> DirichletMultinomial:
         """Stack of the selected members."""
         return self.replace(alpha=self.alpha[np.asarray(index)])
 
     def log_prob(self, x: Any) -> Array:
         """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
-        tell_fractions(x, "DirichletMultinomial", EXPECTED)
+        warn_of_fractions(x, "DirichletMultinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
 
     def log_prob_block(self, block: Any) -> Array:
@@ -155,7 +155,7 @@ class DirichletMultinomial(Distribution):
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """Maximum-likelihood fit to weighted rows (or posterior mode); warns of fractions."""
-        tell_fractions(x, cls.__name__, EXPECTED)
+        warn_of_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> UrnCounts:

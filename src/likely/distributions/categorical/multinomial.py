@@ -20,7 +20,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.categorical.sparse_counts import SparseRows, column_sums, is_sparse, row_sums, shares_of
-from likely.distributions.column_distribution import tell_fractions
+from likely.distributions.column_distribution import warn_of_fractions
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.statistics.counts import LARGEST_SUM, per_member, weighted_sum
 from likely.numerics.special import deviance, log_factorial, log_multinomial_coefficient, log_poisson_peak_of_counts
@@ -88,7 +88,7 @@ class Multinomial(Distribution):
         """One member of a stack."""
         return self.replace(probs=self.probs[k].copy())
 
-    def some(self, index: Any) -> Multinomial:
+    def take(self, index: Any) -> Multinomial:
         """Stack of the selected members."""
         return self.replace(probs=self.probs[np.asarray(index)])
 
@@ -100,7 +100,7 @@ class Multinomial(Distribution):
 
     def log_prob(self, x: Any) -> Array:
         """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
-        tell_fractions(x, "Multinomial", EXPECTED)
+        warn_of_fractions(x, "Multinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "Multinomial"), self.members)
 
     def log_prob_block(self, block: Any) -> Array:
@@ -257,7 +257,7 @@ class Multinomial(Distribution):
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """Maximum-likelihood fit to weighted rows (or posterior mode); warns of fractions."""
-        tell_fractions(x, cls.__name__, EXPECTED)
+        warn_of_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
     def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WordCounts:

@@ -27,7 +27,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.em_loop import FitStep
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
     PROFILES,
@@ -123,7 +123,7 @@ class Elliptical(Centered, Distribution):
         """One member of a stack."""
         return self.replace(center=self.center[k].copy(), scale=self.scale[k].copy())
 
-    def some(self, index: Any) -> Elliptical:
+    def take(self, index: Any) -> Elliptical:
         """Members `index` as a stack."""
         return self.replace(center=self.center[index], scale=self.scale[index])
 
@@ -347,7 +347,7 @@ class Elliptical(Centered, Distribution):
             now, value, before = after, max(value, reached), direction
             if step <= STILL:
                 return now
-        tell(f"Elliptical: not converged: {ROUNDS} iterations made, the last step was {step:.1g} of the scale")
+        warn(f"Elliptical: not converged: {ROUNDS} iterations made, the last step was {step:.1g} of the scale")
         return now
 
     def _log_posterior(self, z: Array, w: Array, prior: Any) -> float:
@@ -369,7 +369,7 @@ class Elliptical(Centered, Distribution):
         scale = (found.scatter / n)[None].copy()
         pooled = moments.of_rows(stats.values, np.atleast_2d(stats.each).sum(axis=0), self.center.copy())
         for note in raise_to_floor(scale, 0, column_floor(pooled), "full") if pooled is not None else ():
-            tell(replace(note, whose="Elliptical", text=note.text.replace("covariance", "scale")))
+            warn(replace(note, whose="Elliptical", text=note.text.replace("covariance", "scale")))
         return self.replace(center=found.mean, scale=scale[0])
 
     def _line_search(

@@ -18,7 +18,7 @@ from likely.distributions.categorical.sparse_counts import is_sparse
 from likely.distributions.estimators.continuous_densities import OTHER_DISTRIBUTIONS
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.parameter_constraints import Interval
-from likely.estimation.sparse_validation import checked_sparse, odd_columns, tell_of_columns
+from likely.estimation.sparse_validation import checked_sparse, odd_columns, warn_of_columns
 
 
 class BernoulliDensity(DensityEstimator):
@@ -82,7 +82,7 @@ class BernoulliDensity(DensityEstimator):
         invalid = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
         if invalid.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(invalid, self.column_names(), "BernoulliDensity", what)
+            warn_of_columns(invalid, self.column_names(), "BernoulliDensity", what)
         return X if not invalid.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:
@@ -140,7 +140,7 @@ class BinaryDensity(DensityEstimator):
         invalid = odd_columns(X, lambda part: ~is_binary(part) & np.isfinite(part))
         if invalid.any():
             what = f"is not all 0 and 1: numbers above {threshold:g} count as 1, the others as 0"
-            tell_of_columns(invalid & ~_plus_minus(X), self.column_names(), type(self).__name__, what)
+            warn_of_columns(invalid & ~_plus_minus(X), self.column_names(), type(self).__name__, what)
         return X if not invalid.any() and 0 <= threshold < 1 else self._cut(X, threshold)
 
     def _cut(self, X: Any, threshold: float) -> Any:

@@ -11,7 +11,7 @@ import scipy.sparse
 from likely.core.arrays import Array, in_memory
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.categorical.pair_counts import codes_of, joined_levels, levels_of, pseudo_pair_counts
@@ -64,7 +64,7 @@ class CategoricalDensity(DensityEstimator):
     def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Categorical | Product:
         if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
             text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
-            tell(text)
+            warn(text)
         columns = [Categorical.over(_levels([X[:, j]]), members) for j in range(X.shape[1])]
         return columns[0] if len(columns) == 1 else Product(tuple(zip(self.column_names(), columns, strict=True)))
 
@@ -245,19 +245,19 @@ class ChowLiuTreeDensity(DensityEstimator):
 
     def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> ChowLiuTree:
         distribution = ChowLiuTree.blank(X, members)
-        self._tell_of_measurements(
+        self._warn_of_measurements(
             [j for j, known in enumerate(distribution.levels) if _measured(known, X.shape[0])], distribution
         )
         return distribution
 
-    def _tell_of_measurements(self, continuous: list[int], distribution: ChowLiuTree) -> None:
+    def _warn_of_measurements(self, continuous: list[int], distribution: ChowLiuTree) -> None:
         if not continuous:
             return
         names = ", ".join(str(self.column_names()[j]) for j in continuous[:3]) + (", …" if len(continuous) > 3 else "")
         values = len(distribution.levels[continuous[0]])
         what = f"{_columns(len(continuous))} real numbers rather than few levels ({names}: {values} values)"
         text = "each value becomes a level of its own, and any other value has probability 0"
-        tell(f"ChowLiuTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
+        warn(f"ChowLiuTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
 
     def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
         levels = joined_levels(model.levels, levels_of(X, "ChowLiuTreeDensity"))

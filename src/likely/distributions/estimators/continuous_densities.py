@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import refuse_infinite
 from likely.core.blocks import Blocks
 from likely.core.errors import MANY, DataError, DomainError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.column_distribution import ColumnDistribution, outside, refuse_outside
 from likely.distributions.constant_columns import NARROW, constant_columns
@@ -71,7 +71,7 @@ class ColumnDensity(DensityEstimator):
             raise nothing_seen(f"{type(self).__name__}{where}")
         names, were = self._are(np.flatnonzero(unseen)).rsplit(" ", 1)
         verb = "was" if were == "is" else "were"
-        tell(f"{type(self).__name__}: {names} {verb} never observed: the estimate is meaningless there")
+        warn(f"{type(self).__name__}: {names} {verb} never observed: the estimate is meaningless there")
 
     def _are(self, columns: Any) -> str:
         """Names of columns with their verb: "x1 is", "x1, x2 are"; of many, the first five."""
@@ -97,11 +97,11 @@ class ColumnDensity(DensityEstimator):
             return
         self._constant = constant_columns(Blocks.of(X), type(self).__name__)
         if len(self._constant):
-            tell(f"{type(self).__name__}: {self._are(self._constant)} {NARROW}")
+            warn(f"{type(self).__name__}: {self._are(self._constant)} {NARROW}")
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
         if isinstance(model, self._distribution):
-            model._tell_limits(getattr(self, "_constant", ()))
+            model._warn_of_limits(getattr(self, "_constant", ()))
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -316,7 +316,7 @@ def with_missing(estimator: Any, X: Any, edge: Any, what: str, reset: bool) -> A
     if reset:
         which = ", ".join(estimator.column_names()[j] for j in np.flatnonzero(edge.any(axis=0)))
         share = f"{edge.sum()} of {edge.size} entries"
-        tell(f"{type(estimator).__name__}: {which}: {what} counts as missing ({share})")
+        warn(f"{type(estimator).__name__}: {which}: {what} counts as missing ({share})")
     return np.where(edge, np.nan, X).astype(X.dtype)
 
 
@@ -505,9 +505,9 @@ class DirichletDensity(DensityEstimator):
         proportions = z / total
         low = proportions < self.floor
         if reset and not_normalized.any():
-            tell(f"DirichletDensity: {not_normalized.sum()} rows do not sum to 1: they are divided by their sums")
+            warn(f"DirichletDensity: {not_normalized.sum()} rows do not sum to 1: they are divided by their sums")
         if reset and low.any():
-            tell(f"DirichletDensity: {low.sum()} proportions below {self.floor:g} are set to it")
+            warn(f"DirichletDensity: {low.sum()} proportions below {self.floor:g} are set to it")
         proportions = np.maximum(proportions, self.floor) if low.any() else proportions
         return (
             proportions / proportions.sum(axis=1, keepdims=True) if low.any() or not_normalized.any() else z * largest

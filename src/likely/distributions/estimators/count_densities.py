@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import refuse_infinite
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.multinomial import Multinomial
 from likely.distributions.categorical.sparse_counts import is_sparse
@@ -27,7 +27,7 @@ from likely.estimation.sparse_validation import (
     checked_sparse,
     odd_columns,
     refuse_negative,
-    tell_of_columns,
+    warn_of_columns,
 )
 
 
@@ -53,7 +53,7 @@ class TrialsDensity(CountDensity):
     def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Any:
         given = self.trials is not None
         if not given:
-            tell(f"{type(self).__name__}: trials were not given: the largest count of each column is used")
+            warn(f"{type(self).__name__}: trials were not given: the largest count of each column is used")
         distribution: Any = self._distribution
         return distribution.blank(
             X[:4096], members, trials=self._given(X) if given else largest_counts(np.asarray(X, float))
@@ -175,7 +175,7 @@ class NegativeBinomialDensity(CountDensity):
         if like.any():
             which = self._are(np.flatnonzero(like))
             text = "not overdispersed: size is at its upper bound (Poisson limit)"
-            tell(f"NegativeBinomialDensity: {which} {text}")
+            warn(f"NegativeBinomialDensity: {which} {text}")
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -261,7 +261,7 @@ class BetaBinomialDensity(TrialsDensity):
         if like.any():
             which = self._are(np.flatnonzero(like))
             text = "not overdispersed: a + b is at its upper bound (binomial limit)"
-            tell(f"BetaBinomialDensity: {which} {text}")
+            warn(f"BetaBinomialDensity: {which} {text}")
         return model
 
     @property
@@ -329,7 +329,7 @@ class MultinomialDensity(DensityEstimator):
             refuse_negative(X, "MultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
             what = "is not all whole numbers: the others are scored as expected counts"
-            tell_of_columns(odd, self.column_names(), "MultinomialDensity", what)
+            warn_of_columns(odd, self.column_names(), "MultinomialDensity", what)
         return X
 
     @property
@@ -381,7 +381,7 @@ class DirichletMultinomialDensity(DensityEstimator):
             refuse_negative(X, "DirichletMultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
             what = "is not all whole numbers: the others are scored as expected counts"
-            tell_of_columns(odd, self.column_names(), "DirichletMultinomialDensity", what)
+            warn_of_columns(odd, self.column_names(), "DirichletMultinomialDensity", what)
         return X
 
     @property

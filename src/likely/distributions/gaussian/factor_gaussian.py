@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.gaussian.factor_fits import Factors, em_step, factor_analysis, principal_factors
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -87,7 +87,7 @@ class FactorGaussian(Distribution):
         parts = {name: np.array(getattr(self, name)[k]) for name in ("mean", "loadings", "noise_variance")}
         return FactorGaussian.trusted(**parts, kind=self.kind)
 
-    def some(self, index: Any) -> FactorGaussian:
+    def take(self, index: Any) -> FactorGaussian:
         """Members `index` (an integer array) as a stack."""
         at = np.atleast_1d(np.asarray(index, dtype=np.intp))
         parts = {name: getattr(self, name)[at] for name in ("mean", "loadings", "noise_variance")}
@@ -423,7 +423,7 @@ class FactorGaussian(Distribution):
             what = f"{{columns}} left without noise of {own} ({why})"
             remedy = "fewer columns or factors avoid this"
         text = f"{what}: it was set to 1e-9 of a column's variance; {remedy}"
-        tell(Note("FactorGaussian", text, members, tuple(low.tolist())))
+        warn(Note("FactorGaussian", text, members, tuple(low.tolist())))
 
     def statistics_in_kind(self, stats: Any) -> Moments:
         if not isinstance(stats, Moments):

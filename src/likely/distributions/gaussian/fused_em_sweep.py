@@ -106,7 +106,7 @@ def _moments(distribution: Any, x: Array, weights: list[Array], sums: Array, d: 
     if not np.isfinite(scatter).all():
         return None
     far = np.flatnonzero(moments._far(rest, square, total[:, None], FAR).any(axis=1))
-    exact = distribution.some(far).collect(x, np.concatenate([w[far].T for w in weights])) if len(far) else None
+    exact = distribution.take(far).collect(x, np.concatenate([w[far].T for w in weights])) if len(far) else None
     if exact is not None:  # about their own means, where the frame's origin would cost digits
         shift[far], scatter[far] = exact.shift, exact.scatter
     if distribution.kind == "full":

@@ -30,7 +30,7 @@ from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.job_size import job
 from likely.core.value import fill_cache
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.covariance_types import (
@@ -117,7 +117,7 @@ class Gaussian(Algebra):
         covariance = self.covariance if self.tied else self.covariance[k]
         return Gaussian.trusted(mean=self.mean[k].copy(), covariance=np.array(covariance), kind=self.kind)
 
-    def some(self, index: Any) -> Gaussian:
+    def take(self, index: Any) -> Gaussian:
         """Members `index` as a stack that keeps its statistics about the same origin."""
         covariance = self.covariance if self.tied else self.covariance[index]
         part = Gaussian.trusted(mean=self.mean[index], covariance=np.array(covariance), kind=self.kind)
@@ -564,7 +564,7 @@ class Gaussian(Algebra):
             for note in raise_to_floor(per_member, k, floor, self.kind):
                 notes.setdefault(note, []).append(k)
         for note, members in notes.items():
-            tell(replace(note, members=tuple(members)) if self.members and not self.tied else note)
+            warn(replace(note, members=tuple(members)) if self.members and not self.tied else note)
         return per_member.reshape(covariance.shape)
 
     def objective(self, stats: Any, prior: Any = None) -> float:

@@ -11,7 +11,7 @@ from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import Moments
@@ -41,14 +41,14 @@ def em_moments(x: Any, weight: Any, whose: str, labels: Index | None = None, mem
     if len(never):
         expected, remedy = f"column {never[0]} must be observed in some row", "leave the column out"
         raise DataError(sentence(whose, expected, "nothing but NaN", remedy))
-    tell_of_expected(report, whose)
+    warn_of_expected(report, whose)
     return stats
 
 
-def tell_of_expected(report: FitReport, whose: str) -> None:
+def warn_of_expected(report: FitReport, whose: str) -> None:
     """Warn that rows had missing entries and that the moments are expectations found by EM."""
     status = "" if report.converged else f" (not converged: {report.reason})"
-    tell(f"{whose}: entries are missing: moments are those expected under a Gaussian, found by EM{status}")
+    warn(f"{whose}: entries are missing: moments are those expected under a Gaussian, found by EM{status}")
 
 
 def gaussian_of(stats: Moments | ScatterRoot) -> Gaussian:

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, sentence
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.unobserved_columns import never_observed
 from likely.numerics import spd
@@ -87,11 +87,11 @@ def warn_of_unobserved(stats: Moments | ColumnMoments, prior: Any, whose: str = 
     never = np.flatnonzero((counts == 0) & (total > 0))
     once = np.flatnonzero((counts > 0) & (counts <= 1) & (total >= 2))
     if len(never):
-        tell(never_observed(whose, never, prior))
+        warn(never_observed(whose, never, prior))
     if len(once):
         its, it = ("its", "it") if len(once) == 1 else ("their", "them")
         rest = f"{its} variance cannot be estimated; leave {it} out"
-        tell(Note(whose, f"{{columns}} observed once only: {rest}", columns=tuple(once.tolist())))
+        warn(Note(whose, f"{{columns}} observed once only: {rest}", columns=tuple(once.tolist())))
 
 
 def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> None:
@@ -103,7 +103,7 @@ def warn_of_constants(pooled: Moments | ColumnMoments, kind: str = "full") -> No
         if kind == "spherical" and len(constant) < has_values.sum():
             text = "{columns} constant over all data: this reduces the one variance of all columns"
             note = replace(note, text=text)
-        tell(note)
+        warn(note)
 
 
 def constant_note(at: Index, whose: str = "Gaussian") -> Note:

@@ -85,7 +85,7 @@ class MatrixDistribution(Distribution):
         """One member of a stack."""
         return self.replace(dof=np.array(self.dof[k]), scale=self.scale[k].copy())
 
-    def some(self, index: Any) -> Self:
+    def take(self, index: Any) -> Self:
         """Members `index` as a stack."""
         return self.replace(dof=self.dof[index], scale=self.scale[index])
 

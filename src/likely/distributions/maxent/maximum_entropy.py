@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.maxent.maximum_entropy_distribution import (
@@ -259,7 +259,7 @@ def _check(distribution: MaximumEntropyDistribution, constraint: Constraint, uni
         remedy = (
             "move it inwards" if isinstance(constraint.feature, str) else "smooth it, or give values= on a fine grid"
         )
-        tell(sentence(ME, expected, f"{value:g}", remedy))
+        warn(sentence(ME, expected, f"{value:g}", remedy))
 
 
 def _center_and_scale(low: float, high: float, named: dict[str, float]) -> tuple[float, float]:

@@ -85,8 +85,8 @@ def _diagonal(distribution: Any, x: Any, a: int) -> Array:
     index = np.arange(a, min(a + BATCH, len(x)))
     if not hasattr(distribution, "member"):  # a third-party distribution that has log_prob only
         return np.diagonal(distribution.log_prob(x))[index]
-    if hasattr(distribution, "some"):
-        return np.diagonal(distribution.some(index).log_prob(x[index])).copy()
+    if hasattr(distribution, "take"):
+        return np.diagonal(distribution.take(index).log_prob(x[index])).copy()
     return np.array([distribution.member(int(k)).log_prob(x[k : k + 1])[0] for k in index])
 
 

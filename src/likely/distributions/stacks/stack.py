@@ -69,7 +69,7 @@ class Stack(Distribution):
         """One member."""
         return self.components[k]
 
-    def some(self, index: Any) -> Stack:
+    def take(self, index: Any) -> Stack:
         """Members `index` as a stack."""
         return Stack.trusted(components=tuple(self.components[int(k)] for k in index))
 

@@ -14,7 +14,7 @@ from likely.distributions.stacks.tied import Tied
 
 
 def joined(distribution: Any, parts: list[Any]) -> Any:
-    """Statistics of all members, concatenated from those of `distribution.some(index)` for consecutive members."""
+    """Statistics of all members, concatenated from those of `distribution.take(index)` for consecutive members."""
     if isinstance(distribution, Tied) and distribution.what == "all":
         return reduce(add, parts)  # tied members share one statistic
     if isinstance(distribution, Tied):

@@ -88,11 +88,11 @@ class Tied(Distribution):
         """One member."""
         return self.components.member(int(self.index[k]) if self._all else k)
 
-    def some(self, index: Any) -> Tied:
+    def take(self, index: Any) -> Tied:
         """Members `index` as a stack; parts without members are kept, so that statistics still add."""
         if self._all:
             return self.replace(index=self.index[index])
-        return self.replace(components=self.components.some(index), index=self.index[index])
+        return self.replace(components=self.components.take(index), index=self.index[index])
 
     @property
     def smallest_eigenvalue(self) -> float | None:

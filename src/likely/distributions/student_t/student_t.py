@@ -114,7 +114,7 @@ class StudentT(StudentTEM):
         scale = self.scale if self.tied else self.scale[k]
         return self.replace(center=self.center[k].copy(), scale=np.array(scale), dof=np.array(self.dof[k]))
 
-    def some(self, index: Any) -> StudentT:
+    def take(self, index: Any) -> StudentT:
         """Members `index` as a stack."""
         scale = self.scale if self.tied else self.scale[index]
         return self.replace(center=self.center[index], scale=np.array(scale), dof=self.dof[index])

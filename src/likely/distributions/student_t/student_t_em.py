@@ -21,7 +21,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.value import fill_cache
-from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
+from likely.core.warnings import Note, warn, warnings_discarded, warnings_once
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -40,7 +40,7 @@ from likely.distributions.student_t.student_t_m_step import (
     bound,
     prior_mode,
 )
-from likely.distributions.unobserved_columns import tell_of_gaps
+from likely.distributions.unobserved_columns import warn_of_missing_values
 from likely.numerics import spd
 from likely.numerics.special import deviance
 
@@ -302,7 +302,7 @@ class StudentTEM(Distribution):
         regularized just enough to be a density, and a warning says where and why.
         """
         self.statistics_in_kind(stats)
-        tell_of_gaps("StudentT", stats.entries, stats.total_weight, prior)
+        warn_of_missing_values("StudentT", stats.entries, stats.total_weight, prior)
         if prior is not None:
             return self._with_prior(stats, prior)
         if not stats.total_weight > 0:
@@ -418,7 +418,7 @@ class StudentTEM(Distribution):
                 notes.setdefault(note, []).append(k)
         for note, members in notes.items():
             text = note.text.replace("covariance", "scale")
-            tell(replace(note, whose="StudentT", text=text, members=tuple(members) if self.members else ()))
+            warn(replace(note, whose="StudentT", text=text, members=tuple(members) if self.members else ()))
         return stack if self.members else stack[0]
 
     def joined_stats(self, parts: list[ScaleSums]) -> ScaleSums:

@@ -15,7 +15,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.sums.closed_form_sums import Term, known_sum
 from likely.distributions.sums.grid_distribution import GridDistribution
 from likely.distributions.sums.lattice_distribution import LatticeDistribution
@@ -314,7 +314,7 @@ def _gridded(parts: list[_Part], error: float) -> GridDistribution:
         )
     if change + lost > error:
         expected = f"the error should not exceed {error:.1e}"
-        tell(sentence(ME, expected, f"{change + lost:.1e}", "allow a larger error, or accept this one"))
+        warn(sentence(ME, expected, f"{change + lost:.1e}", "allow a larger error, or accept this one"))
     if not cut:  # masses beyond the largest possible value are rounding error of the transform
         total = sum(part.copies for part in parts)
         width = sum(part.copies * (part.high - part.low) for part in parts)

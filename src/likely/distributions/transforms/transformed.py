@@ -97,9 +97,9 @@ class Transformed(Distribution):
         """One member of a stack."""
         return self.replace(distribution=self.distribution.member(k))
 
-    def some(self, index: Any) -> Transformed:
+    def take(self, index: Any) -> Transformed:
         """Members `index` as a stack."""
-        return self.replace(distribution=self.distribution.some(index))
+        return self.replace(distribution=self.distribution.take(index))
 
     @property
     def n_parameters(self) -> int:

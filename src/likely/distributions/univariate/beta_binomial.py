@@ -13,7 +13,7 @@ from scipy.special import digamma, polygamma
 from likely.core import declared
 from likely.core.arrays import Array, rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.column_distribution import ValueDistribution, column_moments
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import exact_expectation
@@ -142,7 +142,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
             text = "{columns} not overdispersed: a + b is at its upper bound (binomial limit)"
-            tell(Note("BetaBinomial", text, columns=tuple(np.flatnonzero(found.binomial_like).tolist())))
+            warn(Note("BetaBinomial", text, columns=tuple(np.flatnonzero(found.binomial_like).tolist())))
         return found
 
     @property

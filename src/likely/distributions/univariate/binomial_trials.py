@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, parameter, rows
 from likely.core.errors import ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.column_distribution import ColumnDistribution
 
 
@@ -26,7 +26,7 @@ class KnownTrials(ColumnDistribution):
 
     @classmethod
     def parameters_seen_in(cls, x: Any) -> dict[str, Any]:
-        tell(f"{cls.__name__}: trials were not given: the largest count of each column is used")
+        warn(f"{cls.__name__}: trials were not given: the largest count of each column is used")
         return {"trials": largest_counts(rows(x, None, cls.__name__))} if hasattr(x, "__len__") else {}
 
     def fixed_parameters(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.categorical.sparse_counts import (
     SparseRows,
     is_sparse,
@@ -258,7 +258,7 @@ class NegativeBinomial(ValueDistribution):
         if found.poisson_like.any():
             at = np.flatnonzero(np.atleast_2d(found.poisson_like).any(axis=0)).tolist()
             text = "{columns} not overdispersed: size is at its upper bound (Poisson limit)"
-            tell(Note("NegativeBinomial", text, columns=tuple(at)))
+            warn(Note("NegativeBinomial", text, columns=tuple(at)))
         return found
 
     def weak_prior(self, stats: WeightedValues) -> Any:

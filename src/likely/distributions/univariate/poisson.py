@@ -39,7 +39,7 @@ from likely.distributions.statistics.counts import (
     refuse_negative,
     smallest,
 )
-from likely.distributions.unobserved_columns import tell_of_gaps
+from likely.distributions.unobserved_columns import warn_of_missing_values
 from likely.numerics.special import LOG_2PI, count_by_count, deviance, log_factorial, log_poisson_peak_of_counts
 
 MANY = 4  # members from which one matrix product is faster than one pass per member
@@ -91,7 +91,7 @@ class Poisson(Distribution):
         """One member of a stack."""
         return Poisson.trusted(rate=self.rate[k].copy())
 
-    def some(self, index: Any) -> Poisson:
+    def take(self, index: Any) -> Poisson:
         """Stack of the selected members."""
         return Poisson.trusted(rate=self.rate[index])
 
@@ -315,7 +315,7 @@ class Poisson(Distribution):
         Poisson(rate=[4.])
         """
         self._check(stats)
-        tell_of_gaps("Poisson", stats.weight, stats.rows, prior)
+        warn_of_missing_values("Poisson", stats.weight, stats.rows, prior)
         if prior is not None:
             return prior.update(stats).point("mode")
         if not stats.total_weight > 0:

@@ -11,7 +11,7 @@ from scipy.special import xlogy
 from likely.core import declared
 from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
 from likely.core.errors import DataError, DomainError, about_columns, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.column_distribution import (
     ValueDistribution,
     column_moments,
@@ -155,7 +155,7 @@ class Triangular(ValueDistribution):
         if plain.known == "high":
             mode, low = (-part for part in corners_beyond(-plain.high, -mean, variance))
             return cls(low, mode, plain.high, "high")
-        tell_steep(skewness, "Triangular")
+        warn_of_steepness(skewness, "Triangular")
         return cls(*corners(mean, variance, skewness))
 
     @classmethod
@@ -342,9 +342,9 @@ def standard_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array, Arr
     return mean, variance, (w_observed * cubes).sum(axis=0) / w_observed.sum(axis=0)
 
 
-def tell_steep(skewness: Array, whose: str) -> None:
+def warn_of_steepness(skewness: Array, whose: str) -> None:
     """Warn of columns that are more skewed than any triangular distribution."""
     steep = np.flatnonzero(np.abs(skewness) > STEEPEST)
     if len(steep):
         how = f"{about_columns(steep.tolist())} more skewed than any triangular distribution ({STEEPEST:.4f})"
-        tell(f"{whose}: {how}: the mode is put at an end")
+        warn(f"{whose}: {how}: the mode is put at an end")

@@ -19,7 +19,7 @@ FEW = 10  # number of values of a column up to which one fold may hold all rows 
 SHARE = (
     0.05  # share of distinct rows that must have duplicates: a single frequent row, such as all zeros, is not enough
 )
-STEP = 1.5  # smallest gaps between the values of a column
+STEP = 1.5  # smallest missing between the values of a column
 
 
 def ranks(x: Any) -> Index:

@@ -27,15 +27,15 @@ class ChainTail:
         self.state = np.repeat(np.arange(hmm.states), self.each)
         self.scored: dict[Any, tuple[Any, Any]] = {}  # by pattern of missing entries
 
-    def __call__(self, predicted: Any, y: Any, news: float, inputs: Any = None) -> float | None:
+    def __call__(self, predicted: Any, y: Any, log_p: float, inputs: Any = None) -> float | None:
         """P(a frame at least as improbable), with the same entries missing; None if nothing is observed."""
-        gaps = _gaps(y)
-        if all(_flat(gaps)):
+        missing = _missing_pattern(y)
+        if all(_flat(missing)):
             return None
-        top, shares = self._scores(gaps)
+        top, shares = self._scores(missing)
         with np.errstate(divide="ignore"):
             logs = top + np.log(shares @ predicted.probs)
-        as_odd = logs <= news + 1e-9 * (1 + abs(news))
+        as_odd = logs <= log_p + 1e-9 * (1 + abs(log_p))
         share = np.bincount(self.state[as_odd], minlength=len(predicted.probs)) @ predicted.probs / self.each
         return float((share * self.each + 1) / (self.each + 1))  # including the frame itself
 
@@ -45,17 +45,17 @@ class ChainTail:
         top = logs.max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             total = (predicted * np.exp(logs - top)).sum(axis=1, keepdims=True)
-            news = np.where(np.isneginf(top), -np.inf, top + np.log(total))
-        out = np.full(len(news), np.nan)
+            log_p = np.where(np.isneginf(top), -np.inf, top + np.log(total))
+        out = np.full(len(log_p), np.nan)
         for rows, gap in _patterns(x.values):
-            gaps = _gaps(_frame(x.values, int(rows[0])))
-            if gap is not None and all(_flat(gaps)):
+            missing = _missing_pattern(_frame(x.values, int(rows[0])))
+            if gap is not None and all(_flat(missing)):
                 continue
-            best, shares = self._scores(gaps)
+            best, shares = self._scores(missing)
             for at in np.array_split(rows, max(len(rows) // BLOCK, 1)):
                 with np.errstate(divide="ignore"):
                     drawn = best + np.log(predicted[at] @ shares.T)
-                odd = drawn <= news[at] + 1e-9 * (1 + np.abs(news[at]))
+                odd = drawn <= log_p[at] + 1e-9 * (1 + np.abs(log_p[at]))
                 share = (odd.reshape(len(at), -1, self.each).mean(axis=2) * predicted[at]).sum(axis=1)
                 out[at] = (share * self.each + 1) / (self.each + 1)
         return out
@@ -70,39 +70,39 @@ class ChainTail:
         total = out.sum(axis=1, keepdims=True)
         return np.divide(out, total, out=np.zeros_like(out), where=total > 0)
 
-    def _scores(self, gaps: Any) -> tuple[Any, Any]:
+    def _scores(self, missing: Any) -> tuple[Any, Any]:
         """Log-density of each sample under its best state (n,), and all states relative to it (n, K)."""
-        if gaps not in self.scored:
-            logs = np.concatenate([self.distribution.log_prob(_with_gaps(x, gaps)) for x in self.drawn])
+        if missing not in self.scored:
+            logs = np.concatenate([self.distribution.log_prob(_with_missing(x, missing)) for x in self.drawn])
             top = logs.max(axis=1)
-            self.scored[gaps] = top, np.exp(logs - top[:, None])
-        return self.scored[gaps]
+            self.scored[missing] = top, np.exp(logs - top[:, None])
+        return self.scored[missing]
 
 
 def _frame(values: Any, i: int) -> Any:
     return {name: part[i] for name, part in values.parts.items()} if isinstance(values, Columns) else values[i]
 
 
-def _gaps(y: Any) -> Any:
+def _missing_pattern(y: Any) -> Any:
     """The pattern of missing entries of a frame, as a key."""
     if isinstance(y, dict):
-        return tuple((name, _gaps(part)) for name, part in y.items())
+        return tuple((name, _missing_pattern(part)) for name, part in y.items())
     return tuple(bool(is_gap(cell)) for cell in np.ravel(np.asarray(y)).tolist())
 
 
-def _flat(gaps: Any) -> list[bool]:
-    return [one for gap in gaps for one in ([gap] if isinstance(gap, bool) else _flat(gap[1]))]
+def _flat(missing: Any) -> list[bool]:
+    return [one for gap in missing for one in ([gap] if isinstance(gap, bool) else _flat(gap[1]))]
 
 
-def _with_gaps(x: Any, gaps: Any) -> Any:
+def _with_missing(x: Any, missing: Any) -> Any:
     """Rows with the same entries missing."""
-    if not any(_flat(gaps)):
+    if not any(_flat(missing)):
         return x
-    if not isinstance(gaps[0], bool):
-        return Columns({name: _with_gaps(np.asarray(x[name]), own) for name, own in gaps})
+    if not isinstance(missing[0], bool):
+        return Columns({name: _with_missing(np.asarray(x[name]), own) for name, own in missing})
     a = np.asarray(x)
     a = a.astype(np.float64 if a.dtype.kind in "biuf" else object)
     wide = a[:, None] if a.ndim == 1 else a
     nothing: Any = np.nan if a.dtype.kind == "f" else None
-    wide = np.where(np.array(gaps), nothing, wide)
+    wide = np.where(np.array(missing), nothing, wide)
     return wide[:, 0] if a.ndim == 1 else wide

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, n_rows
 from likely.core.engine import one_blas_thread
 from likely.core.errors import LikelyError
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.novelty.novelty_score import novelty_score
 from likely.estimation.novelty.novelty_threshold import MANY, _kept, folds, scores_of
@@ -62,4 +62,4 @@ def _score_without(density: Any, X: Any, w: Array, rest: Any, mine: Any, scores:
 def _warn_unscored(lost: int, n: int) -> None:
     text = f"{lost:,} of {n:,} rows could not be scored out of sample: the other rows are too few"
     by = "the model's own samples set" if lost == n else "the other rows set"
-    tell(f"novelty: {text}; {by} the alarm")
+    warn(f"novelty: {text}; {by} the alarm")

@@ -17,10 +17,10 @@ from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import derived
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import is_missing
 
-DRAWS, WITH_GAPS = 2048, 96  # samples of the model for the reference distribution, complete and with missing entries
+DRAWS, WITH_MISSING = 2048, 96  # samples of the model for the reference distribution, complete and with missing entries
 PATTERNS = 4096  # patterns of missing entries in the cache
 ENTRIES = 1 << 25  # numbers in all samples: of models with very many columns fewer rows are drawn, in parts
 WITHOUT_SUPPORT = (  # the reason why rows are novel at any rate, and the remedy
@@ -43,8 +43,8 @@ def novelty_score(model: Any, X: Any, log_prob: Array | None = None) -> Array:
     ordinary = Ordinary.of(model)
     out = np.empty(len(scores))
     with one_blas_thread():  # many small solves: on a busy machine threads would wait for each other
-        for rows, gaps in _patterns(X):
-            middle, spread = ordinary.scores(gaps)
+        for rows, missing in _patterns(X):
+            middle, spread = ordinary.scores(missing)
             out[rows] = (middle - scores[rows]) / spread
     return out
 
@@ -55,13 +55,13 @@ class Ordinary:
     def __init__(self, model: Any) -> None:
         self.model, self.known, rng = model, {}, np.random.default_rng(0)
         width = getattr(model, "dim", None)
-        rows = min(DRAWS, max(ENTRIES // width, 2 * WITH_GAPS)) if isinstance(width, int) and width else DRAWS
+        rows = min(DRAWS, max(ENTRIES // width, 2 * WITH_MISSING)) if isinstance(width, int) and width else DRAWS
         if rows == DRAWS:
             self.draws = model.sample(DRAWS, rng)
             return
-        self.draws = model.sample(WITH_GAPS, rng)
+        self.draws = model.sample(WITH_MISSING, rng)
         scores = [model.log_prob(self.draws)]
-        scores += [model.log_prob(model.sample(WITH_GAPS, rng)) for _ in range(rows // WITH_GAPS - 1)]
+        scores += [model.log_prob(model.sample(WITH_MISSING, rng)) for _ in range(rows // WITH_MISSING - 1)]
         self.whole = quartiles(np.concatenate(scores))
 
     known: dict[bytes, tuple[float, float]]
@@ -72,13 +72,13 @@ class Ordinary:
         """Cached with the model: values are immutable."""
         return derived(model, cls)
 
-    def scores(self, gaps: Any) -> tuple[float, float]:
+    def scores(self, missing: Any) -> tuple[float, float]:
         """Median and interquartile range of log p over samples in which these columns are missing."""
-        if gaps is None and self.whole is not None:
+        if missing is None and self.whole is not None:
             return self.whole
-        key = b"" if gaps is None else gaps.tobytes()
+        key = b"" if missing is None else missing.tobytes()
         if key not in self.known:
-            draws = self.draws if gaps is None else _with_gaps(self.draws[:WITH_GAPS], gaps)
+            draws = self.draws if missing is None else _with_missing(self.draws[:WITH_MISSING], missing)
             if len(self.known) > PATTERNS:
                 self.known.clear()
             self.known[key] = quartiles(self.model.log_prob(draws))
@@ -97,7 +97,7 @@ def alarm(kept: Array, rate: float, whose: str) -> float:
     value, weight = kept[0], kept[1]
     if not len(value):
         raise DomainError(sentence(whose, "novelty needs rows for its threshold", "none", "fit first"))
-    tell_of_support(kept, rate, whose)
+    warn_of_support(kept, rate, whose)
     order = np.argsort(value)[::-1]
     allowed = rate * (weight.sum() + 1)
     k = int(np.searchsorted(np.cumsum(weight[order]), allowed * (1 + 1e-12), side="right"))
@@ -120,17 +120,17 @@ def supported(kept: Array, rate: float) -> Support | None:
     return Support(least / (n + 1), n, impossible) if least > rate * (n + 1) else None
 
 
-def tell_of_support(kept: Array, rate: float, whose: str) -> None:
+def warn_of_support(kept: Array, rate: float, whose: str) -> None:
     """Warn of the supported false-alarm rate, if the stated one is not supported."""
     found = supported(kept, rate)
     if found is None:
         return
     if found.impossible > rate * (found.rows + 1):
         share = f"{100 * found.impossible / found.rows:.2g} % of the training rows"
-        tell(f"{whose}: a false-alarm rate of {rate:g} cannot be met: {share} {WITHOUT_SUPPORT}")
+        warn(f"{whose}: a false-alarm rate of {rate:g} cannot be met: {share} {WITHOUT_SUPPORT}")
     else:
         text = f"a false-alarm rate of {rate:g} is too small for {found.rows:.0f} rows; {found.rate:.2g} is used"
-        tell(f"{whose}: {text}")
+        warn(f"{whose}: {text}")
 
 
 def support_in_words(kept: Array | None, rate: float) -> tuple[str, str]:
@@ -193,15 +193,15 @@ def missing_entries(X: Any) -> Mask:
     return np.zeros(a.shape, bool)
 
 
-def _with_gaps(draws: Any, gaps: Any) -> Any:
+def _with_missing(draws: Any, missing: Any) -> Any:
     """Samples with the same columns missing."""
     if isinstance(draws, Columns):
         parts, at = {}, 0
         for name, part in draws.parts.items():
             width = 1 if part.ndim == 1 else part.shape[1]
-            parts[name], at = _with_gaps(part, gaps[at : at + width]), at + width
+            parts[name], at = _with_missing(part, missing[at : at + width]), at + width
         return Columns(parts)
     flat = draws.ndim == 1
     out = (draws[:, None] if flat else draws).astype(np.float64 if draws.dtype.kind in "f" else object)
-    out[:, gaps] = np.nan if out.dtype.kind == "f" else None
+    out[:, missing] = np.nan if out.dtype.kind == "f" else None
     return out[:, 0] if flat else out

@@ -110,9 +110,9 @@ def _taken_away(clf: Any, X: Any, labels: Index, w: Array) -> Array | None:
 
 def scores_of(density: Any, model: Any, learned: Any, X: Any) -> Array:
     """log p(x) of rows (n,); −inf where a row has a level that did not occur in training."""
-    known, strange = density.mask_unknown(X, learned)
+    known, unseen = density.mask_unknown(X, learned)
     out = np.array(model.log_prob(known), dtype=np.float64)
-    for mask in strange.values():
+    for mask in unseen.values():
         out[mask] = -np.inf
     return out
 
@@ -232,21 +232,21 @@ def novelty_scores(clf: Any, rows: Any) -> tuple[Array, dict[str, Any]]:
 
     An unknown level has an infinite score.
     """
-    known, strange = clf.density_.mask_unknown(rows, clf.learned_model_.components)
+    known, unseen = clf.density_.mask_unknown(rows, clf.learned_model_.components)
     out = novelty_score(clf.model_, known)
-    for mask in strange.values():
+    for mask in unseen.values():
         out[mask] = np.inf
-    return out, strange
+    return out, unseen
 
 
 class Why:
     """The reason why a row is novel, as text."""
 
-    def __init__(self, score: Array, limit: float, rate: float, strange: dict[str, Any]) -> None:
-        self.score, self.limit, self.rate, self.strange = score, limit, rate, strange
+    def __init__(self, score: Array, limit: float, rate: float, unseen: dict[str, Any]) -> None:
+        self.score, self.limit, self.rate, self.unseen = score, limit, rate, unseen
 
     def __call__(self, i: int) -> str:
-        columns = [repr(name) for name, mask in self.strange.items() if mask[i]]
+        columns = [repr(name) for name, mask in self.unseen.items() if mask[i]]
         if columns:
             return f"a value of {', '.join(columns)} did not occur in training"
         if np.isposinf(self.score[i]):

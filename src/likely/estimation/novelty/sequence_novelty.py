@@ -45,8 +45,10 @@ def sequence_novelty_score(model: Any, seqs: Ragged, log_prob: Array | None = No
 
 def share_missing(seqs: Ragged) -> Array:
     """Share of missing entries of each sequence (n,)."""
-    gaps = np.concatenate([[0.0], np.cumsum(missing_entries(seqs.values).mean(axis=1))])
-    return np.asarray((gaps[seqs.offsets[1:]] - gaps[seqs.offsets[:-1]]) / np.maximum(seqs.lengths, 1)).clip(0.0, 1.0)
+    missing = np.concatenate([[0.0], np.cumsum(missing_entries(seqs.values).mean(axis=1))])
+    return np.asarray((missing[seqs.offsets[1:]] - missing[seqs.offsets[:-1]]) / np.maximum(seqs.lengths, 1)).clip(
+        0.0, 1.0
+    )
 
 
 class OrdinarySequences:

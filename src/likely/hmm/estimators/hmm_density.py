@@ -16,7 +16,7 @@ from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.categorical.categorical import is_missing
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.stack import Stack
@@ -35,8 +35,8 @@ from likely.estimation.sequence_validation import (
     refuse_infinite_frames,
     refuse_what_holds_none,
     table_of_frames,
-    tell_of_codes,
-    tell_of_empty,
+    warn_of_codes,
+    warn_of_empty,
 )
 from likely.hmm.decoding import Forecast
 from likely.hmm.estimators.hmm_description import states_table, topology_words
@@ -229,12 +229,12 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     def _tell_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
+            warn(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         visits = np.bincount(self.topology_.original, report.stats.counts)
         never = np.flatnonzero(visits <= 1e-9 * max(report.stats.total_weight, 1e-300)).tolist()
         if never:
             message = f"state {', '.join(map(str, never))} was never visited, and keeps its transition probabilities"
-            tell(f"{type(self).__name__}: {message}: use fewer states")
+            warn(f"{type(self).__name__}: {message}: use fewer states")
 
     def run_em(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
@@ -323,14 +323,14 @@ class HMMDensity(ChainStarts, DensityEstimator):
                 expected = "component must be a density of frames"
                 raise DomainError(sentence(name, expected, "HMMDensity, a density of sequences"))
             if self.component is None:
-                tell_of_codes(seqs.values, name)
+                warn_of_codes(seqs.values, name)
             self.component_._validate_params()
             self.n_covariates_in_ = 0 if u is None else int(u.values.shape[1])
             if u is not None:
                 features(u.values, None, seqs.offsets)  # raises for missing covariates, by sequence and frame
             self.topology_ = self._expanded()
             self._refuse_short(seqs)
-            tell_of_empty(seqs, name)
+            warn_of_empty(seqs, name)
         width = None if reset else self.component_.n_features_in_
         rows = self._frames(table_of_frames(X, seqs, seqs.values, width, name), reset)
         if reset:
@@ -508,12 +508,12 @@ class HMMDensity(ChainStarts, DensityEstimator):
         """Frames with unseen categories set to missing, and which sequences had one."""
         seqs, u = _apart(X)
         one = model.components[0] if isinstance(model, Stack) else model  # all know the same categories
-        frames, strange = self.component_.mask_unknown(seqs.values, untied(one.emission))
-        if not strange:
+        frames, unseen = self.component_.mask_unknown(seqs.values, untied(one.emission))
+        if not unseen:
             return X, {}
         nonempty = np.flatnonzero(X.lengths > 0)
         found = {}
-        for name, mask in strange.items():
+        for name, mask in unseen.items():
             found[name] = np.zeros(len(X), dtype=bool)
             found[name][nonempty] = np.logical_or.reduceat(mask, X.offsets[:-1][nonempty])
         return _rejoined(Ragged.trusted(values=frames, offsets=X.offsets), u), found

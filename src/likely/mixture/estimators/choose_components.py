@@ -297,4 +297,4 @@ def _over_parts(given: Any, sparse: Any) -> Any:
 def _without_weakest(model: Mixture) -> Mixture:
     rest = np.delete(np.arange(model.size), model.weights.argmin())
     weights = model.weights[rest]
-    return Mixture.trusted(weights=weights / weights.sum(), components=model.components.some(rest))
+    return Mixture.trusted(weights=weights / weights.sum(), components=model.components.take(rest))

@@ -20,7 +20,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch, joined_rows
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.categorical.sparse_counts import tallied
 from likely.distributions.gaussian.estimator import SHRUNK, GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -144,10 +144,10 @@ class MixtureDensity(DensityEstimator):
 
     def _warn_of(self, report: FitReport) -> None:
         if not (report.converged or report.stopped_early):
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
+            warn(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         if report.empty_components and not self._prior_removes_components:
             empty = f"{len(report.empty_components)} of {report.model.weights.size} components have no weight"
-            tell(f"{type(self).__name__}: {empty}: use fewer components")
+            warn(f"{type(self).__name__}: {empty}: use fewer components")
 
     @property
     def _prior_removes_components(self) -> bool:

@@ -13,8 +13,8 @@ from likely.core.arrays import Array, refuse_infinite, rows, weights
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.core.time_index import tell_of_uneven
-from likely.core.warnings import tell
+from likely.core.time_index import warn_of_uneven
+from likely.core.warnings import warn
 from likely.estimation.recognizer import Recognizer
 from likely.estimation.sequence_validation import cut
 from likely.metrics.false_alarms import (
@@ -195,12 +195,12 @@ class FaultMonitor(Recognizer):
         if self.later_half_rate_ > MUCH * self.false_alarm_rate:
             share = f"{_percent(self.later_half_rate_)} of the later half, not in {stated}"
             text = f"learned from the earlier half of {n}, alarms stand in {share}: the level drifts, or slow motions"
-            tell(f"{ME}: {text} were not all seen; expect such a share or more, and fit again as time goes on")
+            warn(f"{ME}: {text} were not all seen; expect such a share or more, and fit again as time goes on")
             return
         if drifts:
             share = f"up to {_percent(self.supported_rate_)} of frames, not in {stated}"
             text = f"the level of {n} drifts: if this continues, alarms must be expected in {share}"
-            tell(f"{ME}: {text}; fit again as time goes on, or remove trends from the sensors first")
+            warn(f"{ME}: {text}; fit again as time goes on, or remove trends from the sensors first")
             return
         memory = _slowest(self.model_.normal)
         motion = f"(slowest motion {memory:.2f} per frame)"
@@ -210,11 +210,11 @@ class FaultMonitor(Recognizer):
             )  # share of a frame that is independent of the one before
             needed = float(f"{-np.log(1.0 - CONFIDENCE) / (new * self.false_alarm_rate):.1g}")
             text = f"{n} support no false-alarm rate at all {motion}: give more of them, at least {needed:,.0f}"
-            tell(f"{ME}: {text} for {stated}; or remove slow trends from the sensors first")
+            warn(f"{ME}: {text} for {stated}; or remove slow trends from the sensors first")
             return
         limit = f"up to {_percent(self.supported_rate_)} cannot be excluded"
         text = f"{n} are too few to support a false-alarm rate of {stated}: {limit} {motion}"
-        tell(f"{ME}: {text}; give more of them")
+        warn(f"{ME}: {text}; give more of them")
 
     # ------------------------------------------------------------------------ use
 
@@ -240,7 +240,7 @@ class FaultMonitor(Recognizer):
         learned, names = getattr(self, "feature_names_in_", None), _names(X)
         if learned is not None and names is not None and names != list(learned):
             raise DataError(sentence(ME, f"columns must be those of training, {list(learned)}", names, "in this order"))
-        tell_of_uneven([(X, lambda: "the stretch")], ME)
+        warn_of_uneven([(X, lambda: "the stretch")], ME)
         x = rows(X.to_numpy() if hasattr(X, "to_numpy") else X, self.n_features_in_, ME)
         refuse_infinite(x, ME)
         return x
@@ -346,7 +346,7 @@ def _names(X: Any) -> list[str] | None:
 
 def _stretches(X: Any, y: Any, sample_weight: Any, normal: Any) -> list[Stretch]:
     if hasattr(X, "to_numpy"):
-        tell_of_uneven([(X, lambda: "the stretch")], ME)
+        warn_of_uneven([(X, lambda: "the stretch")], ME)
         X = X.to_numpy()
     if isinstance(X, np.ndarray) and X.ndim == 2 and y is not None and len(y) == len(X):
         X, y = _cut(X, np.asarray(y))
@@ -398,7 +398,7 @@ def _units(normal_stretches: Sequence[Stretch]) -> tuple[Array, Array, float]:
         first = np.argmax(observed, axis=0)
         mean[constant] = x[first[constant], constant]
         text = f"{len(constant)} sensors are constant in training (the first is {constant[0]})"
-        tell(f"{ME}: {text}: any change counts as a fault")
+        warn(f"{ME}: {text}: any change counts as a fault")
     return mean, scale, float(w.sum())
 
 

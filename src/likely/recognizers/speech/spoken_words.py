@@ -13,7 +13,7 @@ from likely.classify.feature_classifier import FeatureClassifier
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.data.audio import is_one_sound
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.features.mfcc import MFCC
@@ -207,7 +207,7 @@ class SpokenWords(FeatureClassifier):
         if silence_threshold is None or below <= silence_threshold:
             return True
         note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was treated as silence"
-        tell(f"SpokenWords: {note}; silence_threshold=None decodes it")
+        warn(f"SpokenWords: {note}; silence_threshold=None decodes it")
         return False
 
     # ------------------------------------------------------------------ internal

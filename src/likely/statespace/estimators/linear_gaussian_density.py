@@ -17,7 +17,7 @@ from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
@@ -133,7 +133,7 @@ class LinearGaussianDensity(DensityEstimator):
         if self.prior == "auto" and self._collapsed(learner, report, X, weight) and not _never_changing(X):
             report = self._held(learner, X, weight)
         if not report.converged:
-            tell(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
+            warn(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
         self.is_online_ = False
         self.mean_length_ = float(np.average(X.lengths, weights=weight))
         return self._adopt(report)
@@ -141,7 +141,7 @@ class LinearGaussianDensity(DensityEstimator):
     def _held(self, learner: ConstrainedLinearGaussian, X: Ragged, weight: Any) -> FitReport:
         """Fit again with a weak prior: the likelihood has no maximum if a covariance becomes singular."""
         message = 'a covariance tends to a singular one, so a weak prior was added; a form, as "scale", may fit better'
-        tell(f"{type(self).__name__}: {message}")
+        warn(f"{type(self).__name__}: {message}")
         with self._named_columns(), np.errstate(all="ignore"):
             return self.run_em(learner, X, weight, self._weak)
 

@@ -18,7 +18,7 @@ from likely.core.em_loop import Stop, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
@@ -134,7 +134,7 @@ class SwitchingDensity(DensityEstimator):
             known = None if regimes is None else self._known_regimes(regimes, lengths, frames, first.n_regimes)
             report = self.run_em(first, rows, weight, known)
         if not report.converged and not report.reason.startswith("the approximate evidence"):  # the usual end here
-            tell(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
+            warn(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
         self.is_online_, self.mean_length_ = False, max(float(frames.lengths.mean()), 1.0)
         return self._adopt(report)
 

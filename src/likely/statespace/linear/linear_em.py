@@ -15,7 +15,7 @@ from likely.core import declared
 from likely.core.arrays import Array, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.core.warnings import tell, warnings_discarded
+from likely.core.warnings import warn, warnings_discarded
 from likely.numerics import spd
 from likely.numerics.special import LOG_2PI
 from likely.statespace.linear import kalman_filter as passes
@@ -87,7 +87,7 @@ def initial_undetermined(model: Any, series: Series) -> NDArray[np.bool_]:
         raise DataError(sentence(ME, expected, f"{n} that do not", remedy))
     if n:
         message = f"{n} of {len(unknown)} sequences do not determine the diffuse initial state and are left out"
-        tell(f"{ME}: {message}; give the model an initial covariance to use them")
+        warn(f"{ME}: {message}; give the model an initial covariance to use them")
     return unknown
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import series_of
 from likely.statespace.linear.linear_em import e_step
@@ -169,7 +169,7 @@ def _reported(
     if not determined.all():
         undetermined = ~np.isfinite(_deviations(table, determined, values))
         message = ", ".join([n for n, gone in zip(names, undetermined, strict=True) if gone][:5])
-        tell(f"standard_errors: the data do not determine {message}: learn fewer parameters, or fix some entries")
+        warn(f"standard_errors: the data do not determine {message}: learn fewer parameters, or fix some entries")
     return StandardErrors(errors, tuple(names), _covariance(table, determined, values))
 
 

@@ -59,7 +59,7 @@ class ExtendedKalmanFilter(GaussianFilter):
             found = None if given is None else wrapped(given, DISTRIBUTION, f"ExtendedKalmanFilter.{name}")
             object.__setattr__(self, kept, found)
 
-    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
+    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization at the mean."""
         return self._tangent(mean, root, curve, t, u)[0]
 
@@ -85,9 +85,9 @@ class ExtendedKalmanFilter(GaussianFilter):
         """
         at = np.zeros(len(m))
         for _ in range(self.iterations):
-            near, found = self._tangent(m + at @ root, root, self._observation, t, u)
-            self._check_length(y, near.mean)
-            best = self._condition_on(m, root, near, y, there, at @ near.slope)
+            linearized, found = self._tangent(m + at @ root, root, self._observation, t, u)
+            self._check_length(y, linearized.mean)
+            best = self._condition_on(m, root, linearized, y, there, at @ linearized.slope)
             if np.isneginf(best.log_prob):
                 return best
             step = best.white - at

@@ -41,10 +41,10 @@ class ConditionalMoments(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GaussianFilter:
-    """Base class of filters by Gaussian approximation; each subclass adds `near`, its linearization.
+    """Base class of filters by Gaussian approximation; each subclass adds `linearize`, its linearization.
 
     A belief is N(mean, rootᵀ root). Prediction and update both need the joint distribution of the state x and of z, the
-    next state or the observation, where x is Gaussian and z | x has moments that are nonlinear in x. `near`
+    next state or the observation, where x is Gaussian and z | x has moments that are nonlinear in x. `linearize`
     approximates z by a linear function of x with noise; the rest is exact, in square-root form, so covariances stay
     positive.
     """
@@ -68,7 +68,7 @@ class GaussianFilter:
                 raise DomainError(sentence(self._name, expected, getattr(self, name)))
             object.__setattr__(self, name, tuple(columns.tolist()))
 
-    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
+    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization of z for x ~ N(mean, rootᵀ root), at frame t with inputs u."""
         raise NotImplementedError
 
@@ -106,8 +106,8 @@ class GaussianFilter:
 
     def _predicted(self, mean: Array, root: Array, t: int, u: Any) -> tuple[Array, Array]:
         """Predicted mean and root at frame t."""
-        near = self._moved(mean, root, t, u)
-        return frozen(turned(near.mean, self.wrap_state)), near.root
+        linearized = self._moved(mean, root, t, u)
+        return frozen(turned(linearized.mean, self.wrap_state)), linearized.root
 
     def _updated(self, mean: Array, root: Array, t: int, y: Array, at: Index, u: Any) -> tuple[Array, Array, float]:
         """Updated mean and root, and log p, given the entries `at` of a frame y; at least one."""
@@ -116,29 +116,29 @@ class GaussianFilter:
         return frozen(turned(found.mean, self.wrap_state)), found.root, found.log_prob
 
     def _moved(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
-        near = self.near(mean, root, self._transition, t, u)
-        if len(near.mean) != len(mean):
+        linearized = self.linearize(mean, root, self._transition, t, u)
+        if len(linearized.mean) != len(mean):
             expected = f"the transition must give states of {len(mean)} columns"
-            raise ShapeError(sentence(self._name, expected, len(near.mean)))
-        return near
+            raise ShapeError(sentence(self._name, expected, len(linearized.mean)))
+        return linearized
 
     def predicted_observation(self, mean: Array, root: Array, t: int, u: Any) -> Linear:
-        return self.near(mean, root, self._observation, t, u)
+        return self.linearize(mean, root, self._observation, t, u)
 
     def _conditioned(self, mean: Array, root: Array, t: int, y: Array, at: Index | slice | None, u: Any) -> Conditioned:
         return self._condition_on(mean, root, self.predicted_observation(mean, root, t, u), y, at)
 
     def _condition_on(
-        self, mean: Array, root: Array, near: Linear, y: Array, at: Index | slice | None, shift: Any = None
+        self, mean: Array, root: Array, linearized: Linear, y: Array, at: Index | slice | None, shift: Any = None
     ) -> Conditioned:
         """Update with the entries `at` of y (None: all) under one linearization; `shift` is added to the innovation."""
-        self._check_length(y, near.mean)
-        innovation = turned(y - near.mean, self.wrap)
+        self._check_length(y, linearized.mean)
+        innovation = turned(y - linearized.mean, self.wrap)
         if shift is not None:
             innovation = innovation + shift
         if at is not None:
-            near, innovation = near.columns(at), innovation[at]
-        return condition(mean, root, near, innovation)
+            linearized, innovation = linearized.columns(at), innovation[at]
+        return condition(mean, root, linearized, innovation)
 
     # ------------------------------------------------------- functions of the user
 
@@ -280,10 +280,10 @@ class GaussianFilter:
 
     def corrected(self, belief: StateBelief, later: StateBelief, u: Any) -> tuple[StateBelief, Array]:
         """RTS step: smoothed belief of frame t from that of frame t + 1, and the smoother gain."""
-        near = self._moved(belief.mean, belief.root, int(belief.time) + 1, u)
-        S, C, rest = joint(near, belief.root)
+        linearized = self._moved(belief.mean, belief.root, int(belief.time) + 1, u)
+        S, C, rest = joint(linearized, belief.root)
         gain = backward_gain(S, C)
-        mean = belief.mean + turned(later.mean - near.mean, self.wrap_state) @ gain
+        mean = belief.mean + turned(later.mean - linearized.mean, self.wrap_state) @ gain
         root = triangular(np.concatenate([rest, later.root @ gain]))
         return StateBelief.fresh(turned(mean, self.wrap_state), root, int(belief.time)), gain
 

@@ -115,10 +115,10 @@ def grain_of(size: Array, covariance: Array) -> Array:
     return np.where(covariance.diagonal() > 0, -1.0, GRAIN * size)
 
 
-def joint(near: Linear, root: Array) -> tuple[Array, Array, Array]:
+def joint(linearized: Linear, root: Array) -> tuple[Array, Array, Array]:
     """Joint factorization S (p, p), C (p, d), R (d, d): cov z = SᵀS, cov(z, x) = SᵀC, cov(x | z) = RᵀR."""
-    d, p = near.slope.shape
-    rows = near.stacked(p + d)
+    d, p = linearized.slope.shape
+    rows = linearized.stacked(p + d)
     rows[:d, p:] = root
     whole = _factor(rows)
     return whole[:p, :p], whole[:p, p:], whole[p:, p:]
@@ -132,20 +132,20 @@ def is_safe(root: Array) -> bool:
     return bool((np.abs(root.diagonal()) > 1e-7 * size).all())
 
 
-def condition(mean: Array, root: Array, near: Linear, innovation: Array) -> Conditioned:
-    """Update step given z = near.mean + innovation, in square-root form (Kailath, Sayed and Hassibi 2000, 12).
+def condition(mean: Array, root: Array, linearized: Linear, innovation: Array) -> Conditioned:
+    """Update step given z = linearized.mean + innovation, in square-root form (Kailath, Sayed and Hassibi 2000, 12).
 
     A covariance of z may be singular: the density is then that on its support, and −inf outside, where the belief stays
     unchanged. It also stays unchanged where the density of z underflows to 0.
     """
-    S, C, rest = joint(near, root)
-    if not is_safe(S) or not (near.noisy() or (S.diagonal() > near.sizes().grain).all()):
-        return _on_support(mean, root, near, innovation)
+    S, C, rest = joint(linearized, root)
+    if not is_safe(S) or not (linearized.noisy() or (S.diagonal() > linearized.sizes().grain).all()):
+        return _on_support(mean, root, linearized, innovation)
     v = dtrtrs(S, innovation, trans=1)[0]
     logs = -0.5 * (float(np.vdot(v, v)) + len(v) * LOG_2PI) - sum(map(math.log, S.diagonal().tolist()))
     if not math.isfinite(logs):
         return _unchanged(mean, root)
-    return Conditioned(mean + v.dot(C), rest.copy(), logs, near.slope, (S, v))
+    return Conditioned(mean + v.dot(C), rest.copy(), logs, linearized.slope, (S, v))
 
 
 def _unchanged(mean: Array, root: Array, log_prob: float = -np.inf) -> Conditioned:
@@ -153,22 +153,22 @@ def _unchanged(mean: Array, root: Array, log_prob: float = -np.inf) -> Condition
     return Conditioned(mean, root, log_prob, np.empty((len(mean), 0)), None)
 
 
-def _on_support(mean: Array, root: Array, near: Linear, innovation: Array) -> Conditioned:
+def _on_support(mean: Array, root: Array, linearized: Linear, innovation: Array) -> Conditioned:
     """Update step with a singular covariance of z, on its support."""
-    covariance, (size, grain) = near.root.T @ near.root, near.sizes()
+    covariance, (size, grain) = linearized.root.T @ linearized.root, linearized.sizes()
     known = np.sqrt(covariance.diagonal()) <= grain
     covariance[known], covariance[:, known] = 0.0, 0.0
     flat = spd.degenerate(covariance)
     with np.errstate(over="ignore", invalid="ignore"):
-        if flat is None or flat.outside_range(innovation[None], size + np.abs(near.mean))[0]:
+        if flat is None or flat.outside_range(innovation[None], size + np.abs(linearized.mean))[0]:
             return _unchanged(mean, root)
         w = flat.inverse
         away = innovation @ w
     if not w.shape[1]:
         return _unchanged(mean, root, 0.0)
     none = Sizes(np.zeros(w.shape[1]), np.zeros(w.shape[1]))
-    noise = np.diag(near.noise) if near.noise.ndim == 1 else near.noise
-    white = Linear(near.mean @ w, near.slope @ w, noise @ w, lambda: none)
+    noise = np.diag(linearized.noise) if linearized.noise.ndim == 1 else linearized.noise
+    white = Linear(linearized.mean @ w, linearized.slope @ w, noise @ w, lambda: none)
     found = condition(mean, root, white, away)
     return found._replace(log_prob=found.log_prob - 0.5 * flat.logdet)
 

@@ -52,7 +52,7 @@ class UnscentedKalmanFilter(GaussianFilter):
             expected = "alpha must be positive, beta and kappa finite"
             raise DomainError(sentence("UnscentedKalmanFilter", expected, (self.alpha, self.beta, self.kappa)))
 
-    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
+    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization by the sigma points."""
         rule = unscented(len(mean), self.alpha, self.beta, self.kappa)
         wider = widened(mean, rule.points[1, 0] * root)
@@ -83,7 +83,7 @@ class CubatureKalmanFilter(GaussianFilter):
         if self.degree not in (3, 5):
             raise DomainError(sentence("CubatureKalmanFilter", "degree must be 3 or 5", repr(self.degree)))
 
-    def near(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
+    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
         """Linearization by the cubature points."""
         rule = cubature(len(mean), self.degree)
         wider = widened(mean, root)

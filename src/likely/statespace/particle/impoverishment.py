@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.statespace.particle.particle_belief import ParticleBelief
 
 FEW = 10  # common ancestors of all particles that end a span
@@ -78,7 +78,7 @@ class Descent:
         text = f"sample impoverishment in {states}: {span}, and the process noise of {'these' if many else 'this'}"
         text += f" state{'s' * many} is too small to renew them in that time"
         remedy = "use more particles, or a filter that integrates such states out"
-        tell(f"ParticleFilter: {text}; variances and evidence are too small: {remedy}")
+        warn(f"ParticleFilter: {text}; variances and evidence are too small: {remedy}")
 
 
 def _within(states: Array, family: Index) -> Array:

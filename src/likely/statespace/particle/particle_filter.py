@@ -14,7 +14,7 @@ from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import fill_cache
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.stacks.one_row_per_member import log_prob_each
 from likely.statespace.nonlinear.state_space import as_states
 from likely.statespace.particle.impoverishment import Descent
@@ -321,7 +321,7 @@ def _weighed(
 def _lost(belief: ParticleBelief) -> ParticleBelief:
     expected = f"all particles have likelihood 0 at frame {belief.time}, which leaves the belief unchanged"
     remedy = 'use more particles, proposal="guided", or an observation distribution with heavier tails'
-    tell(sentence("ParticleFilter", expected, remedy=remedy))
+    warn(sentence("ParticleFilter", expected, remedy=remedy))
     return belief.replace(seen=True, before=None)
 
 

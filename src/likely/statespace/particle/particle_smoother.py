@@ -104,7 +104,7 @@ def _by_rejection(
     open_ = np.arange(len(after))
     for _ in range(ROUNDS):
         guess = _found(reach, rng.random(len(open_)))
-        logs = log_prob_each(distribution.some(guess), after[open_]) - peak
+        logs = log_prob_each(distribution.take(guess), after[open_]) - peak
         kept = np.log(rng.random(len(open_))) < logs
         chosen[open_[kept]] = guess[kept]
         tried, open_ = len(open_), open_[~kept]

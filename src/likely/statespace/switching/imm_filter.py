@@ -12,7 +12,7 @@ from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun
@@ -118,7 +118,7 @@ def refuse_other(model: Any, whose: str) -> None:
 def first_belief(model: Any, seed: int) -> SwitchingBelief:
     """Initial belief: one Gaussian per regime."""
     if model.incomparable:
-        tell(model.incomparable)
+        warn(model.incomparable)
     s = model.stack
     return SwitchingBelief.trusted(
         means=s.m.copy(), roots=s.U.copy(), which=np.arange(model.n_regimes), log_weights=s.log_initial.copy(),

@@ -13,7 +13,7 @@ from likely.core.covariates import table
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.particle.particle_belief import CHOOSE, MOVE, keyed, seed_of, share
 from likely.statespace.particle.proposals import is_poor
@@ -113,7 +113,7 @@ class RaoBlackwellizedFilter(Value):
         """Update step: the belief given a frame y too, and an estimate of log p(y | earlier frames)."""
         after, increment = updated(self.model, belief, y, inputs)
         if increment == -np.inf:
-            tell(f"{ME}: all paths have likelihood 0 at frame {belief.time}, and the belief stays unchanged")
+            warn(f"{ME}: all paths have likelihood 0 at frame {belief.time}, and the belief stays unchanged")
         return after, increment
 
     # ------------------------------------------------------------------ paths

@@ -21,7 +21,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.hmm.hmm import masks
 from likely.numerics import spd
 from likely.statespace.linear import linear_e_step, linear_em
@@ -228,7 +228,7 @@ def _off_singular(regimes: list[Any], stats: SwitchingStats, what: tuple[Structu
         S, form = m.observation_covariance, structure.form.get("observation_covariance", "full")
         free = "observation_covariance" in structure.learn and S.ndim == 2 and isinstance(form, str) and form != "scale"
         if free and (floor > 0).any() and np.linalg.eigvalsh(unit[:, None] * S * unit).min() < 1:
-            tell(
+            warn(
                 f"{ME}: the observation covariance of regime {k} is singular, its frames are too few: "
                 f"{FLOOR:g} of each column's variance was added; a prior avoids this"
             )

@@ -9,7 +9,7 @@ import numpy as np
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.ragged import Ragged, is_single_sequence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import Series, read_only, series_of, split_sequences
 
@@ -92,7 +92,7 @@ class SwitchingStates(NamedTuple):
 def switched(model: Any, y: Any, inputs: Any = None, mask: Array | None = None) -> Switched:
     """Sequences checked against the model."""
     if model.incomparable:
-        tell(model.incomparable)
+        warn(model.incomparable)
     each = [series_of(m, y, inputs) for m in model.regimes]
     return Switched.of(each, np.zeros((1, model.n_regimes)) if mask is None else np.ascontiguousarray(mask))
 

@@ -18,12 +18,12 @@ def _cluster_cost(entries, scatter, lean, d):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def exchange_pass(u, weight, gaps, lean, labels, mean, seen, rows, entries, scatter):  # type: ignore[no-untyped-def]
+def exchange_pass(u, weight, has_missing, lean, labels, mean, seen, rows, entries, scatter):  # type: ignore[no-untyped-def]
     """Visit each row once; returns the number of moved rows and the change of the criterion.
 
     Taking x out of a cluster lowers its scatter by Σ_j w n_j / (n_j − w) (x_j − m_j)², putting it into another raises
     that by Σ_j w n_j / (n_j + w) (x_j − m_j)², over the observed columns; n_j (k, d) is `seen`. `rows` (k,) are
-    numbers of rows: the last one does not leave. Without `gaps` all n_j of a cluster are equal.
+    numbers of rows: the last one does not leave. Without `has_missing` all n_j of a cluster are equal.
     """
     n, d = u.shape
     k = len(mean)
@@ -49,7 +49,7 @@ def exchange_pass(u, weight, gaps, lean, labels, mean, seen, rows, entries, scat
             if p == q:
                 continue
             add = 0.0
-            if gaps:
+            if has_missing:
                 for j in range(d):
                     z = u[i, j] - mean[p, j]
                     if z == z:

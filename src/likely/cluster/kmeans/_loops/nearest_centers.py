@@ -18,7 +18,7 @@ LEAST = 1e-37  # and for overflow
 
 
 @compiled
-def _features(x, which, m, unit, origin, gaps, own, features, size, length):  # type: ignore[no-untyped-def]
+def _features(x, which, m, unit, origin, has_missing, own, features, size, length):  # type: ignore[no-untyped-def]
     """Features of the m rows `which`, one a column: what was seen of u = x · unit − origin, then where entries may be
     missing a mask, then where variances differ |u|². Also |u|² and the squared length of all features.
     """
@@ -27,7 +27,7 @@ def _features(x, which, m, unit, origin, gaps, own, features, size, length):  # 
         size[r], length[r] = 0.0, 0.0
     for r in range(m):
         i = which[r]
-        if gaps:
+        if has_missing:
             for j in range(d):
                 u = x[i, j] * unit - origin[j]
                 features[j, r] = u if u == u else 0.0
@@ -107,7 +107,7 @@ def _recheck_near_ties(x, unit, centers, slope, price, scores, half, which, m, b
 
 
 @compiled
-def _moves(x, weight, unit, origin, gaps, which, m, at, labels, sums, seen, counts, facts):  # type: ignore[no-untyped-def]
+def _moves(x, weight, unit, origin, has_missing, which, m, at, labels, sums, seen, counts, facts):  # type: ignore[no-untyped-def]
     """Subtract relabeled rows from the old cluster's sums (−1 is none) and add them to the new one's.
 
     Without missing values a cluster's weight in each column is that of its rows, and `seen` is not updated.
@@ -131,7 +131,7 @@ def _moves(x, weight, unit, origin, gaps, which, m, at, labels, sums, seen, coun
                 sums[new, j] += w * u
                 if old >= 0:
                     sums[old, j] -= w * u
-                if gaps:
+                if has_missing:
                     seen[new, j] += w
                     if old >= 0:
                         seen[old, j] -= w
@@ -153,7 +153,7 @@ def _sizes_of(coef, half):  # type: ignore[no-untyped-def]
 
 @compiled
 def assign(  # type: ignore[no-untyped-def]
-    x, weight, unit, origin, centers, slope, price, coef, half, gaps, own, noise,
+    x, weight, unit, origin, centers, slope, price, coef, half, has_missing, own, noise,
     labels, upper, lower, drift, others, safe, sums, seen, counts, facts,
 ):  # fmt: skip
     """Assign each row (n, d) to its nearest center; sums are updated by the rows that move.
@@ -185,7 +185,7 @@ def assign(  # type: ignore[no-untyped-def]
             which[m] = i
             m += 1
         if m == STRIP or (i == n - 1 and m > 0):
-            _features(x, which, m, unit, origin, gaps, own, features, size, length)
+            _features(x, which, m, unit, origin, has_missing, own, features, size, length)
             _scores(coef, half, features, scores, best, second, at)
             _bounds(size, length, best, second, noise, reach, height, error, above, below)
             facts[1] += _recheck_near_ties(
@@ -194,7 +194,7 @@ def assign(  # type: ignore[no-untyped-def]
             if bounded:
                 for r in range(m):
                     upper[which[r]], lower[which[r]] = above[r], below[r]
-            _moves(x, weight, unit, origin, gaps, which, m, at, labels, sums, seen, counts, facts)
+            _moves(x, weight, unit, origin, has_missing, which, m, at, labels, sums, seen, counts, facts)
             facts[2] += m
             m = 0
 
