@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from functools import cache, partial
+from heapq import heapify, heappop, heapreplace
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,17 @@ def spread(cases: list[set[Hashable]], count: int) -> set[int]:
     even = set(np.linspace(0, len(cases) - 1, count).astype(int).tolist())
     seen: set[Hashable] = set()
     kept: set[int] = set()
+    best_first = [(-len(values), i not in even, i) for i, values in enumerate(cases)]
+    heapify(best_first)
     while len(kept) < min(count, len(cases)):
-        rest = (i for i in range(len(cases)) if i not in kept)
-        best = max(rest, key=lambda i: (len(cases[i] - seen), i in even, -i))
-        kept.add(best)
-        seen |= cases[best]
+        new, odd, i = best_first[0]
+        now = -len(cases[i] - seen)
+        if now != new:  # it has become worse, as any may have but the first that has not
+            heapreplace(best_first, (now, odd, i))
+            continue
+        heappop(best_first)
+        kept.add(i)
+        seen |= cases[i]
     return kept
 
 

@@ -77,9 +77,14 @@ def room_of(module: str) -> str:
     return f"{first} estimators" if first in VALUES and {"estimator", "estimators"} & {*deeper} else first
 
 
-def nodes_of(text: str) -> list[ast.AST]:
+@cache  # parsing takes seconds
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
     """Imports and calls, wherever they stand."""
-    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Import | ast.ImportFrom | ast.Call)]
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom | ast.Call)]
 
 
 def imports(nodes: list[ast.AST], package: str) -> Iterator[Import]:
@@ -106,11 +111,11 @@ def absolute(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
-@cache  # parsing takes seconds
+@cache
 def told_of(path: Path) -> tuple[list[Import], list[str]]:
     """The imports of a file, and its unsafe code."""
     package = ".".join(("likely", *path.relative_to(PACKAGE).parts[:-1]))
-    nodes = nodes_of(path.read_text(encoding="utf-8"))
+    nodes = nodes_of(tree_of(path))
     return list(imports(nodes, package)), list(unsafe_code(nodes, tables=name_of(path) in TABLES_OF_NAMES))
 
 
@@ -149,7 +154,7 @@ def wrong_imports(path: Path) -> Iterator[str]:
 
 def plain_imports(path: Path) -> list[Import]:
     """The imports of a file by statement alone."""
-    nodes = nodes_of(path.read_text(encoding="utf-8"))
+    nodes = nodes_of(tree_of(path))
     return list(imports([node for node in nodes if not isinstance(node, ast.Call)], "likely"))
 
 
@@ -165,6 +170,7 @@ def test_every_module_has_a_place_in_the_order():
     assert {room_of(module) for module in MODULES} <= {*ORDER, *LOBBY}
 
 
+@pytest.mark.slow
 def test_imports_point_one_way():
     assert {name_of(path): wrong for path in SOURCES if (wrong := list(wrong_imports(path)))} == {}
 
@@ -238,7 +244,7 @@ def test_a_module_knows_its_room(module, room):
     ],
 )
 def test_imports_are_understood(line, expected):
-    (found,) = imports(nodes_of(line), "likely.distributions")
+    (found,) = imports(nodes_of(ast.parse(line)), "likely.distributions")
     assert modules_entered(found) == expected
 
 
@@ -283,6 +289,7 @@ def is_literal(args: list[ast.expr]) -> bool:
     return bool(args) and all(isinstance(arg, ast.Constant) for arg in args)
 
 
+@pytest.mark.slow
 def test_source_runs_nothing_foreign():
     found = {name_of(path): told_of(path)[1] for path in SOURCES}
     assert {name: unsafe for name, unsafe in found.items() if unsafe} == {}
@@ -300,14 +307,14 @@ def test_source_runs_nothing_foreign():
     ],
 )
 def test_unsafe_code_is_seen(line):
-    assert list(unsafe_code(nodes_of(line)))
+    assert list(unsafe_code(nodes_of(ast.parse(line))))
 
 
 @pytest.mark.parametrize(
     "line", ["network.eval()", "import_module('likely.core')", "evaluate(x)", "'joblib is not used'"]
 )
 def test_safe_code_is_left_alone(line):
-    assert not list(unsafe_code(nodes_of(line)))
+    assert not list(unsafe_code(nodes_of(ast.parse(line))))
     assert line.startswith("'") or not UNSAFE_TEXT.search(line)
 
 
@@ -379,8 +386,9 @@ def named(call: ast.Call) -> str:
     return getattr(call.func, "id", "")
 
 
+@pytest.mark.slow
 def test_no_foreign_exception_is_pasted_after_got():
-    found = [f"{name_of(path)}:{line}" for path in SOURCES for line in pasted(ast.parse(path.read_text()))]
+    found = [f"{name_of(path)}:{line}" for path in SOURCES for line in pasted(tree_of(path))]
     assert not found
 
 
@@ -398,11 +406,6 @@ def test_a_pasted_exception_is_seen(got, bad):
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
 def words_in_tables(path: Path) -> frozenset[str]:
     """Strings and names that stand in tables at module level."""
     assigned = [
@@ -413,12 +416,14 @@ def words_in_tables(path: Path) -> frozenset[str]:
     return frozenset(said | {n.id for n in parts if isinstance(n, ast.Name)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Lomax", "VonMises", "BetaBinomial", "DirichletMultinomial", "Elliptical"])
 def test_a_distribution_stands_in_one_table(name):
     """Adding one touches its own file, its test, and one line of `names.py`."""
     assert {name_of(path) for path in SOURCES if words_in_tables(path) & {name, f"{name}Density"}} == {"names.py"}
 
 
+@pytest.mark.slow
 def test_no_underscore_method_is_called_from_another_package():
     """A method that another package calls is public, and hidden from `dir` if users do not need it."""
     homes: dict[str, set[str]] = {}

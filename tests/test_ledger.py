@@ -17,6 +17,7 @@ def is_campaign(name: str) -> bool:
     return functions(ROOT / file)[function]
 
 
+@pytest.mark.slow
 def test_every_id_has_a_test():
     assert missing(PROMISES) == []
 

@@ -28,6 +28,7 @@ def spoken(rng, n=40, D=1, equal=False):
     return seqs, labels
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(12)
 @pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
@@ -96,6 +97,7 @@ def test_names_of_columns_are_those_of_fit(rng):
         DTWClassifier().fit([table[0], table[1][["v", "u"]]], y[:2])
 
 
+@pytest.mark.slow
 def test_one_neighbor_is_sure_of_itself(rng):
     X, y = spoken(rng)
     m = DTWClassifier().fit(X, y)
@@ -112,6 +114,7 @@ def test_a_training_series_is_its_own_neighbor_unless_left_out(rng):
     assert (indices[:, 0] != np.arange(12)).all() and (distances > 0).all()
 
 
+@pytest.mark.slow
 def test_deciding(rng):
     X, y = spoken(rng)
     m = DTWClassifier(5).fit(X, y)
@@ -122,6 +125,7 @@ def test_deciding(rng):
     assert (m.decide(X, cost=dear) == "rise").sum() >= (m.predict(X) == "rise").sum()
 
 
+@pytest.mark.slow
 def test_the_best_band_is_the_narrowest_of_the_best(rng):
     X, y = spoken(rng, 30, equal=True)
     m = DTWClassifier(band="best").fit(X, y)
@@ -136,6 +140,7 @@ def test_the_best_band_is_the_narrowest_of_the_best(rng):
     assert np.isfinite(uneven.left_out_errors_).any() and uneven.predict(spoken(rng, 3)[0]).shape == (3,)
 
 
+@pytest.mark.slow
 def test_model_selection_over_lists_and_ragged(rng):
     X, y = spoken(rng)
     scores = cross_val_score(DTWClassifier(), X, y, cv=3)
@@ -255,6 +260,7 @@ def test_a_file_keeps_the_metric_and_can_be_shown(rng, tmp_path):
     assert "DTWClassifier" in done.output
 
 
+@pytest.mark.slow
 def test_lengths_cut_one_array_into_sequences(rng):
     X, y = spoken(rng, 20, D=2)
     frames, lengths = np.concatenate(X), [len(x) for x in X]

@@ -351,6 +351,7 @@ def leaning(n: int) -> tuple[pl.DataFrame, np.ndarray]:
     return pl.DataFrame(words), y
 
 
+@pytest.mark.slow
 def test_a_tree_wins_where_words_lean_on_each_other(tmp_path):
     X, y = leaning(300)
     kinds = {"color": "category", "smokes": "binary"}

@@ -122,6 +122,7 @@ def test_rows_with_missing_values_are_decided_and_placed_by_what_was_seen(axes, 
     np.testing.assert_array_equal(together[:3], f.predict_proba(X[:3]))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_a_stream_with_missing_values_comes_near_the_batch():
     X, y = load_iris(return_X_y=True)

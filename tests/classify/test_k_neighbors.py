@@ -363,6 +363,7 @@ def test_several_k_by_one_search_are_each_k_by_its_own(weights):
             np.testing.assert_array_equal(reach[i], alone[1])
 
 
+@pytest.mark.slow
 def test_left_out_weights_are_copies_where_rows_coincide():
     """Of rows at one place the first counts, its own copies included; a grid of whole numbers has many such places."""
     rng = np.random.default_rng(5)

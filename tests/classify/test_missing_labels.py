@@ -229,6 +229,7 @@ def test_streams_of_classes_with_mixtures(name):
     assert all(np.isfinite(a).all() for a in arrays_of(clf.model_))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["full", "mixtures", "tied mixtures"])
 def test_a_class_that_is_named_and_never_seen(name):
     y = named(Y)

@@ -241,6 +241,7 @@ def test_draws_of_a_length(clf: lk.BayesClassifier) -> None:
     assert len(y) == 7
 
 
+@pytest.mark.slow
 def test_the_summary_of_a_chain() -> None:
     page = density().fit(X).summary()
     assert len([row for row in page["parameters"].rows if row.parameter.startswith("to ")]) == 9

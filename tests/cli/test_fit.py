@@ -214,6 +214,7 @@ def test_a_weight_of_two_is_two_copies(tmp_path):
     np.testing.assert_allclose(a, b, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_seed_deals_the_folds(tmp_path):
     table = write(mixed_frame(60, 2), tmp_path / "t.csv")
     asked = ("fit", table, "--target", "sick", "--models", "naive-bayes", "--cv", 2, "-o", tmp_path / "m", "--json")

@@ -764,6 +764,7 @@ def _promised(said: list[str], every: float) -> float:
     return 1.5 / every if not said else 1.0 / float(found[1].replace(",", "")) if found else 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("above", [0.5, 3.0, 6.0, 40.0])
 def test_alarms_come_no_more_often_than_is_said_to_be_supported(above):
     """300 frames: asked for one in 100, nothing was said, and alarms came more often in 6 of 20 trainings."""

@@ -14,6 +14,7 @@ from likely.cli.warm import compiled_loops
 from tests.cli.tables import mixed_frame, run, wine_frame, write
 
 
+@pytest.mark.slow
 def test_evaluate_measures_new_rows(mixed_folder, tmp_path):
     frame = mixed_frame(300, 11)
     table = write(frame, tmp_path / "new.csv")

@@ -200,6 +200,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions_and_links(tmp_path):
     assert stat.S_IMODE((tmp_path / "a.txt").stat().st_mode) == 0o600
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_full_standard_output_is_named(here):
     with open("/dev/full", "wb") as full:

@@ -84,6 +84,7 @@ def test_a_small_linear_model_is_written_out(folder):
     assert "process_covariance      1469\n" in text and "observation_covariance  15099" in text
 
 
+@pytest.mark.slow
 def test_a_large_one_is_reported_by_its_diagonal(folder):
     text = shown(folder, "track")
     assert "8 states, 4 columns" in text and "8×8, diagonal 1 1 1 1 1 1 …" in text

@@ -358,6 +358,7 @@ def test_stem():
     assert [stem(name) for name in ("a/b.csv", "b.tar.csv.gz", "x.y.parquet", "-")] == ["b", "b.tar", "x.y", "stdin"]
 
 
+@pytest.mark.slow
 def test_a_million_cells_are_read_at_once(write):
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({f"x{i}": rng.normal(size=50_000).round(3) for i in range(20)})

@@ -166,6 +166,7 @@ def test_reasons_say_that_the_cost_decided():
     assert lk.decide([[0.6, 0.4]], reject_cost=0.1, full=True).cost_decided(0) == ""
 
 
+@pytest.mark.slow
 def test_reasons_of_many_rows_take_moments():
     P = np.random.default_rng(0).dirichlet(np.ones(3), 20_000)
     assert len(list(lk.decide(P, reject_cost=0.4, full=True).records())) == 20_000  # quadratic, it took a minute

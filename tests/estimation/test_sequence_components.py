@@ -49,6 +49,7 @@ Y = np.repeat(["a", "b"], 20)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_the_densities_of_classes(kind):
@@ -67,6 +68,7 @@ def test_as_the_densities_of_classes(kind):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_the_components_of_a_mixture(kind):

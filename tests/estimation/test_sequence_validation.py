@@ -59,6 +59,7 @@ def test_lengths_in_the_place_of_y_are_refused_when_clusters_are_assigned():
     np.testing.assert_array_equal(clusterer.fit_predict(X, lengths=LENGTHS), clusterer.fit_predict(S))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNSUPERVISED)
 def test_a_label_per_sequence_or_per_frame_of_one_is_ignored(name):
     """As pipelines of scikit-learn hand it on."""
@@ -74,6 +75,7 @@ def test_driven_chains_refuse_them_too():
             verb(X, LENGTHS, covariates=u)
 
 
+@pytest.mark.slow
 def test_a_classifier_cuts_one_array_by_lengths():
     density = lk.HMMDensity(n_states=2, max_iter=5, random_state=0)
     want = lk.BayesClassifier(density).fit(S, Y)

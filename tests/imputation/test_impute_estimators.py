@@ -39,6 +39,7 @@ def frames(table, names="abcdefg"):
 # --------------------------------------------------------------------- numbers
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(5)
 @pytest.mark.parametrize("density", REAL, ids=NAMES)
 def test_arrays_and_frames_of_numbers(density):

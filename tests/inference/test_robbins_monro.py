@@ -169,6 +169,7 @@ def steps(rule, x):
     return belief
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("natural", [True, False])
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_editing_lowers_the_error_on_overlapping_classes(how):
     assert best - 0.01 < after < before - 0.03
 
 
+@pytest.mark.slow
 def test_multiedit_comes_near_to_bayes():
     X, y = overlapping(1000)
     Q, truth = overlapping(5000, seed=1)

@@ -44,6 +44,7 @@ def test_equal_points_cost_no_endless_division():
     np.testing.assert_array_equal(found[1], [[0, 1, 2, 3]] * 3)
 
 
+@pytest.mark.slow
 def test_each_loop_is_compiled_once():
     x = np.random.default_rng(0).normal(size=(300, 40))
     gaps = np.where(np.random.default_rng(1).random(x.shape) < 0.1, np.nan, x)

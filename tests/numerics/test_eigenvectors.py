@@ -26,6 +26,7 @@ def test_a_space_has_one_basis_whatever_vectors_it_came_with(seed):
     np.testing.assert_allclose(first * values @ first.T, vectors * values @ vectors.T, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["equal", "in pairs", "frame"])
 def test_a_large_space_has_one_basis_too(case):
     """Equal categories as indicator columns have such a space: all axes are equally near to it."""

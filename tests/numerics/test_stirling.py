@@ -62,6 +62,7 @@ def exact(n, k):
     return row[n - k]
 
 
+@pytest.mark.slow
 def test_recurrence():
     n = 400  # S(n, k) = k S(n − 1, k) + S(n − 1, k − 1)
     for k in range(1, n + 1):

@@ -141,6 +141,7 @@ def test_every_step_reports_the_likelihood(family):
             climbs(p, look=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["full", "tied", "shared covariance", "shared all", "product"])
 def test_a_fit_without_prior_returns_the_model_before_a_fall(family):
     """Those problems of the search in which a floor intervened, and others: the report says what happened."""

@@ -166,6 +166,7 @@ def test_other_chunkings_agree_to_twelve_digits(kind, offset):
         assert np.abs((other.model.covariance_matrix - fits[0].model.covariance_matrix) / outer).max() <= 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(5)
 @pytest.mark.parametrize("kind", ["full", "diagonal"])
 @pytest.mark.parametrize("scales", [[1e-9, 1e-9], [1e-4, 1e-4], [1.0, 1e6], [1e-6, 1e6], [1e9, 1e9]], ids=str)

@@ -79,6 +79,7 @@ def search(family: str, seeds: range) -> None:
     assert possible > len(seeds) / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", EMISSIONS)
 def test_problems(family):
     search(family, range(8))

@@ -124,6 +124,8 @@ def search(kind: str, seeds: range) -> None:
     assert ends.count("collapsed") <= FEW[kind] * len(seeds) + 1, f"{kind}: {ends.count('collapsed')} of {len(seeds)}"
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("kind", KINDS)
 def test_problems(kind):
     search(kind, range(12))
@@ -135,6 +137,8 @@ def test_many_problems(kind):
     search(kind, range(12, 1375))
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("kind", KINDS)
 def test_climbing_never_falls_and_is_no_worse_than_em(kind):
     for seed in range(200, 202):

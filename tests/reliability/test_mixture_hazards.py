@@ -207,6 +207,7 @@ def test_a_prior_removes_the_collapse(kind):
     assert np.isfinite(bare.objective) and 0 < bare.smallest_eigenvalue < 1e-6
 
 
+@pytest.mark.slow
 def test_without_prior_the_collapse_is_reported_and_nothing_is_nan():
     rng = np.random.default_rng(2)
     for seed in range(20):

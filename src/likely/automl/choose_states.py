@@ -77,8 +77,8 @@ def choose_states(
 
     >>> import likely as lk, numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> x = [np.repeat(rng.choice([0.0, 9.0], 12), 8) + rng.normal(0, 1, 96) for _ in range(10)]
-    >>> choose_states(lk.HMMDensity(random_state=0), x, (1, 2, 3)).best
+    >>> x = [np.repeat(rng.choice([0.0, 9.0], 6), 8) + rng.normal(0, 1, 48) for _ in range(6)]
+    >>> choose_states(lk.HMMDensity(random_state=0), x, (1, 2)).best
     2
     """
     asked = sorted({int(k) for k in numbers})

@@ -27,6 +27,7 @@ def test_plain_groups_are_counted_by_every_curve(x):
     assert str(found).count("*") == 5
 
 
+@pytest.mark.slow
 def test_curves_agree_with_scikit_learn(x):
     x = x / 32  # of size 1, so that the same seeds are drawn
     found = choose_k(x, [3, 5], n_init=1)
@@ -36,6 +37,7 @@ def test_curves_agree_with_scikit_learn(x):
         assert found.silhouette[i] == pytest.approx(metrics.silhouette_score(x, labels))
 
 
+@pytest.mark.slow
 def test_one_cluster_has_the_likelihood_of_one_gaussian(x):
     found = choose_k(x, [1])
     n, d = x.shape
@@ -45,6 +47,7 @@ def test_one_cluster_has_the_likelihood_of_one_gaussian(x):
     assert "–" in str(found)
 
 
+@pytest.mark.slow
 def test_weights_are_copies(x):
     w = np.random.default_rng(1).integers(0, 3, len(x))
     a, b = choose_k(x, [2, 4], w), choose_k(np.repeat(x, w, axis=0), [2, 4])

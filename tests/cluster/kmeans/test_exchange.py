@@ -99,6 +99,7 @@ def test_own_variances_gain_too():
     assert (np.diff(found.report.trace) >= -1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variances", ["equal", "own"])
 @pytest.mark.parametrize("passes", [1, 2, 300])
 def test_labels_statistics_and_criterion_are_of_one_moment(variances, passes):

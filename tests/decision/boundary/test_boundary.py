@@ -197,6 +197,7 @@ def test_spheres_have_a_radius(rng):
     assert b.foci is None and b.vertex is None
 
 
+@pytest.mark.slow
 def test_curves_end_at_the_window_and_leave_nothing_out():
     """Every change of sign between neighbors on a grid has a point of the curve beside it."""
     window = np.array([[-3.0, 5.0], [-2.0, 6.0]])

@@ -211,6 +211,7 @@ def test_what_it_refuses(X):
     assert PCA().fit(X[:1]).transform(X[:1]).tolist() == [[0.0]]
 
 
+@pytest.mark.slow
 def test_real_digits(data_dir):
     """USPS: as many axes hold 90 % of the variance as scikit-learn keeps, and one fewer does not."""
     X = np.load(data_dir / "digits" / "usps.npz")["x_train"].reshape(-1, 256).astype(float)[:2000]

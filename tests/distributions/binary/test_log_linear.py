@@ -121,6 +121,7 @@ def test_cells_of_pairs_are_those_of_the_transform(order):
     assert np.allclose(all_log_cells(b, 11, order), cells_of(full), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_pairs_of_very_many_columns_are_refused_with_a_way_out():
     x = np.eye(21)
     for make in (

@@ -36,6 +36,7 @@ def worst_bits(n: int) -> float:
     return worst
 
 
+@pytest.mark.slow
 def test_log_prob_is_right_to_the_last_bits():
     assert worst_bits(300) <= 4
 
@@ -112,6 +113,7 @@ def test_hazards_have_sensible_answers():
         lk.distributions.VonMises.from_moments(0.0, 1.5)
 
 
+@pytest.mark.slow
 def test_wind_in_a_chain(rng):
     """Three prevailing winds, two of them on either side of the cut of the angle, with gaps."""
     truth = lk.HMM(

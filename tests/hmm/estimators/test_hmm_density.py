@@ -30,6 +30,7 @@ def two(**how):
 # ------------------------------------------------------------------- forms of sequences
 
 
+@pytest.mark.slow
 def test_all_forms_of_sequences_agree():
     x = words()
     lengths = [len(s) for s in x]

@@ -45,6 +45,7 @@ def test_it_finds_what_drives(fitted: HMMDensity) -> None:
     assert (np.diff(fitted.report_.trace) >= -1e-6).all()
 
 
+@pytest.mark.slow
 def test_it_explains_new_sequences_better_than_a_plain_chain(fitted: HMMDensity) -> None:
     x, u = simulated(seed=1)
     plain = lk.HMMDensity(lk.GaussianDensity(), 2, random_state=0).fit(X)
@@ -205,6 +206,7 @@ def test_a_fit_that_was_cut_off_goes_on(fitted: HMMDensity, tmp_path: Path) -> N
     assert_allclose(again.report_.trace, fitted.report_.trace, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_in_words(fitted: HMMDensity) -> None:
     bad = [u.copy() for u in U]
     bad[3][7] = np.nan

@@ -33,6 +33,7 @@ def test_null_states_at_both_ends_change_nothing():
     assert nulls.score(x) == pytest.approx(plain.score(x), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.some_cases(3)
 @pytest.mark.parametrize("settings", [{"durations": 15}, {"emit": "transitions"}, {"order": 2}], ids=str)
 @pytest.mark.parametrize("start", ["auto", "segments"])

@@ -153,6 +153,7 @@ def test_what_is_said_to_be_supported_holds(kind: str, n: int, plants: int) -> N
     assert sum(exceeds(kind, n, seed) for seed in range(plants)) <= max(1, plants // 10)
 
 
+@pytest.mark.slow
 def test_the_supported_rate_is_not_far_above_what_occurs() -> None:
     """500 frames of an autoregression, 1 % stated: 5 to 10 % were said not to be excluded, less than 0.1 % occurred."""
     for p, memory, most in ((10, 0.9, 0.03), (40, 0.8, 0.03)):
@@ -162,6 +163,7 @@ def test_the_supported_rate_is_not_far_above_what_occurs() -> None:
         assert monitor.watch(x[500:]).alarm.mean() < monitor.supported_rate_ < most
 
 
+@pytest.mark.slow
 def test_a_trend_of_errors_is_extrapolated() -> None:
     """The later half is not in alarm yet, and the next frames are, in 61 %: 1 % was said to be supported."""
     rng = np.random.default_rng(1)

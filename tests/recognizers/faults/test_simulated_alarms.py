@@ -77,6 +77,7 @@ def test_a_ridge_narrows_plausible_distributions():
     np.testing.assert_array_equal(strongest.moves, none.moves)
 
 
+@pytest.mark.slow
 def test_shares_of_simulated_alarms():
     found = chosen([np.random.default_rng(3).normal(size=(400, 2))], np.ones(1))
     always, never = (simulated_alarms(watch_of(found.distribution, threshold=c), found) for c in (-50.0, 50.0))

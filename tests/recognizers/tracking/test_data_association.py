@@ -230,6 +230,7 @@ def test_ranges_and_bearings_through_an_extended_filter() -> None:
     assert np.hypot(*(belief.mean[:2] - truth[-1][:2])) < 1.0
 
 
+@pytest.mark.slow
 def test_times_through_a_continuous_model() -> None:
     """Equal steps of a continuous model are a model in discrete time, clutter and all."""
     rng = np.random.default_rng(10)

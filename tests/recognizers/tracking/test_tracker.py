@@ -172,6 +172,7 @@ def test_associations_name_the_measurement() -> None:
     assert track.association[-1][2] > 0.99 or track.association[-1][1] > 0.99
 
 
+@pytest.mark.slow
 def test_live_equals_run_and_goes_on_from_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
     _, scans, density = flight(np.random.default_rng(7), 20)
     tracker = Tracker(
@@ -187,6 +188,7 @@ def test_live_equals_run_and_goes_on_from_a_file(tmp_path) -> None:  # type: ign
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_learning_finds_the_noise() -> None:
     rng = np.random.default_rng(8)
     model = lk.LinearGaussian.constant_velocity(

@@ -47,6 +47,7 @@ def tracks(n=20, seed=0, model=None, gaps=0.1):
 # ----------------------------------------------------------------- learning
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("noise, seen", [(1.0, 1.0), (1000.0, 10000.0), (1e6, 1.0), (1.0, 1e6)])
 def test_the_nile_has_the_published_variances(nile, noise, seen):
     """15099 and 1469 (Durbin and Koopman 2012, 2.2.5), from wherever one begins."""
@@ -60,6 +61,7 @@ def test_the_nile_has_the_published_variances(nile, noise, seen):
     assert errors["observation_covariance"].item() == pytest.approx(3145.6, rel=1e-2)
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_em_alone_is_there_for_who_wants_it():
     y = tracks()
     est = LinearGaussianDensity(mover(), ["observation_covariance"], accelerate=False, max_iter=7, tol=0.0)
@@ -87,6 +89,7 @@ def test_tracks_with_a_silent_sensor_are_learned_and_followed():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_a_full_covariance_that_collapses_is_held_by_a_weak_prior():
     y = tracks()
     est = LinearGaussianDensity(
@@ -164,6 +167,7 @@ def test_tracks_that_say_too_little_of_their_start_are_left_out_with_a_note(acce
         clone(est).fit([both[0], both[5], both[10]])
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_passes_alone_leave_them_out_too():
     both = lk.Ragged.from_list(short_and_silent())
     start = lk.statespace.ConstrainedLinearGaussian.of(mover(initial=None), ["observation_covariance"])
@@ -173,6 +177,7 @@ def test_passes_alone_leave_them_out_too():
     assert some.trace == pytest.approx(lk.fit(start, tracks(8), stop=lk.Stop(5, 0.0)).trace, rel=1e-12)
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("noise, seen", [(1e-6, 15000.0), (1e6, 1e-6), (1e-30, 1.0)])
 def test_a_variance_near_0_is_no_trap(nile, noise, seen):
     est = LinearGaussianDensity(L.local_level(noise, seen), ["process_covariance", "observation_covariance"]).fit(nile)
@@ -197,6 +202,7 @@ def test_a_weight_is_so_many_copies():
     np.testing.assert_allclose(one.model_.process_covariance, other.model_.process_covariance, rtol=1e-6, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_inputs_are_learned_from():
     rng = np.random.default_rng(2)
     true = L(
@@ -265,6 +271,7 @@ def test_a_first_guess_does_not_depend_on_units():
     np.testing.assert_allclose(a.observation[:, :3] * [[1e-6], [1e6]], b.observation[:, :3], rtol=1e-5, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_column_that_never_changes_and_one_frame_are_learned_from():
     rng = np.random.default_rng(0)
     y = np.column_stack([np.full(50, 7.0), rng.normal(size=50)])
@@ -275,6 +282,7 @@ def test_a_column_that_never_changes_and_one_frame_are_learned_from():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_a_column_that_never_changes_is_named_where_a_model_is_given():
     rng = np.random.default_rng(0)
     y = pd.DataFrame({"valve": np.full(50, 7.0), "flow": rng.normal(size=50)})
@@ -313,6 +321,7 @@ def test_two_columns_that_are_one_are_learned_from():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
 def test_more_tracks_add():
     y = tracks(12)
@@ -362,6 +371,7 @@ def test_files_bring_the_same_bits_back(tmp_path):
 # ----------------------------------------------------------------- border
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_sequences_in_all_their_forms_are_the_same():
     y = tracks(3, gaps=0.0)
     est = LinearGaussianDensity(mover(), ["observation_covariance"]).fit(y)
@@ -430,6 +440,7 @@ def test_a_summary_says_what_was_learned():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_it_is_chosen_by_cross_validation():
     y = list(tracks(12))
     search = GridSearchCV(LinearGaussianDensity(prior="weak"), {"n_states": [1, 2]}, cv=3).fit(y)
@@ -443,6 +454,7 @@ def test_it_is_chosen_by_cross_validation():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize(
     "density",
     [
@@ -487,6 +499,8 @@ def test_a_label_that_is_missing_is_hidden():
     assert (clf.predict(X[-5:]) == "drunk").mean() >= 0.6 and clf.class_count_.sum() == pytest.approx(30)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("kind", [lk.MixtureDensity, lk.MixtureClusterer])
 def test_mixtures_of_linear_models_tell_quiet_from_wild(kind):
     """They failed for a list, a Ragged and an array alike, for nobody knew how to begin with sequences of vectors."""

@@ -88,6 +88,7 @@ def test_a_number_of_regimes_is_enough() -> None:
     assert est.score(far) > lk.LinearGaussianDensity().fit(far).score(far) + 50
 
 
+@pytest.mark.slow
 def test_more_sequences_are_one_step_more() -> None:
     _, y = sequences(6, 100)
     with _quiet():

@@ -40,6 +40,7 @@ def test_a_forecast_from_a_belief_is_that_from_its_frames():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_intervals_hold_what_they_promise():
     """2,000 series, the 80 % interval of the third frame ahead: a binomial count, false alarms 1e-6."""
     model = lk.LinearGaussian(

@@ -76,6 +76,7 @@ def example(rng, changing, start, inputs):
     return model, rng.normal(size=(6, 2)), rng.normal(size=(6, 1)) if inputs else None
 
 
+@pytest.mark.slow
 def test_every_way_works():
     use_every_way()
 

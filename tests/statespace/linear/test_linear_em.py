@@ -184,6 +184,7 @@ def test_statistics_about_other_models_add():
         )
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_a_weight_is_so_many_copies():
     y = gappy()
     times = [1, 2, 0, 3, 1, 2]
@@ -203,6 +204,7 @@ def y_blocks(y, weight):
 # ------------------------------------------------------------------------ structure
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_a_singular_noise_stays_singular():
     push = np.array([[0.05], [0.1], [0.7]])
     m = LinearGaussian(
@@ -235,6 +237,7 @@ def test_a_mask_cannot_lead_off_the_flat_of_a_singular_noise():
     assert np.array_equal(learner.refit(learner.collect(y)).model.transition, m.transition)
 
 
+@pytest.mark.slow
 def test_sizes_of_what_changes_with_time_reach_the_maximum():
     """Irregular steps, one of which takes no time at all: its noise is 0 and says nothing."""
     dt = np.abs(np.sin(np.arange(39.0))) + 0.1
@@ -292,6 +295,7 @@ def test_what_cannot_be_learned_is_refused_in_words():
 # ------------------------------------------------------------------------ priors
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("prior", ["weak", "earlier"])
 def test_a_prior_leads_to_the_mode_of_the_penalized_objective(prior):
     y = gappy()
@@ -339,6 +343,7 @@ def test_climbing_reaches_what_em_creeps_toward():
     assert (np.diff(fast.trace) >= -1e-9).all()
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_climbing_that_is_cut_off_says_so():
     report = fit_quasi_newton(ConstrainedLinearGaussian.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
     assert not report.converged and "15 passes made" in report.reason and report.iterations <= 17

@@ -328,6 +328,7 @@ def reached(model, T):
     return np.vstack(found)
 
 
+@pytest.mark.slow
 def test_a_lag_over_frames_that_say_nothing():
     season = lk.LinearGaussian.seasonal(12, 0.1, 1.0)
     y = np.sin(np.arange(40.0))

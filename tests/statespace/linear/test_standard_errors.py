@@ -37,6 +37,7 @@ def test_the_nile_as_statsmodels_has_it(nile):
     np.testing.assert_allclose(errors["observation_covariance"], [[np.sqrt(want[1, 1])]], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_the_maximum_of_the_nile_as_statsmodels_has_it(nile):
     learner = ConstrainedLinearGaussian.of(
         LinearGaussian.local_level(1.0, 1.0), ["process_covariance", "observation_covariance"]
@@ -198,6 +199,7 @@ def test_starts_are_few_beside_frames():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_intervals_cover_the_truth():
     """95 % intervals of logarithms of variances, 100 times: between 90 and 99 % hold it."""
     rng = np.random.default_rng(6)

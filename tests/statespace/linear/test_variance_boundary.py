@@ -85,6 +85,7 @@ def test_sizes_of_what_changes_with_time_too():
     assert 0 < direction.share < 1
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_the_share_falls_with_the_variance():
     """Below the data's scale, variance / share is that scale, whatever the variance."""
     y = walk()
@@ -97,6 +98,7 @@ def test_the_share_falls_with_the_variance():
     assert max(scales) / min(scales) < 1.5 and 0.01 < scales[-1] < 10
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("tiny", [1e-6, 1e-12, 1e-20, 1e-60])
 @pytest.mark.parametrize("which", ["process_covariance", "observation_covariance"])
 def test_a_variance_that_is_lost_is_found_again(tiny, which):
@@ -113,6 +115,7 @@ def test_a_variance_that_is_lost_is_found_again(tiny, which):
     assert (np.diff(report.trace) >= -1e-9).all()
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_a_variance_that_belongs_at_0_is_left_there():
     """Differences of white noise: a level that moves would explain them worse, however little."""
     y = np.diff(np.random.default_rng(1).normal(size=301))
@@ -128,6 +131,7 @@ def test_a_variance_that_belongs_at_0_is_left_there():
     assert not found.variance_directions and not found.cut
 
 
+@pytest.mark.usefixtures("compiled_loops")
 def test_em_alone_does_not_call_it_converged():
     from likely import fit
 
@@ -162,6 +166,7 @@ def test_trend_and_season_end_at_one_place():
     assert reached[0] == pytest.approx(reached[1], abs=1e-2)
 
 
+@pytest.mark.usefixtures("compiled_loops")
 @pytest.mark.parametrize("seed", [0, 1, 4])
 def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     """The start's variance is 0 at the maximum. Raised for a look, it bends the slopes of all others: at a maximum a

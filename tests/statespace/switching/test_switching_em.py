@@ -30,6 +30,7 @@ def labeled() -> tuple[Ragged, list[list[int]], list[list[np.ndarray]]]:
     return Ragged.of(both), [[i % 2] * len(s) for i, s in enumerate(both)], apart
 
 
+@pytest.mark.slow
 def test_labeled_stretches_are_separate_fits() -> None:
     y, given, apart = labeled()
     learn = ["transition", "process_covariance", "observation_covariance"]
