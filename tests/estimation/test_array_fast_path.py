@@ -6,11 +6,12 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.utils.validation import validate_data
 
-from likely import GaussianDensity
-from likely.estimation.array_fast_path import is_plain
+from likely import CategoricalDensity, GaussianDensity
+from likely.estimation.array_fast_path import is_plain, plain_frame
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 
@@ -45,3 +46,36 @@ def test_names_and_strangers_take_the_long_way():
     named = GaussianDensity().fit(pd.DataFrame(X, columns=list("abc")))
     assert not is_plain(X, named)  # scikit-learn warns of names that are missing
     assert not is_plain(X, GaussianDensity())
+
+
+FRAME = pl.DataFrame({name: X[:, j] for j, name in enumerate("abc")})
+
+
+@pytest.mark.parametrize("rows", [FRAME, FRAME[:1], FRAME[:3].with_columns(b=pl.lit(None, dtype=pl.Float64))], ids=str)
+def test_frames_with_the_columns_of_training_are_what_validation_gives(rows):
+    fitted = GaussianDensity().fit(FRAME)
+    want = validate_data(fitted, rows, reset=False, dtype=[np.float64, np.float32], ensure_all_finite=False)
+    found = plain_frame(rows, fitted)
+    np.testing.assert_array_equal(found, want)
+    assert found.strides == want.strides and found.dtype == want.dtype
+    assert fitted.score_samples(rows).tobytes() == fitted.model_.log_prob(want).tobytes()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        FRAME[["b", "a", "c"]], FRAME[["a", "b"]], FRAME.rename({"a": "x"}), FRAME.cast({"a": pl.Float32}), FRAME[:0],
+        FRAME.cast({"a": pl.Int64}), FRAME.cast({"a": pl.String}), FRAME.lazy(), X,
+        pd.DataFrame(X, columns=list("abc")),
+    ],
+)  # fmt: skip
+def test_other_frames_take_the_long_way(rows):
+    assert plain_frame(rows, GaussianDensity().fit(FRAME)) is None
+    assert plain_frame(FRAME, GaussianDensity().fit(X)) is None  # scikit-learn warns of names that training had not
+
+
+def test_words_in_an_array_are_what_validation_gives_back():
+    words = np.array([["red", "x"], ["blue", None], ["red", "y"]], dtype=object)
+    fitted = CategoricalDensity().fit(words)
+    assert is_plain(words, fitted, object) and not is_plain(words[:, :1], fitted, object)
+    assert validate_data(fitted, words, reset=False, dtype=None, ensure_all_finite=False) is words

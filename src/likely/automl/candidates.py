@@ -154,7 +154,8 @@ def model_candidates(
     ['prior', 'naive-bayes', 'naive-bayes-t']
     """
     rules = dict(rules or {})
-    found = [("prior", "class prior", "columns are not used", PriorClassifier(**rules))]
+    prior = PriorClassifier(**rules)
+    found: list[tuple[str, str, str, Any]] = [("prior", "class prior", "columns are not used", prior)]
     found += _nearest_mean(kinds, rules)
     found += [
         (key, name, what, BayesClassifier(density, **rules))

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from likely.automl.candidates import WORDS, Candidate, Kinds
+from likely.automl.candidates import Candidate, Kinds
+from likely.automl.table_classifier import WORDS
 from likely.classify.calibration.calibrated import CalibratedClassifier
 
 MOST_LEVELS = 250  # levels of a category in boosting, which has 255 bins; rarer ones are merged

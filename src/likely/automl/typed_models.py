@@ -113,7 +113,8 @@ class TypedClassifier(Deciding, TypedModel):
 
     @classmethod
     def _around(cls, classifier: Any, calibration: Calibration | None) -> Self:
-        made = cls(clone(classifier), calibrate=calibration is not None)
+        make: Any = cls  # a subclass, whose constructor takes these
+        made: Self = make(clone(classifier), calibrate=calibration is not None)
         made.classifier_, made.calibration_ = classifier, calibration
         return made
 

@@ -624,7 +624,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Pickles hold no training rows: what these are needed for is computed first."""
         if self._novelty_rows is not None or self._novelty_of is not None:
             self.held_out_novelty_  # noqa: B018
-        state: dict[str, Any] = super().__getstate__()
+        state: Any = super().__getstate__()
         return {name: part for name, part in state.items() if name not in ("_novelty_rows", "_novelty_of")}
 
     def __copy__(self) -> Self:

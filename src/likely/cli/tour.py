@@ -29,7 +29,7 @@ def _learn(X: Any, y: Any, names: list[str], folder: Path) -> None:
     import likely as lk
 
     columns = ["alcohol", "flavanoids", "color intensity"]
-    density = lk.GaussianDensity().fit(X[:, [names.index(c) for c in columns]])
+    density: Any = lk.GaussianDensity().fit(X[:, [names.index(c) for c in columns]])
     density.feature_names_in_ = columns
     click.echo(str(density.summary()))
     (folder / "summary.html").write_text(density.summary().to_html(page=True), encoding="utf-8")

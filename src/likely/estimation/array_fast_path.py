@@ -44,9 +44,10 @@ def plain_frame(X: Any, estimator: Any) -> NDArray[np.float64] | None:
 
     `TableClassifier` gives such frames to the classifier inside.
     """
-    if not type(X).__module__.startswith("polars.") or not has_known_columns(X, estimator):
+    eager = type(X).__module__.startswith("polars.") and hasattr(X, "height")
+    if not eager or not X.height or not has_known_columns(X, estimator):
         return None
-    if not X.height or any(str(dtype) != "Float64" for dtype in X.dtypes):
+    if any(str(dtype) != "Float64" for dtype in X.dtypes):
         return None
     found: NDArray[np.float64] = X.to_numpy()
     return found

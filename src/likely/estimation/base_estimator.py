@@ -126,7 +126,7 @@ class BaseEstimator:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
-            cls.__init__ = _with_hints(cls.__init__)  # type: ignore[misc]
+            cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
 
     # --------------------------------------------------------------- parameters
 
@@ -269,7 +269,6 @@ class ClassifierMixin:
         return tags
 
 
-@functools.cache
 def _defaults(cls: type) -> dict[str, Any]:
     """The parameters of a constructor with their defaults, by name."""
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
@@ -288,14 +287,14 @@ def printed(value: Any, column: int = 0, behind: int = 0) -> str:
     if not isinstance(value, BaseEstimator):
         return repr(value)
     parts = {f"{name}=": one for name, one in _shown(value).items()}
-    text = f"{type(value).__name__}({', '.join(name + printed(one, -10**6) for name, one in parts.items())})"
+    text = f"{type(value).__name__}({', '.join(name + printed(one, -(10**6)) for name, one in parts.items())})"
     if column + len(text) + behind <= 80:
         return text
     text = f"{type(value).__name__}("
     indent = end = column + len(text)
     for i, (name, one) in enumerate(parts.items()):
         more = behind + 1 if i == len(parts) - 1 else 1  # brackets, or a comma
-        flat = name + printed(one, -10**6)
+        flat = name + printed(one, -(10**6))
         if i and end + 2 + len(flat) + more > 80:
             text, end = f"{text},\n{' ' * indent}", indent
         elif i:

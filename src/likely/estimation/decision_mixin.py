@@ -119,7 +119,8 @@ class Deciding(ClassifierMixin):
         from likely.estimation.classifier_description import classifier_description
 
         if not is_fitted(self):
-            return super().describe()
+            found: Description = super().describe()  # type: ignore[misc]
+            return found
         return classifier_description(self).plus(text=self._compares())
 
     def _compares(self) -> list[str]:
@@ -136,7 +137,7 @@ class Deciding(ClassifierMixin):
 
     def file_settings(self) -> dict[str, Any]:
         """Parameters as stored in a file: costs as a `Cost`, class probabilities in the order of the classes."""
-        settings: dict[str, Any] = self.get_params(deep=False)
+        settings: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
         classes = getattr(self, "classes_", None)
         if hasattr(settings.get("cost"), "columns") or not _has_text_keys(settings.get("cost")):
             settings["cost"] = Cost.from_any(settings["cost"])
