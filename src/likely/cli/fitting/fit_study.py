@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.automl.sequence_models import by_name
 from likely.classify.explanation import typical
-from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, separation
+from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, rows_of_numbers, separation
 from likely.cli.fitting.fit_run import splits_in_words
 from likely.cli.fitting.model_facts import contender, rule_words
 from likely.cli.fitting.permutation_importance import importance
@@ -242,19 +242,10 @@ def _indicators(X: Any, numbers: list[str]) -> Iterator[Array]:
 
 def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[[Array], Any]:
     """Decisions of the model for rows of numbers alone, what else there is being unobserved."""
-    import polars as pl
+    schema = model.schema  # read once: it is parsed anew each time
 
-    from likely.automl.table_classifier import Typed
-
-    schema, numbered = model.schema, set(numbers)  # read once: it is parsed anew each time
-    counts = [name for name in numbers if schema[name]["kind"] == "count"]
-
-    def decide(rows: Array) -> Any:
-        frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(numbers)})
-        frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
-        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbered]
-        found = model.log_posterior(Typed(frame.with_columns(rest).select(X.columns)))
-        return _marks(e.costs.decide(found), e)
+    def decide(places: Array) -> Any:
+        return _marks(e.costs.decide(model.log_posterior(rows_of_numbers(places, numbers, X, schema))), e)
 
     return decide
 
