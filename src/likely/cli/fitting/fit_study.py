@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from likely.cli.fitting.permutation_importance import importance
 from likely.cli.fitting.sequence_input import frames_fingerprint
 from likely.cli.fitting.sound_data import files_fingerprint
 from likely.core.arrays import Array, Index
-from likely.report import ColumnFacts, Plane, Study, WorstCase, column_facts
+from likely.report import ColumnFacts, Driver, Plane, Study, WorstCase, column_facts
 
 if TYPE_CHECKING:
     from likely.cli.fitting.fit_run import FitRun
@@ -62,16 +62,21 @@ def study_of(fit_run: FitRun) -> Study:
     if contest is None:
         return _study(shown, fit_run.model, field.X, field.labels, field.classes, None, about)
     e, winner = contest.winner.evaluation, contest.winner.candidate
-    drivers = ()
+    drivers: tuple[Driver, ...] = ()
     if len(shown.names) > 1 or shown.unit == "row":
-        how = {"seed": job.seed, "jobs": job.jobs}
-        drivers = importance(field, shown.names, winner.estimator, fit_run.model.calibration_, **how)
+        own = (winner.estimator, fit_run.model.calibration_)
+        drivers = importance(field, shown.names, *own, seed=job.seed, jobs=job.jobs)
     about |= {
         "leaderboard": tuple(contender(s, s.candidate is winner) for s in contest.standings),
         "cv": splits_in_words(job, field), "criterion": job.criterion, "rule": rule_words(job.criterion, field.unit),
         "importance": drivers,
     }  # fmt: skip
-    tested = {"tested": field.tested, "weight": field.judging, "training_weight": field.weight, "seed": job.seed}
+    tested: dict[str, Any] = {
+        "tested": field.tested,
+        "weight": field.judging,
+        "training_weight": field.weight,
+        "seed": job.seed,
+    }
     return _study(shown, fit_run.model, field.X, field.labels, field.classes, e, about, **tested)
 
 
@@ -177,10 +182,9 @@ class ShownSounds:
     """Sounds: files without columns."""
 
     unit = "sound"
-    names: ClassVar[list[str]] = []
 
     def __init__(self, files: Sequence[str]) -> None:
-        self.files = files
+        self.files, self.names = files, list[str]()
 
     def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
         """The number of sounds, and their fingerprint."""
