@@ -16,9 +16,9 @@ from sklearn.metrics import adjusted_rand_score
 import likely as lk
 from likely.cli.clustering.cluster_profiles import profile, told
 from likely.cli.clustering.cluster_run import ClusterJob
-from likely.report.cluster_curves import number_curve
-from likely.report.cluster_page import cluster_html
 from likely.report.cluster_study import ClusterStudy
+from likely.report.page import cluster_html
+from likely.report.sections.clusters_section import number_curve
 from likely.report.study import Study
 from tests.cli.tables import run, write
 

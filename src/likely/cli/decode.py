@@ -31,7 +31,6 @@ word, its probability and the reason.
 """
 
 PATHS = ("viterbi", "posterior", "filter")
-RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 
 
 @click.command(epilog=EPILOG)
@@ -108,7 +107,7 @@ def _no_states(settings: dict[str, Any]) -> None:
 
 
 def _no_decisions(settings: dict[str, Any]) -> None:
-    for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
+    for name in options.RULES:
         if settings[name] is not None:
             raise click.UsageError(
                 f"--{name.replace('_', '-')} is for classifiers: this file holds a single hidden Markov model."
@@ -180,7 +179,7 @@ def _decoded(model: Any, rows: Any, able: Any, path: str) -> tuple[Any, Any, Any
 def _tell(found: Any, logs: Any, unseen: Any, words: str, console: Console) -> None:
     import numpy as np
 
-    from likely.cli.fitting.sequence_input import counted
+    from likely.core.description import counted
 
     frames = int(found.x.lengths.sum())
     able = np.isfinite(logs)
@@ -193,7 +192,7 @@ def _tell(found: Any, logs: Any, unseen: Any, words: str, console: Console) -> N
 
 
 def _tell_of(ids: Any, words: str, console: Console) -> None:
-    from likely.cli.fitting.sequence_input import counted
+    from likely.core.description import counted
 
     if len(ids):
         shown = ", ".join(f'"{one}"' for one in ids.tolist()[:5])
@@ -298,7 +297,7 @@ def _no_tables(settings: dict[str, Any]) -> None:
     if settings["each"] == "frame":
         raise click.UsageError("--per frame is for states: sounds have --per sequence and --per word.")
     if not settings["single"]:
-        for name in RULES:
+        for name in options.RULES:
             if settings[name] is not None:
                 raise click.UsageError(f"--{name.replace('_', '-')} is for isolated words: add --single.")
 
@@ -313,4 +312,4 @@ def _rules_of(model: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """The options of the decision rule, as `decide` takes them."""
     from likely.cli.predict import decision_rules
 
-    return decision_rules(model, {name: settings[name] for name in RULES})
+    return decision_rules(model, {name: settings[name] for name in options.RULES})

@@ -16,7 +16,6 @@ from likely.cli.outputs import check_outputs
 from likely.core.errors import DataError, sentence
 from likely.io.atomic_write import write_text
 
-RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")
 EPILOG = """\b
 Examples:
   likely evaluate model.likely test.csv --report test.html
@@ -50,7 +49,7 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     unit = unit_of(thing)
     refuse_others(settings, unit)
     found = {"row": _rows, "sequence": _sequences, "sound": _sounds}[unit](thing, model, files, settings)
-    how = decision_rules(found.model, {name: settings[name] for name in RULES})
+    how = decision_rules(found.model, {name: settings[name] for name in options.RULES})
     e, decisions = measured(found, how, unit)
     tell_of_other_shares(e, found.model.class_prior_, unit)
     if report is not None:

@@ -50,6 +50,9 @@ deciding = together(
 )  # fmt: skip
 
 
+RULES = ("cost", "reject_cost", "reject_below", "novelty", "class_prior")  # the parameters of `deciding`
+
+
 class CrossValidation(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     """Cross-validation: a number of folds, "loo", "time", or the fraction of one hold-out set."""
 

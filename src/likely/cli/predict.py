@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import IO, Any
 
 import click
@@ -55,7 +56,7 @@ def predict(
     clusters, thing = cluster_model(model)
     loaded: Any = classifier_of(thing, model) if clusters is None else clusters
     how = decision_rules(loaded, rules) if clusters is None else _no_decisions(rules)
-    of = DecidedBatch.of if clusters is None else _clustered
+    of = DecidedBatch.of if clusters is None else ClusteredBatch.of
     kept = [name.strip() for name in keep.split(",")] if keep else []
     with _written_to(out) as stream:
         header = True
@@ -72,12 +73,6 @@ def _no_decisions(rules: dict[str, Any]) -> dict[str, Any]:
     if unsupported:
         raise click.UsageError(f"--{unsupported[0].replace('_', '-')} is for classifiers: this file holds clusters.")
     return {"novelty": rules.get("novelty")}
-
-
-def _clustered(*args: Any) -> Any:
-    from likely.cli.clustering.predict_clusters import Clustered
-
-    return Clustered.of(*args)
 
 
 def decision_rules(model: Any, rules: dict[str, Any]) -> dict[str, Any]:
@@ -117,8 +112,57 @@ def _written_to(out: str | None) -> Iterator[IO[str]]:
         yield stream
 
 
-class DecidedBatch:
-    """The decisions about one batch of rows, or about sequences, ready to be written."""
+class Batch:
+    """Answers about one batch, ready to be written: input columns, its own, whether it is novel, and why."""
+
+    kept: Any  # a frame of input columns
+    novel: Any  # (n,): rows that hold an unseen category, or are outliers
+
+    def reasons(self) -> list[str]:
+        """Why an answer is what it is, where that needs a reason; empty for the others."""
+        raise NotImplementedError  # abstract
+
+    def columns(self, proba: bool) -> list[Any]:
+        """Its own columns, as series."""
+        raise NotImplementedError  # abstract
+
+    def records(self, proba: bool) -> Iterator[dict[str, Any]]:
+        """The same as one dict per row."""
+        raise NotImplementedError  # abstract
+
+    def csv(self, proba: bool, header: bool) -> str:
+        """Lines of a CSV file."""
+        import polars as pl
+
+        why = pl.Series("reason", [reason or None for reason in self.reasons()], dtype=pl.String)
+        columns = [*self.columns(proba), pl.Series("novel", self.novel), why]
+        taken = {column.name for column in columns}
+        kept = self.kept.rename({name: f"input {name}" for name in self.kept.columns if name in taken})
+        return pl.DataFrame([*kept.iter_columns(), *columns]).write_csv(include_header=header)
+
+    def json_lines(self, proba: bool) -> str:
+        """One JSON object per line."""
+        import json
+
+        novel, reasons, lines = self.novel.tolist(), self.reasons(), []
+        kept = self.kept.iter_rows(named=True) if self.kept.width else [{}] * len(reasons)
+        for i, (cells, record) in enumerate(zip(kept, self.records(proba), strict=True)):
+            told = {**cells, **record, "novel": novel[i], "reason": reasons[i] or None}
+            lines.append(json.dumps(told, default=str))
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _rows_of(model: Any, frame: Any, missing: Any, allow: bool, whose: str) -> Any:
+    """A frame of cells in the form of a model; messages name `whose`."""
+    from likely.automl.table_classifier import laid_out
+    from likely.data.table import Table
+
+    table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)
+    return laid_out(table.frame, list(model.schema))
+
+
+class DecidedBatch(Batch):
+    """The decisions about one batch of rows, or about sequences."""
 
     def __init__(self, decisions: Any, kept: Any, unseen: dict[str, Any], log_prob: Any = None) -> None:
         self.decisions, self.kept, self.unseen, self.log_prob = decisions, kept, unseen, log_prob
@@ -127,17 +171,14 @@ class DecidedBatch:
     def of(
         cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
     ) -> DecidedBatch:  # fmt: skip
-        """Decide about a frame of cells; messages name `whose`."""
-        from likely.automl.table_classifier import Typed, laid_out
+        """Decide about a frame of cells."""
+        from likely.automl.table_classifier import Typed
         from likely.data.read_table import chosen
-        from likely.data.table import Table
 
-        kept = chosen(frame, keep)
-        table = Table.like(model.schema, frame, missing=missing, allow_missing=allow, whose=whose)
-        rows = laid_out(table.frame, list(model.schema))
+        kept, rows = chosen(frame, keep), _rows_of(model, frame, missing, allow, whose)
         return cls(model.decide(Typed(rows), full=True, **how), kept, model.unseen_categories(rows))
 
-    @property
+    @cached_property
     def novel(self) -> Any:
         """Rows (n,) that hold an unseen category, or are outliers."""
         import numpy as np
@@ -158,39 +199,70 @@ class DecidedBatch:
             out[i] = d.reason(i) if d.index[i] < 0 else "; ".join(part for part in (note, out[i]) if part)
         return out
 
-    def csv(self, proba: bool, header: bool) -> str:
-        """Lines of a CSV file."""
+    def columns(self, proba: bool) -> list[Any]:
+        """Decision, expected cost, posterior probabilities, and log p of sequences."""
         import polars as pl
 
         d = self.decisions
-        columns: list[pl.Series] = [
-            pl.Series("decision", [str(choice) for choice in d.choice.tolist()]),
-            pl.Series("cost", d.cost).fill_nan(None),
-        ]
+        found = [pl.Series("decision", [str(choice) for choice in d.choice.tolist()])]
+        found.append(pl.Series("cost", d.cost).fill_nan(None))
         if proba:
-            columns += [pl.Series(f"p({c})", d.posterior[:, j]) for j, c in enumerate(d.classes.tolist())]
+            found += [pl.Series(f"p({c})", d.posterior[:, j]) for j, c in enumerate(d.classes.tolist())]
         if self.log_prob is not None:
-            columns.append(pl.Series("log_prob", self.log_prob).fill_nan(None))
-        why = pl.Series("reason", [reason or None for reason in self.reasons()], dtype=pl.String)
-        columns += [pl.Series("novel", self.novel), why]
-        taken = {column.name for column in columns}
-        kept = self.kept.rename({name: f"input {name}" for name in self.kept.columns if name in taken})
-        return pl.DataFrame([*kept.iter_columns(), *columns]).write_csv(include_header=header)
+            found.append(pl.Series("log_prob", self.log_prob).fill_nan(None))
+        return found
 
-    def json_lines(self, proba: bool) -> str:
-        """One JSON object per line."""
-        import json
-
-        d, reasons, novel, cost = self.decisions, self.reasons(), self.novel.tolist(), self.decisions.cost.tolist()
+    def records(self, proba: bool) -> Iterator[dict[str, Any]]:
+        """Decision, expected cost and posterior of each row."""
+        d, cost = self.decisions, self.decisions.cost.tolist()
         names = [str(c) for c in d.classes.tolist()]
         choices = [choice if isinstance(choice, str | int | float) else str(choice) for choice in d.choice.tolist()]
-        lines = []
-        for i, (choice, kept) in enumerate(zip(choices, self._kept_rows(), strict=True)):
-            record = {**kept, "decision": choice, "cost": None if cost[i] != cost[i] else cost[i]}
+        for i, choice in enumerate(choices):
+            record = {"decision": choice, "cost": None if cost[i] != cost[i] else cost[i]}
             if proba:
                 record["posterior"] = dict(zip(names, d.posterior[i].tolist(), strict=True))
-            lines.append(json.dumps(record | {"novel": novel[i], "reason": reasons[i] or None}, default=str))
-        return "".join(f"{line}\n" for line in lines)
+            yield record
 
-    def _kept_rows(self) -> Any:
-        return self.kept.iter_rows(named=True) if self.kept.width else [{}] * len(self.decisions)
+
+class ClusteredBatch(Batch):
+    """The clusters of one batch of rows."""
+
+    def __init__(self, shares: Any, kept: Any, novel: Any, reasons: list[str]) -> None:
+        self.shares, self.kept, self.novel, self._reasons = shares, kept, novel, reasons
+
+    @classmethod
+    def of(
+        cls, model: Any, frame: Any, how: dict[str, Any], keep: list[str], missing: Any, allow: bool, whose: str = ""
+    ) -> ClusteredBatch:  # fmt: skip
+        """Probabilities of the clusters for a frame of cells; `how` may set an alarm for rows unlike all of them."""
+        from likely.automl.novelty_detector import NoveltyDetector
+        from likely.automl.table_classifier import Typed
+        from likely.data.read_table import chosen
+        from likely.estimation.novelty.novelty_score import exceeds
+
+        kept, rows = chosen(frame, keep), _rows_of(model, frame, missing, allow, whose)
+        watch, rate = NoveltyDetector.of_model(model), how.get("novelty")
+        seen = watch.score(rows)
+        novel = seen.has_unseen if rate is None else seen.has_unseen | exceeds(seen.novelty, watch.level(rate))
+        reasons = [seen.why(i) if beyond else "" for i, beyond in enumerate(novel.tolist())]
+        return cls(model.predict_proba(Typed(rows)), kept, novel, reasons)
+
+    def reasons(self) -> list[str]:
+        """Why a row is novel; empty for the others."""
+        return self._reasons
+
+    def columns(self, proba: bool) -> list[Any]:
+        """Cluster, its probability, and those of all clusters."""
+        import polars as pl
+
+        found = [pl.Series("cluster", self.shares.argmax(axis=1) + 1)]
+        found.append(pl.Series("probability", self.shares.max(axis=1)))
+        each = enumerate(self.shares.T) if proba else ()
+        return [*found, *(pl.Series(f"p({k + 1})", share) for k, share in each)]
+
+    def records(self, proba: bool) -> Iterator[dict[str, Any]]:
+        """The same of each row."""
+        for share in self.shares.tolist():
+            best = max(share)
+            record = {"cluster": share.index(best) + 1, "probability": best}
+            yield {**record, "probabilities": share} if proba else record

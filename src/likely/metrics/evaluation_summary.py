@@ -51,6 +51,7 @@ def _measures(e: Evaluation) -> dict[str, Any]:
 
 def _classes(e: Evaluation) -> DescriptionTable:
     """Recall and precision of each class; if no action is a class, the shares of the actions. Of many, the largest."""
+    rows: list[tuple[Any, ...]]
     names, rows = ["recall", "precision"], [(str(c), n, recall, precise) for c, n, recall, precise in e.by_class]
     if not e.costs.decides_classes:
         names, table = e.actions[len(e.classes) :], e.confusion[:, len(e.classes) :]

@@ -1,4 +1,4 @@
-"""The HTML report of a classifier, as one self-contained page."""
+"""The HTML reports of a classifier and of clusters, each as one self-contained page."""
 
 from __future__ import annotations
 
@@ -10,8 +10,18 @@ import numpy as np
 
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.io.atomic_write import write_text
+from likely.report.cluster_study import ClusterStudy
 from likely.report.markup import Markup, join, tag
 from likely.report.sections.calibration_section import calibration, coverage, trade_offs
+from likely.report.sections.clusters_section import (
+    certainty,
+    cluster_data,
+    cluster_map,
+    head,
+    learning,
+    numbers,
+    profiles,
+)
 from likely.report.sections.confusion_section import confusion
 from likely.report.sections.data_section import aside, data
 from likely.report.sections.explanation_section import drivers, plane, worst
@@ -53,6 +63,31 @@ def report_html(study: Study) -> str:
     main = tag("main", *(part for _, _, part in written))
     body = tag("body", with_contents(verdict(study), contents), main, _footer(study))
     return f"<!doctype html>\n{tag('html', _head(study), body, lang='en')}\n"
+
+
+# in the order of reading: id, words in the table of contents
+CLUSTER_CONTENTS = (
+    ("profiles", "Profiles"), ("map", "Map"), ("certainty", "Certainty"), ("numbers", "Number of clusters"),
+    ("learning", "Learning"), ("data", "Data"), ("aside", "Excluded columns, cautions"), ("reproduce", "Reproduce"),
+)  # fmt: skip
+
+
+def cluster_html(c: ClusterStudy) -> str:
+    """The whole page as text.
+
+    >>> study = Study("rows", target="cluster", classes=("cluster 1",))
+    >>> page = cluster_html(ClusterStudy(study, "1 cluster: as you said", sizes=[3.0]))
+    >>> page[:15], "<script" in page
+    ('<!doctype html>', False)
+    """
+    _check(c.study)
+    main = tag(
+        "main", profiles(c), cluster_map(c), certainty(c), numbers(c), learning(c), cluster_data(c),
+        aside(c.study), reproduce(c.study),
+    )  # fmt: skip
+    footer = tag("footer", f"Written by likely{f' ({c.study.made})' if c.study.made else ''}.")
+    body = tag("body", with_contents(head(c), CLUSTER_CONTENTS), main, footer)
+    return f"<!doctype html>\n{tag('html', _head(c.study), body, lang='en')}\n"
 
 
 def write_report(study: Study, path: str | os.PathLike[str]) -> Path:

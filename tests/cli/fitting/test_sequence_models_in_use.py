@@ -159,7 +159,9 @@ def test_a_column_without_entries_is_set_aside(tmp_path):
     done = run("fit", write(frame, tmp_path / "w.csv"), *ROLES, "--target", "gait", "--columns", "x,never",
                "--n-states", 1, "--cv", 2, "-o", tmp_path / "m.likely", "--json")  # fmt: skip
     assert done.exit_code == 0 and kinds(json.loads(done.stdout)) == {"x": "real"}
-    assert json.loads(done.stdout)["set_aside"] == {"never": "no entry at all"}
+    told = json.loads(done.stdout)
+    assert told["set_aside"] == {"never": "no entry at all"}
+    assert 'Column "never" has no entry at all and was set aside.' in told["hazards"]
     assert 'column "never" has no entry' in done.stderr
     done = run("fit", tmp_path / "w.csv", *ROLES, "--target", "gait", "--columns", "never", "-o", tmp_path / "n.likely")
     assert done.exit_code == 3 and not (tmp_path / "n.likely").exists()

@@ -10,7 +10,7 @@ import numpy as np
 
 from likely.cli.clustering.cluster_profiles import told
 from likely.cli.clustering.cluster_run import SURE, ClusterRun, title_of
-from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions
+from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, rows_of_numbers
 from likely.cli.fitting.fit_study import columns_of
 from likely.core.arrays import Array
 from likely.report.cluster_study import Choice, ClusterStudy, Doubt, EMRun, TraitRow
@@ -82,25 +82,16 @@ def _plane(c: ClusterRun) -> Plane | None:
     seen = plane.seen(X)
     xs, ys = grid(seen)
     some = np.sort(np.random.default_rng(c.job.seed).permutation(len(X))[:POINTS])
+    schema = c.model.schema
+
+    def cluster_at(places: Array) -> Any:
+        return c.model.predict(rows_of_numbers(places, numbers, c.frame, schema)) - 1
+
     doubtful = np.where(c.certainty < SURE, -1, c.labels)
     return Plane(
         points=seen[some], truth=c.labels[some], decided=doubtful[some], xs=xs, ys=ys,
-        region=regions(plane, xs, ys, lambda places: _cluster_at(c, numbers, places)), share=plane.share,
+        region=regions(plane, xs, ys, cluster_at), share=plane.share,
         labels=tuple(axis_label(f"{which} direction", plane.weights[:, j], numbers)
                      for j, which in enumerate(("first", "second"))),  # type: ignore[arg-type]
-        note=NOTE + (WORDLESS if len(numbers) < len(c.model.schema) else "") + ".",
+        note=NOTE + (WORDLESS if len(numbers) < len(schema) else "") + ".",
     )  # fmt: skip
-
-
-def _cluster_at(c: ClusterRun, numbers: list[str], places: Array) -> Any:
-    """The cluster of rows of numbers alone, what else there is being unobserved."""
-    import polars as pl
-
-    from likely.automl.table_classifier import Typed
-
-    schema = c.model.schema
-    counts = [name for name in numbers if schema[name]["kind"] == "count"]
-    frame = pl.DataFrame({name: places[:, j] for j, name in enumerate(numbers)})
-    frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
-    rest = [pl.lit(None, dtype=c.frame[name].dtype).alias(name) for name in c.frame.columns if name not in numbers]
-    return c.model.predict(Typed(frame.with_columns(rest).select(c.frame.columns))) - 1

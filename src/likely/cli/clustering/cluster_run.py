@@ -278,7 +278,7 @@ def write(c: ClusterRun) -> None:
     page = None
     if job.report is not None:
         from likely.cli.clustering.cluster_report_data import cluster_study_of
-        from likely.report.cluster_page import cluster_html
+        from likely.report.page import cluster_html
 
         page = cluster_html(cluster_study_of(c))
     rows = with_clusters(c).write_csv()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,6 +129,19 @@ def grid(points: Array, nx: int = 100, ny: int = 75) -> tuple[Array, Array]:
 def _centers(low: float, high: float, n: int) -> Array:
     step = (high - low) / n
     return np.asarray(low + step * (np.arange(n) + 0.5), dtype=np.float64)
+
+
+def rows_of_numbers(places: Array, numbers: list[str], X: Any, schema: Mapping[str, Any]) -> Any:
+    """Rows of a model of X from values of its columns of numbers alone: the others are missing, counts are whole."""
+    import polars as pl
+
+    from likely.automl.table_classifier import Typed
+
+    known, counts = set(numbers), [name for name in numbers if schema[name]["kind"] == "count"]
+    frame = pl.DataFrame({name: places[:, j] for j, name in enumerate(numbers)})
+    frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)
+    rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in known]
+    return Typed(frame.with_columns(rest).select(X.columns))
 
 
 def regions(plane: FisherPlane, xs: Array, ys: Array, decide: Callable[[Array], Any]) -> Any:

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from likely.cli.options import RULES
+
 
 @dataclass(frozen=True)
 class Job:
@@ -149,7 +151,7 @@ def _refuse_for_sequences(job: Job) -> None:
 
 def refuse_deciding(job: Job) -> None:
     """Raise if a decision rule was given without classes."""
-    for name in ("cost", "reject_cost", "reject_below", "novelty", "class_prior"):
+    for name in RULES:
         if getattr(job, name) is not None:
             raise click.UsageError(f"{flag_of(name)} needs --target: without classes nothing is decided.")
 

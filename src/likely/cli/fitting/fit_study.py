@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from likely.automl.sequence_models import by_name
 from likely.classify.explanation import typical
-from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, separation
+from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, rows_of_numbers, separation
 from likely.cli.fitting.fit_run import splits_in_words
 from likely.cli.fitting.model_facts import contender, rule_words
 from likely.cli.fitting.permutation_importance import importance
 from likely.cli.fitting.sequence_input import frames_fingerprint
 from likely.cli.fitting.sound_data import files_fingerprint
 from likely.core.arrays import Array, Index
-from likely.report import ColumnFacts, Plane, Study, WorstCase, column_facts
+from likely.report import ColumnFacts, Driver, Plane, Study, WorstCase, column_facts
 
 if TYPE_CHECKING:
     from likely.cli.fitting.fit_run import FitRun
@@ -62,16 +62,21 @@ def study_of(fit_run: FitRun) -> Study:
     if contest is None:
         return _study(shown, fit_run.model, field.X, field.labels, field.classes, None, about)
     e, winner = contest.winner.evaluation, contest.winner.candidate
-    drivers = ()
+    drivers: tuple[Driver, ...] = ()
     if len(shown.names) > 1 or shown.unit == "row":
-        how = {"seed": job.seed, "jobs": job.jobs}
-        drivers = importance(field, shown.names, winner.estimator, fit_run.model.calibration_, **how)
+        own = (winner.estimator, fit_run.model.calibration_)
+        drivers = importance(field, shown.names, *own, seed=job.seed, jobs=job.jobs)
     about |= {
         "leaderboard": tuple(contender(s, s.candidate is winner) for s in contest.standings),
         "cv": splits_in_words(job, field), "criterion": job.criterion, "rule": rule_words(job.criterion, field.unit),
         "importance": drivers,
     }  # fmt: skip
-    tested = {"tested": field.tested, "weight": field.judging, "training_weight": field.weight, "seed": job.seed}
+    tested: dict[str, Any] = {
+        "tested": field.tested,
+        "weight": field.judging,
+        "training_weight": field.weight,
+        "seed": job.seed,
+    }
     return _study(shown, fit_run.model, field.X, field.labels, field.classes, e, about, **tested)
 
 
@@ -177,10 +182,9 @@ class ShownSounds:
     """Sounds: files without columns."""
 
     unit = "sound"
-    names: ClassVar[list[str]] = []
 
     def __init__(self, files: Sequence[str]) -> None:
-        self.files = files
+        self.files, self.names = files, list[str]()
 
     def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
         """The number of sounds, and their fingerprint."""
@@ -242,19 +246,10 @@ def _indicators(X: Any, numbers: list[str]) -> Iterator[Array]:
 
 def _decider(model: Any, X: Any, numbers: list[str], e: Evaluation) -> Callable[[Array], Any]:
     """Decisions of the model for rows of numbers alone, what else there is being unobserved."""
-    import polars as pl
+    schema = model.schema  # read once: it is parsed anew each time
 
-    from likely.automl.table_classifier import Typed
-
-    schema, numbered = model.schema, set(numbers)  # read once: it is parsed anew each time
-    counts = [name for name in numbers if schema[name]["kind"] == "count"]
-
-    def decide(rows: Array) -> Any:
-        frame = pl.DataFrame({name: rows[:, j] for j, name in enumerate(numbers)})
-        frame = frame.with_columns(pl.col(name).round().clip(0) for name in counts)  # counts are whole
-        rest = [pl.lit(None, dtype=X[name].dtype).alias(name) for name in X.columns if name not in numbered]
-        found = model.log_posterior(Typed(frame.with_columns(rest).select(X.columns)))
-        return _marks(e.costs.decide(found), e)
+    def decide(places: Array) -> Any:
+        return _marks(e.costs.decide(model.log_posterior(rows_of_numbers(places, numbers, X, schema))), e)
 
     return decide
 

@@ -12,7 +12,6 @@ from likely.automl.sequence_models import by_name
 from likely.cli.fitting.fit_job import Job
 from likely.cli.fitting.sequence_input import (
     SHOWN,
-    counted,
     frames_fingerprint,
     in_flags,
     listed,
@@ -22,6 +21,7 @@ from likely.cli.fitting.sequence_input import (
     spooled,
 )
 from likely.core.arrays import is_gap
+from likely.core.description import counted
 from likely.core.errors import DataError, sentence
 
 if TYPE_CHECKING:
@@ -175,9 +175,9 @@ class SequenceData:
 
         return SequenceClassifier.from_fitted(classifier, self.kinds, self.job.roles, calibration)
 
-    def hazards(self, field: Field) -> Iterator[str]:
-        """Cautions about the data: those on reading are said where it is described."""
-        yield from ()
+    def hazards(self, field: Field | None = None) -> Iterator[str]:
+        """Cautions about the data: what was left out, and columns that look like something else."""
+        yield from (f"{words[0].upper()}{words[1:]}." for words in self.aside)
 
 
 def missing_and_distinct(cells: Any) -> dict[str, int]:

@@ -12,21 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likely.core.description import counted
 from likely.core.errors import DataError, LikelyError, sentence
 
 if TYPE_CHECKING:
     from likely.data.read_sequences import Sequences
 
 SHOWN = 8  # columns, classes or names that a line tells
-
-
-def counted(n: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "frame"), counted(2000, "frame")
-    ('1 frame', '2,000 frames')
-    """
-    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def listed(words: Any) -> str:

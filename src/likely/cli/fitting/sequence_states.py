@@ -41,7 +41,7 @@ def density_run(data: SequenceData, console: Console) -> FitRun:
     named = [*data.state_names, *(f"state {k}" for k in range(len(data.state_names), states))]
     model = SequenceDensity.from_fitted(density, data.kinds, job.roles, named if data.state_names else None)
     found |= _account(density, data)
-    hazards = (*_notes_on_few_sequences(data, choice), *caught)
+    hazards = (*data.hazards(), *_notes_on_few_sequences(data, choice), *caught)
     return FitRun(job, data, model, hazards, choice=choice, found=found)
 
 
