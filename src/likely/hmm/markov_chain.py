@@ -42,7 +42,7 @@ class Arcs(NamedTuple):
         """Time-varying transitions (T, K, K); `possible` (K, K) are those that are possible at some time."""
         K = len(initial)
         entry = np.where((initial > 0) | possible.any(axis=0), 0.0, np.inf)
-        return cls(initial, transition, np.ones(K), 1.0, entry, log_transition)
+        return cls(np.array(initial), transition, np.ones(K), 1.0, entry, log_transition)  # writable, as constant ones
 
     @property
     def is_varying(self) -> bool:

@@ -138,6 +138,22 @@ def test_rows_far_out_are_left_to_the_general_way():
     assert far == want and stats.components.mean[far].max() > 1e5
 
 
+def test_rows_beyond_the_reach_of_the_product_are_scored_by_factors():
+    rng = np.random.default_rng(5)
+    parts = gaussians("full", 16, 3)
+    covariance = np.array(parts.covariance)
+    covariance[0] = np.diag([1.0, 1.0, 1e-2])
+    m = Mixture(np.full(16, 1 / 16), Gaussian(parts.mean, covariance))
+    x = m.sample(2000, rng)
+    origin, unit = m.components.form.frame
+    x[::100] = origin + unit * np.sqrt(1.5 * m.components.form.reach / 3)
+    assert fused_em_sweep.FAR > 1.5 * m.components.form.reach
+    stats = swept(m, x)
+    shares = softmax(log_probs(m.components, x) + np.log(m.weights), axis=1)
+    np.testing.assert_allclose(stats.counts, shares.sum(axis=0), rtol=1e-10)
+    assert gap(m, stats.components, m.components.collect(x, shares)) <= 1e-11
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_with_missing_values_are_left_to_the_general_way(kind):
     rng = np.random.default_rng(6)

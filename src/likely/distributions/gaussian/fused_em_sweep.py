@@ -17,7 +17,7 @@ from likely.core.arrays import Array
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.moments import SMALL, ColumnMoments, Moments
 
-FAR = 1e4  # squared distance of a mean from the frame's origin, in variances, at which sums are accurate to 1e-11
+FAR = 1e4  # squared distance of a mean or a row from the frame's origin, in variances: sums are accurate to 1e-11
 SHORTEST = 32  # rows of a piece below which one large product is no slower
 
 Responsibilities = Callable[[Array, slice], Array]  # joint log-densities (K, rows) of a strip → weights (K, rows)
@@ -30,9 +30,9 @@ def shared_sweep(
     """Sufficient statistics of complete rows (n, d), weighted by `responsibilities` of log p(x | k) + offset_k.
 
     None where this does not apply: few members, one covariance for all, rows with missing entries, or rows so far
-    from the means that the product would lose digits. There are no side effects then. `edges` are the boundaries of
-    strips, where the caller needs certain ones. `scored` gains Σ responsibility · (log p(x | k) + offset_k),
-    where no member is ill-conditioned.
+    from the means that sums would lose digits. Rows less far, for which only the product would, are scored by factors.
+    `edges` are the boundaries of strips, where the caller needs certain ones. `scored` gains
+    Σ responsibility · (log p(x | k) + offset_k), where no member is ill-conditioned.
     """
     form, natural = distribution.form, distribution._natural
     if natural is None or form.shared or not form.reach > 0 or form._too_ill_conditioned:
@@ -41,15 +41,18 @@ def shared_sweep(
     natural[0] += offset
     d, (p, K) = x.shape[1], natural.shape
     sums, weights = np.zeros((p, K)), []
-    length = np.empty(len(x))
+    constant, length = distribution._constant + offset, np.empty(len(x))
     for at, features in form.strips(x, natural, length, edges):
         logs = _scores(natural, features)
         if len(form.thin):
             form.subtract_narrow(features[1 : d + 1], logs)
+        far = np.flatnonzero(~(length[at] <= form.reach))  # a NaN is not within it either
+        if len(far):
+            if scored is not None or not length[at][far].max() <= FAR:
+                return None
+            logs[:, far] = form.by_factors(x[at][far], -0.5, constant).T
         weights.append(responsibilities(logs, at))
         sums += _weighted_sums(features, weights[-1])
-    if not length.max(initial=0.0) <= form.reach:  # a NaN is not below it either
-        return None
     if scored is not None:
         scored.append(float(np.vdot(natural, sums)))
     return _moments(distribution, x, weights, sums, d)
