@@ -2,6 +2,7 @@
 
 from likely import alignment as alignment
 from likely import automl as automl
+from likely import basis as basis
 from likely import cluster as cluster
 from likely import core as core
 from likely import decision as decision
@@ -12,6 +13,7 @@ from likely import extend as extend
 from likely import hmm as hmm
 from likely import inference as inference
 from likely import information as information
+from likely import linear_model as linear_model
 from likely import metrics as metrics
 from likely import mixture as mixture
 from likely import model_selection as model_selection
@@ -36,6 +38,7 @@ from likely.cluster.hierarchy.estimator import AgglomerativeClustering as Agglom
 from likely.cluster.kmeans.choose_k import choose_k as choose_k
 from likely.cluster.kmeans.estimator import KMeans as KMeans
 from likely.core.protocols import Classifier as Classifier
+from likely.core.protocols import ConditionalDensity as ConditionalDensity
 from likely.core.protocols import Density as Density
 from likely.core.protocols import Learnable as Learnable
 from likely.core.protocols import Prior as Prior
