@@ -118,6 +118,9 @@ from likely.io.follow_stream import follow as follow
 from likely.io.model_files import load as load
 from likely.io.model_files import save as save
 from likely.metrics.evaluation import Evaluation as Evaluation
+from likely.linear_model.estimators.bayesian_linear_regression import BayesianLinearRegression as BayesianLinearRegression
+from likely.linear_model.estimators.linear_regression import LinearRegression as LinearRegression
+from likely.linear_model.estimators.ridge import Ridge as Ridge
 from likely.mixture.estimators.choose_components import choose_components as choose_components
 from likely.mixture.estimators.mixture_clusterer import MixtureClusterer as MixtureClusterer
 from likely.mixture.estimators.mixture_density import MixtureDensity as MixtureDensity

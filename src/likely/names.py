@@ -89,6 +89,9 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.io.follow_stream": "follow",
         "likely.io.model_files": "load save",
         "likely.metrics.evaluation": "Evaluation",
+        "likely.linear_model.estimators.bayesian_linear_regression": "BayesianLinearRegression",
+        "likely.linear_model.estimators.linear_regression": "LinearRegression",
+        "likely.linear_model.estimators.ridge": "Ridge",
         "likely.mixture.estimators.choose_components": "choose_components",
         "likely.mixture.estimators.mixture_clusterer": "MixtureClusterer",
         "likely.mixture.estimators.mixture_density": "MixtureDensity",
@@ -141,6 +144,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     "likely.decision": {
         "likely.decision.boundary.boundary": "Boundary",
         "likely.decision.boundary.hyperplane": "Hyperplane",
+        "likely.decision.point_estimates": "point_estimate",
         "likely.decision.sequential.cusum": "Cusum",
         "likely.decision.sequential.sprt": "SPRT",
         "likely.decision.theory.density_bounds": "bhattacharyya_bound chernoff_bound",

@@ -123,6 +123,17 @@ SLOW_CLASSIFIERS = [  # whose densities are checked alone every time
     lk.BayesClassifier(lk.ChowLiuTreeDensity()),
 ]
 
+REGRESSORS = [
+    lk.LinearRegression(),
+    lk.LinearRegression(lk.basis.Polynomial(2)),
+    lk.Ridge(),
+    lk.Ridge("evidence"),
+    lk.Ridge("leave-one-out"),
+    lk.BayesianLinearRegression(),
+    lk.BayesianLinearRegression(prior="ard"),
+    lk.BayesianLinearRegression(lk.basis.Polynomial(2), penalize_constant=True),
+]
+
 CHAINS = [
     lk.HMMDensity(),
     lk.HMMDensity(lk.GaussianDensity("diagonal"), n_states=2, random_state=0, max_iter=5),
@@ -197,7 +208,7 @@ def test_weights_of_counts_are_copies(estimator, kind):
 
 
 @pytest.mark.filterwarnings("ignore::likely.FitWarning")
-@scikit_learn_checks([*ESTIMATORS, *CLASSIFIERS], expected_failed_checks=not_for)
+@scikit_learn_checks([*ESTIMATORS, *CLASSIFIERS, *REGRESSORS], expected_failed_checks=not_for)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
@@ -219,7 +230,7 @@ def test_scikit_learn_check_of_one_sequence(estimator, check):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("check", NOT_YIELDED, ids=lambda c: c.__name__)
-@pytest.mark.parametrize("estimator", one_per_class([*ESTIMATORS, *CHAINS]), ids=repr)
+@pytest.mark.parametrize("estimator", one_per_class([*ESTIMATORS, *REGRESSORS, *CHAINS]), ids=repr)
 def test_check_that_is_not_yielded(estimator, check):
     check(type(estimator).__name__, estimator)
 

@@ -339,6 +339,18 @@ class GaussianRegression(Value):
             text = "the basis functions are linearly dependent ({columns} a combination of those before): "
             tell(Note("GaussianRegression", f"{text}coefficients of minimum norm were taken", columns=columns))
 
+    def residual_covariance(self, stats: RegressionStats) -> Array:
+        """The noise covariance of largest likelihood at these coefficients (m, m)."""
+        rest = self._residual_root(self._checked(stats))
+        scatter = np.swapaxes(rest, -1, -2) @ rest
+        return self._regular(scatter / stats.rows[..., None, None], stats)
+
+    def _residual_root(self, stats: RegressionStats) -> Array:
+        """A (..., D, m) with AᵀA = Σ w (y − W φ)(y − W φ)ᵀ, without cancellation."""
+        W, m = self.coefficients, self.targets
+        eye = np.broadcast_to(np.eye(m), (*W.shape[:-2], m, m))
+        return np.asarray(stats.root @ np.concatenate([-np.swapaxes(W, -1, -2), eye], axis=-2))
+
     def _regular(self, covariance: Array, stats: RegressionStats) -> Array:
         """Noise covariances that are densities: variances of exact fits are raised, with a warning."""
         pooled = stats.pooled()
@@ -358,10 +370,8 @@ class GaussianRegression(Value):
 
     def objective(self, stats: RegressionStats, prior: Any = None) -> float:
         """Expected log-likelihood + entropy of missing targets + log prior."""
-        stats = self._checked(stats)
-        W, m = self.coefficients, self.targets
-        eye = np.broadcast_to(np.eye(m), (*W.shape[:-2], m, m))
-        rest = stats.root @ np.concatenate([-np.swapaxes(W, -1, -2), eye], axis=-2)  # (..., D, m)
+        stats, m = self._checked(stats), self.targets
+        rest = self._residual_root(stats)
         root = np.linalg.cholesky(self._covariances)
         distance = (np.linalg.solve(root, np.swapaxes(rest, -1, -2)) ** 2).sum(axis=(-2, -1))
         value = -0.5 * np.sum(stats.rows * (m * LOG_2PI + spd.logdet(root)) + m * stats.log_noise + distance)
@@ -396,7 +406,7 @@ def _regressors(x: Any) -> Any:
 
 
 def refuse_gaps(x: Any, phi: Array) -> None:
-    """Raise an error that names the entry of x that makes a basis function undefined."""
+    """Raise an error that names the entry of x that makes a basis function undefined, if there is one."""
     table = np.asarray(x)
     if table.dtype.kind == "f":
         bad = np.argwhere(~np.isfinite(table))

@@ -18,7 +18,7 @@ import numpy as np
 
 from likely.core import declared
 from likely.core.arrays import Array, Mask
-from likely.core.errors import DataError, ShapeError, sentence
+from likely.core.errors import ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.gaussian.moments import Moments
@@ -35,8 +35,8 @@ class GramStats(Addable, Value):
     """Gram matrix Σ w z zᵀ of rows z = (1, φ(x), y) as an unevaluated sum high + low.
 
     >>> a, b = (gram_of_rows(np.array(z), None) for z in ([[1.0, 2.0]], [[3.0, 1e9]]))
-    >>> (a + b).high[2, 2] - 1e18, float((a + b).weight)
-    (4.0, 2.0)
+    >>> float((a + b).high[2, 2] - 1e18), float((a + b).low[2, 2]), float((a + b).weight)
+    (0.0, 4.0, 2.0)
     """
 
     high: Annotated[Array, declared.numbers("D D")]
@@ -78,13 +78,12 @@ class GramStats(Addable, Value):
     __rmul__ = __mul__
 
 
-def gram_of_rows(z: Array, weight: Array | None) -> GramStats:
-    """Statistics of complete rows z = (φ, y)."""
+def gram_of_rows(z: Array, weight: Array | None) -> GramStats | None:
+    """Statistics of complete rows z = (φ, y); None if an entry is NaN or infinite, or sums overflow."""
     with np.errstate(all="ignore"):
         high, low = double_double.gram(np.concatenate([np.ones((len(z), 1)), z], axis=1), weight)
     if not (np.isfinite(high).all() and np.isfinite(low).all()):
-        got = "values of about 1e145 or more, whose squares overflow"
-        raise DataError(sentence("least squares", "sums of squares must be finite", got, "rescale the columns"))
+        return None
     return GramStats.trusted(high=high, low=low)
 
 
@@ -152,6 +151,23 @@ class RegressionStats(Addable, Value):
     def member(self, k: Any) -> RegressionStats:
         """The statistics of one member of a stack, or of several."""
         return self.replace(rows=self.rows[k], sums=self.sums.member(k), log_noise=self.log_noise[k])
+
+    def of_target(self, j: int) -> RegressionStats:
+        """The statistics of one of several targets."""
+        first = self.sums.mean.shape[-1] - self.targets
+        at = np.append(np.arange(first), first + j)
+        if isinstance(self.sums, GramStats):
+            at = np.append(0, at + 1)
+            sums: Any = self.sums.replace(high=self.sums.high[np.ix_(at, at)], low=self.sums.low[np.ix_(at, at)])
+        elif isinstance(self.sums, ScatterRoot):
+            parts = {name: getattr(self.sums, name)[..., at] for name in ("origin", "shift", "root")}
+            sums = self.sums.replace(**parts)
+        else:
+            sums = self.sums.replace(
+                origin=self.sums.origin[at], shift=self.sums.shift[..., at],
+                scatter=self.sums.scatter[..., at[:, None], at], seen=None,
+            )  # fmt: skip
+        return self.replace(sums=sums, targets=1)
 
     @cached_property
     def root(self) -> Array:
@@ -259,6 +275,27 @@ def _solve_gram(sums: GramStats, m: int, tolerance: float) -> LeastSquares:
         R = root.value()
         W = _minimum_norm(R[:M, :M], R[:M, M:], tolerance)
     return LeastSquares(W.T, R22.T @ R22, dependent[:M])
+
+
+def inverse_gram(stats: RegressionStats) -> Array:
+    """(ΦᵀΦ)⁻¹ (M, M), the covariance of the coefficients over the noise variance; the pseudo-inverse if singular."""
+    M = stats.root.shape[-1] - stats.targets
+    if isinstance(stats.sums, GramStats):
+        G = _without_ones(stats.sums).at((slice(0, M), slice(0, M)))
+        root, dependent = double_double.cholesky(G, TOLERANCE["GramStats"])
+        if not dependent.any():
+            inverse = double_double.solve_upper(root, double_double.exactly(np.eye(M)))
+            terms = DoubleDouble(inverse.high[:, None], inverse.low[:, None]) * DoubleDouble(inverse.high, inverse.low)
+            total = terms.at((..., 0))
+            for j in range(1, M):
+                total = total + terms.at((..., j))
+            return total.value()
+    R = stats.root[:M, :M]
+    if stats.solve().dependent.any():
+        half = _minimum_norm(R, np.eye(M), TOLERANCE[type(stats.sums).__name__])
+    else:
+        half = np.linalg.inv(R)
+    return np.asarray(half @ half.T)
 
 
 def _minimum_norm(R: Array, b: Array, tolerance: float) -> Array:

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, parameter
 from likely.core.columns import Columns
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.value import Value
+from likely.core.value import Value, fill_cache
 from likely.distributions.distribution import lone
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.priors.normal_gamma import NormalGamma
@@ -84,14 +84,22 @@ class CoefficientsGivenNoise(Value):
 
     def update(self, stats: RegressionStats) -> CoefficientsGivenNoise:
         """Posterior given these statistics."""
-        phi, cross = _normal_equations(stats, self.mean.shape[-1], 1, "CoefficientsGivenNoise")
-        variance = self.noise_variance[..., None]
-        precision = self.precision + phi / variance[..., None]
-        right = np.einsum("...ij,...j->...i", self.precision, self.mean) + cross[..., 0] / variance
-        root = _cholesky(precision, "CoefficientsGivenNoise", "precision")
-        lead = precision.shape[:-2]
-        noise = np.array(np.broadcast_to(self.noise_variance, lead))
-        return self.replace(mean=_solve(root, right[..., None])[..., 0], precision=precision, noise_variance=noise)
+        R = _checked_root(stats, self.mean.shape[-1], 1, "CoefficientsGivenNoise")
+        R = R / np.sqrt(self.noise_variance)[..., None, None]
+        root, mean, _ = _posterior(self._root, self.mean[..., None, :], R)
+        return self._with(root, mean[..., 0, :])
+
+    def _with(self, root: Array, mean: Array) -> CoefficientsGivenNoise:
+        """The distribution with another mean and another root L of the precision."""
+        noise = np.array(np.broadcast_to(self.noise_variance, mean.shape[:-1]))
+        precision = spd.symmetric(root @ np.swapaxes(root, -1, -2))
+        return fill_cache(self.replace(mean=mean, precision=precision, noise_variance=noise), _root=root)
+
+    @classmethod
+    def from_root(cls, mean: Array, root: Array, noise_variance: Array, basis: Any) -> CoefficientsGivenNoise:
+        """The distribution with precision L Lᵀ; L keeps digits that the product loses."""
+        blank = cls.trusted(mean=mean, precision=root, noise_variance=noise_variance, basis=basis)
+        return blank._with(root, mean)
 
     def point(self, rule: str = "mode") -> GaussianRegression:
         """The regression with the mean of the coefficients, which is their mode and median as well."""
@@ -151,8 +159,8 @@ class MatrixNormalInverseWishart(Value):
 
     >>> prior = MatrixNormalInverseWishart([[0.0, 0.0]], 1.0, 1.0, 3.0)
     >>> post = prior.update(prior.point().collect([1.0, 2.0], [[0.0], [1.0]]))
-    >>> post.mean, post.scale, post.dof
-    (array([[1. , 0.5]]), array([[2.5]]), array(5.))
+    >>> post.mean.round(4), post.scale.round(4), post.dof
+    (array([[0.8, 0.6]]), array([[2.4]]), array(5.))
     """
 
     serves = ("GaussianRegression",)  # distributions of which it is a prior
@@ -214,17 +222,15 @@ class MatrixNormalInverseWishart(Value):
 
     def update(self, stats: RegressionStats) -> MatrixNormalInverseWishart:
         """Posterior given these statistics."""
-        phi, cross = _normal_equations(stats, self.mean.shape[-1], self.targets, "MatrixNormalInverseWishart")
-        precision = self.precision + phi
-        right = self.precision @ np.swapaxes(self.mean, -1, -2) + cross
-        root = _cholesky(precision, "MatrixNormalInverseWishart", "precision")
-        mean = np.swapaxes(_solve(root, right), -1, -2)
-        away = (mean - self.mean) @ self._root
-        added, rows = _residuals(stats, mean) + away @ np.swapaxes(away, -1, -2), stats.rows
+        R = _checked_root(stats, self.mean.shape[-1], self.targets, "MatrixNormalInverseWishart")
+        root, mean, rest = _posterior(self._root, self.mean, R)
+        added, rows = np.swapaxes(rest, -1, -2) @ rest, stats.rows
         if self.tied and added.ndim == 3:
             added, rows = added.sum(axis=0), rows.sum()
+        precision = spd.symmetric(root @ np.swapaxes(root, -1, -2))
         scale = spd.symmetric(self.scale + added)
-        return self.replace(mean=mean, precision=precision, scale=scale, dof=np.asarray(self.dof + rows))
+        found = self.replace(mean=mean, precision=precision, scale=scale, dof=np.asarray(self.dof + rows))
+        return fill_cache(found, _root=root)
 
     def point(self, rule: str = "mode") -> GaussianRegression:
         """The regression at the "mode", "mean" or "median" of coefficients and noise covariance.
@@ -363,6 +369,24 @@ class RegressionPredictive(Value):
         return np.asarray(draw_each(self.given(x), rng))
 
 
+NEVER = 1e20  # precision of a coefficient that is 0, in units of what the data tell about it
+
+
+def penalized_posterior(stats: RegressionStats, alpha: Array, beta: float, basis: Any) -> CoefficientsGivenNoise:
+    """Posterior of one target under the prior N(0, diag(α)⁻¹) and noise precision β.
+
+    A coefficient with α = 0 has a flat prior, one with α infinite is 0.
+    """
+    M = len(alpha)
+    R = stats.root * np.sqrt(beta)
+    size = (R[:, :M] ** 2).sum(axis=0)
+    out = np.isinf(alpha)
+    finite = np.where(out, NEVER * np.where(size > 0, size, 1.0), alpha)
+    root, mean, _ = _posterior(np.diag(np.sqrt(finite)), np.zeros((1, M)), R)
+    mean = np.where(out, 0.0, mean[0])
+    return CoefficientsGivenNoise.from_root(mean, root, np.asarray(1 / beta), basis)
+
+
 def weak_regression_prior(model: GaussianRegression, stats: RegressionStats) -> MatrixNormalInverseWishart:
     """Weakly informative prior: its mode is the regression of the pooled rows and the pooled residual covariance.
 
@@ -390,8 +414,8 @@ def weak_regression_prior(model: GaussianRegression, stats: RegressionStats) -> 
     )  # fmt: skip
 
 
-def _normal_equations(stats: RegressionStats, M: int, m: int, whose: str) -> tuple[Array, Array]:
-    """ΦᵀΦ (..., M, M) and Φᵀy (..., M, m)."""
+def _checked_root(stats: RegressionStats, M: int, m: int, whose: str) -> Array:
+    """R (..., M + m, M + m) of statistics of m targets and M basis functions, all observed."""
     if not isinstance(stats, RegressionStats):
         remedy = "collect with a GaussianRegression"
         raise ShapeError(sentence(whose, "RegressionStats are needed", type(stats).__name__, remedy))
@@ -402,8 +426,27 @@ def _normal_equations(stats: RegressionStats, M: int, m: int, whose: str) -> tup
     if stats.targets != m or R.shape[-1] != M + m:
         expected = f"statistics of {m} targets and {M} basis functions are needed"
         raise ShapeError(sentence(whose, expected, f"{stats.targets} and {R.shape[-1] - stats.targets}"))
-    left = np.swapaxes(R[..., :M, :M], -1, -2)
-    return spd.symmetric(left @ R[..., :M, :M]), left @ R[..., :M, M:]
+    return R
+
+
+def _posterior(root: Array, mean: Array, R: Array) -> tuple[Array, Array, Array]:
+    """L and W of the posterior with precision L Lᵀ + RᵀR, and the root of what the mean leaves, by one QR.
+
+    The rows of the prior, Lᵀ(w − w₀), are put above those of the data, R₁₁w − R₁₂: no product is formed.
+    """
+    M = root.shape[-1]
+    prior = np.swapaxes(root, -1, -2)
+    above = np.concatenate([prior, prior @ np.swapaxes(mean, -1, -2)], axis=-1)
+    lead = np.broadcast_shapes(above.shape[:-2], R.shape[:-2])
+    both = [np.broadcast_to(part, (*lead, *part.shape[-2:])) for part in (above, R)]
+    joint = np.linalg.qr(np.concatenate(both, axis=-2), mode="r")
+    sign = np.where(np.diagonal(joint, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
+    joint = joint * sign[..., None]
+    upper = joint[..., :M, :M]
+    if not (np.diagonal(upper, axis1=-2, axis2=-1) > 0).all():
+        raise DomainError(sentence("regression", "the precision must be positive definite", "a singular one"))
+    mean = np.swapaxes(np.linalg.solve(upper, joint[..., :M, M:]), -1, -2)
+    return np.ascontiguousarray(np.swapaxes(upper, -1, -2)), mean, joint[..., M:, M:]
 
 
 def _residuals(stats: RegressionStats, mean: Array) -> Array:
@@ -433,11 +476,6 @@ def _cholesky(a: Array, whose: str, name: str) -> Array:
         return np.linalg.cholesky(a)
     except np.linalg.LinAlgError as error:
         raise DomainError(sentence(whose, f"{name} must be positive definite", "a singular one")) from error
-
-
-def _solve(root: Array, b: Array) -> Array:
-    """(L Lᵀ)⁻¹ b."""
-    return np.asarray(np.linalg.solve(np.swapaxes(root, -1, -2), np.linalg.solve(root, b)))
 
 
 def _solve_transposed(root: Array, b: Array) -> Array:
