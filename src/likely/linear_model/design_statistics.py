@@ -1,4 +1,4 @@
-"""Statistics of rows (φ(x), y) of a table, read in blocks, and the choice between R factors and Gram matrices."""
+"""Statistics of rows (φ(x), y) of a table, read in blocks, and the choice among their kinds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from likely.linear_model.gaussian_regression import refuse_gaps
 from likely.linear_model.least_squares import RegressionStats, condition_number, gram_of_rows
 
 PRODUCTS = 1e8  # rows × columns² up to which the Gram matrix in double-double is taken at once: a second
-CONDITION = 1e5  # condition number from which it replaces an R factor
+WELL_CONDITIONED = 1e2  # condition number up to which the R factor of the scatter matrix has 12 digits,
+CONDITION = 1e5  # and up to which the R factor of the rows, by QR, has 11; then it is the Gram matrix again
 PART = 4  # blocks per task
-METHODS = {"GramStats": "Gram matrix in double-double", "ScatterRoot": "R factor", "Moments": "expected moments (EM)"}
+METHODS = {
+    "GramStats": "Gram matrix in double-double", "ScatterRoot": "R factor by QR", "Moments": "R factor of the scatter",
+}  # fmt: skip
 
 
 class Table(NamedTuple):
@@ -51,16 +54,15 @@ class Table(NamedTuple):
         return np.asarray(self.basis.design(X), dtype=np.float64), y, w, v
 
 
-def collected(table: Table, root: bool) -> RegressionStats:
-    """Statistics of all rows: R factors, or Gram matrices in double-double, block by block."""
+def collected(table: Table, take: Any = gram_of_rows) -> RegressionStats:
+    """Statistics of all rows, block by block, by a function of rows (φ, y) and weights."""
 
     def collect(block: Block) -> RegressionStats:
         at = slice(block.start, block.start + len(block))
         phi, y, w, v = table.rows(at)
         z = np.concatenate([phi, y], axis=1)
         by = w if v is None else 1 / v if w is None else w / v
-        first = z[0] if len(z) else np.zeros(z.shape[1])
-        sums: Any = root_of_rows(z, by, first) if root else gram_of_rows(z, by)
+        sums = take(z, by)
         if sums is None:
             refuse_gaps(_some(table.X, at), phi)
             raise moments.overflow("regression")
@@ -78,13 +80,16 @@ def _some(X: Any, at: Any) -> Any:
 
 
 def chosen(table: Table) -> RegressionStats:
-    """Gram matrix in double-double for small tables and ill-conditioned ones, else an R factor."""
+    """Gram matrix in double-double for small and for ill-conditioned tables, else the cheapest R factor that serves."""
     n, m = table.y.shape
     width = len(table.basis.design(_some(table.X, slice(1)))[0]) + m
     if n * width**2 < PRODUCTS:
-        return collected(table, root=False)
-    stats = collected(table, root=True)
-    return stats if condition_number(stats) <= CONDITION else collected(table, root=False)
+        return collected(table)
+    for take, limit in ((moments.of_rows, WELL_CONDITIONED), (root_of_rows, CONDITION)):
+        stats = collected(table, lambda z, w, take=take: take(z, w, z[0] if len(z) else np.zeros(z.shape[1])))
+        if condition_number(stats) <= limit:
+            return stats
+    return collected(table)
 
 
 def refined(table: Table, stats: RegressionStats, coefficients: Array) -> Array:

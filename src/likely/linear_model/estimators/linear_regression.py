@@ -11,11 +11,10 @@ from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, tell
-from likely.distributions.gaussian.scatter_qr import ScatterRoot
 from likely.linear_model.design_statistics import Table, refined
 from likely.linear_model.estimators.regression_summary import COUNTED, least_squares_facts, t_rows
 from likely.linear_model.estimators.regressor import LinearRegressor
-from likely.linear_model.least_squares import inverse_gram
+from likely.linear_model.least_squares import GramStats, inverse_gram
 from likely.linear_model.priors import MatrixNormalInverseWishart
 
 
@@ -25,10 +24,10 @@ class LinearRegression(LinearRegressor):
     - **basis**: basis functions, such as `lk.basis.Polynomial(3)`; None takes the columns and a constant.
 
     `coefficients_` has one entry per basis function; `coef_` and `intercept_` are the same apart. Statistics are a Gram
-    matrix in double-double for n·M² < 10⁸ or condition numbers above 10⁵, else R factors (`method_`), which a second
-    look at the rows refines. The predictive density is the t distribution of prediction intervals. Basis functions
-    that depend on others give a warning, and the coefficients of minimum norm. Missing entries of X, with basis=None,
-    are integrated out under a joint Gaussian, which a warning says.
+    matrix in double-double for n·M² < 10⁸ or condition numbers above 10⁵, else R factors (`method_`), and one more
+    pass over the rows refines the coefficients. The predictive density is the t distribution of prediction intervals.
+    Basis functions that depend on others give a warning, and the coefficients of minimum norm. Missing entries of X,
+    with basis=None, are integrated out under a joint Gaussian, which a warning says.
 
     >>> m = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.5])
     >>> m.coefficients_.round(3), m.predict([[4.0]]).round(3)
@@ -48,7 +47,7 @@ class LinearRegression(LinearRegressor):
             names = tuple(repr(self.function_names_[j]) for j in np.flatnonzero(self.dependent_))
             text = "a combination of basis functions before: coefficients of minimum norm were taken"
             tell(Note("LinearRegression", f"{{columns}} {text}", columns=names))
-        elif table is not None and isinstance(self.stats_.sums, ScatterRoot):
+        elif table is not None and not isinstance(self.stats_.sums, GramStats) and self.stats_.complete:
             W = refined(table, self.stats_, W)
         self.coefficients_ = W
 

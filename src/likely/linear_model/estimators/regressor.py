@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from likely.basis.polynomials import Identity
 from likely.core.arrays import Array, n_rows, numbers, refuse_infinite
 from likely.core.description import Description
+from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import Note, tell, warnings_once
 from likely.decision.point_estimates import point_estimate
@@ -51,7 +52,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         self._validate_params()
         table = self._table(X, y, sample_weight, relative_noise, reset=True)
         self.basis_ = table.basis
-        with self._named():
+        with self._named(), one_blas_thread():  # small matrices: a second thread would wait longer than it works
             self.stats_ = self._statistics(table)
             self._adopt(table)
         return self
@@ -70,8 +71,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         if any_missing_entries(table.X):
             remedy = "fill it in (lk.impute), or fit all rows at once"
             raise DataError(sentence(type(self).__name__, "a stream needs complete rows", "NaN in X", remedy))
-        with self._named():
-            new = collected(table, root=False)
+        with self._named(), one_blas_thread():
+            new = collected(table)
             known = None if first else self.stats_
             if known is not None and type(known.sums) is not type(new.sums):
                 kept, remedy = METHODS[type(known.sums).__name__], "begin with partial_fit"

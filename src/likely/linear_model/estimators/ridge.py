@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import special
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from likely.core.arrays import Array, n_rows
 from likely.core.blocks import Block, Blocks
@@ -59,6 +60,16 @@ class Ridge(LinearRegressor):
         self.alpha = alpha
         self.basis = basis
         self.alphas = alphas
+
+    @available_if(lambda self: self.alpha != "leave-one-out")
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, relative_noise: Any = None) -> Self:
+        """Fit with more rows, as `LinearRegression`; leave-one-out needs all rows at once."""
+        return super().partial_fit(X, y, sample_weight, relative_noise)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan &= self.alpha != "leave-one-out"
+        return tags
 
     alpha_: Any
     noise_variance_: Any
