@@ -77,11 +77,6 @@ class CoefficientsGivenNoise(Value):
         """Λ⁻¹ (..., M, M)."""
         return spd.precision(self._root)
 
-    @property
-    def belief(self) -> Gaussian:
-        """The distribution of the coefficients."""
-        return Gaussian.trusted(mean=self.mean, covariance=self.covariance, kind="full")
-
     def update(self, stats: RegressionStats) -> CoefficientsGivenNoise:
         """Posterior given these statistics."""
         R = _checked_root(stats, self.mean.shape[-1], 1, "CoefficientsGivenNoise")
