@@ -52,9 +52,7 @@ def test_all_kinds_solve_least_squares(rng, kind, constant):
     assert np.allclose(R, np.triu(R))
     z = s * np.column_stack([phi, y])
     np.testing.assert_allclose(R.T @ R, z.T @ z, rtol=1e-10, atol=1e-10)
-    assert condition_number(stats) == pytest.approx(
-        np.linalg.cond(s * phi / np.linalg.norm(s * phi, axis=0)), rel=1e-6
-    )
+    assert condition_number(stats) == pytest.approx(np.linalg.cond(s * phi / np.linalg.norm(s * phi, axis=0)), rel=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,11 +106,13 @@ def test_one_of_several_targets(rng, kind):
     both = RegressionStats.of(KINDS[kind](np.column_stack([phi, y]), w), 2)
     for j in range(2):
         alone = RegressionStats.of(KINDS[kind](np.column_stack([phi, y[:, j]]), w), 1)
-        np.testing.assert_allclose(both.of_target(j).root.T @ both.of_target(j).root, alone.root.T @ alone.root, rtol=1e-10)
+        np.testing.assert_allclose(
+            both.of_target(j).root.T @ both.of_target(j).root, alone.root.T @ alone.root, rtol=1e-10
+        )
 
 
 def test_no_rows_and_other_shapes(rng):
-    phi, y, w = rows(rng)
+    phi, y, _ = rows(rng)
     z = np.column_stack([phi, y])
     nothing, some = (RegressionStats.of(gram_of_rows(part, None), 2) for part in (z[:0], z))
     assert nothing.total_weight == 0 and np.array_equal((nothing + some).sums.high, some.sums.high)

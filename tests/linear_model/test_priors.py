@@ -96,7 +96,9 @@ def test_a_penalized_posterior_far_from_the_origin(rng):
 
 def test_a_coefficient_without_relevance_is_zero(rng):
     x, y = line(rng)
-    post = penalized_posterior(GaussianRegression([0.0, 0.0], 1.0).collect(y, x), np.array([0.0, np.inf]), 25.0, Identity())
+    post = penalized_posterior(
+        GaussianRegression([0.0, 0.0], 1.0).collect(y, x), np.array([0.0, np.inf]), 25.0, Identity()
+    )
     assert post.mean[1] == 0 and post.mean[0] == pytest.approx(y.mean(), rel=1e-12)
     assert post.covariance[1, 1] < 1e-15
 

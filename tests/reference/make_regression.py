@@ -19,7 +19,9 @@ def rows(seed: int, n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def fitted(X: np.ndarray, y: np.ndarray, constant: bool, level: float = 0.9, variance: np.ndarray | None = None) -> dict:
+def fitted(
+    X: np.ndarray, y: np.ndarray, constant: bool, level: float = 0.9, variance: np.ndarray | None = None
+) -> dict:
     import statsmodels.api as sm
 
     design = sm.add_constant(X) if constant else X

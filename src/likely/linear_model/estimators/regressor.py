@@ -115,7 +115,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return Table(basis, X, y, weight, noise)
 
     def _checked_rows(self, X: Any, reset: bool) -> Any:
-        if self.basis is not None and hasattr(X, "columns") and hasattr(X, "iloc"):  # a basis may take categories
+        plain = self.basis is None or isinstance(self.basis, Identity)
+        if not plain and hasattr(X, "columns") and hasattr(X, "iloc"):  # a basis may take categories
             _check_feature_names(self, X, reset=reset)
             _check_n_features(self, X, reset=reset)
             return X
