@@ -51,7 +51,8 @@ class Table(NamedTuple):
         if unseen.any():
             keep = np.flatnonzero(~unseen)
             X, y, w, v = _some(X, keep), y[keep], None if w is None else w[keep], None if v is None else v[keep]
-        return np.asarray(self.basis.design(X), dtype=np.float64), y, w, v
+        with np.errstate(all="ignore"):  # what overflows is told by row and column
+            return np.asarray(self.basis.design(X), dtype=np.float64), y, w, v
 
 
 def collected(table: Table, take: Any = gram_of_rows) -> RegressionStats:
@@ -82,7 +83,8 @@ def _some(X: Any, at: Any) -> Any:
 def chosen(table: Table) -> RegressionStats:
     """Gram matrix in double-double for small and for ill-conditioned tables, else the cheapest R factor that serves."""
     n, m = table.y.shape
-    width = len(table.basis.design(_some(table.X, slice(1)))[0]) + m
+    with np.errstate(all="ignore"):
+        width = len(table.basis.design(_some(table.X, slice(1)))[0]) + m
     if n * width**2 < PRODUCTS:
         return collected(table)
     for take, limit in ((moments.of_rows, WELL_CONDITIONED), (root_of_rows, CONDITION)):

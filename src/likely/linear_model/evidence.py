@@ -144,6 +144,18 @@ def relevance(problem: Problem) -> Evidence:
     Each α in turn is set to its best value given the others, then all α and β are scaled together: no step lowers the
     evidence. Basis functions enter and leave. The result is a local maximum, reached from the one with a common α.
     """
+    size = np.sqrt((problem.rest + float(problem.target @ problem.target)) / max(problem.rows, 1.0))
+    if size > 0 and size != 1.0:  # in units of the target: squares of precisions do not overflow
+        inner = problem._replace(target=problem.target / size, rest=problem.rest / size**2)
+        found = _relevance(inner)
+        shift = problem.rows * np.log(size)
+        return found._replace(
+            alpha=found.alpha / size**2, beta=found.beta / size**2, log_evidence=found.log_evidence - shift
+        )
+    return _relevance(problem)
+
+
+def _relevance(problem: Problem) -> Evidence:
     start = maximize(problem)
     scale = np.sqrt((problem.root**2).sum(axis=0))
     scale = np.where(scale > 0, scale, 1.0)
@@ -165,7 +177,8 @@ def relevance(problem: Problem) -> Evidence:
         value = 0.5 * (np.log(ratio).sum() - logdet - n * np.log(energy)) + _constant(problem)
         converged = value - before <= TOLERANCE * max(n, 1.0)
     active = np.flatnonzero(np.isfinite(alpha))
-    covariance = np.linalg.inv(np.diag(alpha[active]) + beta * G[np.ix_(active, active)])
+    precision = np.diag(alpha[active]) + beta * G[np.ix_(active, active)]
+    covariance = _solved(precision, np.eye(len(active)))
     gamma = float((1.0 - alpha[active] * np.diagonal(covariance)).sum())
     reason = f"gain below {TOLERANCE:g} per row" if converged else f"{SWEEPS} sweeps were not enough"
     return Evidence(alpha * scale**2, float(beta), gamma, float(value), converged, reason, sweep)
@@ -178,11 +191,19 @@ def _best_alpha(i: int, alpha: Array, beta: float, G: Array, b: Array) -> float:
     sparsity, quality = beta * G[i, i], beta * b[i]
     if len(others):
         precision = np.diag(alpha[others]) + beta * G[np.ix_(others, others)]
-        found = np.linalg.solve(precision, np.stack([G[others, i], b[others]], axis=1))
+        found = _solved(precision, np.stack([G[others, i], b[others]], axis=1))
         sparsity -= beta**2 * G[others, i] @ found[:, 0]
         quality -= beta**2 * G[others, i] @ found[:, 1]
     gain = quality**2 - sparsity
     return float(sparsity**2 / gain) if gain > 1e-12 * sparsity and sparsity > 0 else np.inf
+
+
+def _solved(precision: Array, right: Array) -> Array:
+    """Solution of a symmetric system; of least norm where basis functions are equal to rounding."""
+    try:
+        return np.linalg.solve(precision, right)
+    except np.linalg.LinAlgError:
+        return np.linalg.lstsq(precision, right, rcond=None)[0]
 
 
 def _energy(problem: Problem, R: Array, ratio: Array) -> tuple[float, float]:

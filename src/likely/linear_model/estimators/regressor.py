@@ -295,8 +295,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return np.asarray(half_a.T @ half_b / getattr(posterior, "noise_variance", 1.0))
 
     def _design(self, X: Any) -> Array:
-        phi = np.asarray(self.basis_.design(X), dtype=np.float64)
         with np.errstate(all="ignore"):
+            phi = np.asarray(self.basis_.design(X), dtype=np.float64)
             if not np.isfinite(phi.sum()):
                 refuse_gaps(X, phi)
         return phi
