@@ -24,12 +24,12 @@ PACKAGE = ROOT / "src" / "likely"
 # values. The estimators of a subject (`<subject>/**/estimator.py` and `<subject>/**/estimators/`) stand between
 # `estimation` and `model_selection`, in the order of the subjects.
 VALUES = (
-    *("core", "data", "features", "io", "numerics", "distributions", "information", "neighbors", "decision", "metrics"),
-    *("cluster", "mixture", "density", "decomposition", "hmm", "alignment", "statespace"),
+    *("core", "data", "features", "io", "numerics", "basis", "distributions", "information", "neighbors", "decision"),
+    *("metrics", "cluster", "mixture", "density", "decomposition", "hmm", "linear_model", "alignment", "statespace"),
     *("inference", "imputation", "language"),
 )
 UPPER = (
-    *("model_selection", "classify", "linear_model", "gp", "tree", "neural"),
+    *("model_selection", "classify", "gp", "tree", "neural"),
     *("automl", "recognizers", "plots", "report", "cli", "server"),
 )
 ORDER = (

@@ -2,6 +2,7 @@
 
 from likely import alignment as alignment
 from likely import automl as automl
+from likely import basis as basis
 from likely import cluster as cluster
 from likely import core as core
 from likely import decision as decision
@@ -12,6 +13,7 @@ from likely import extend as extend
 from likely import hmm as hmm
 from likely import inference as inference
 from likely import information as information
+from likely import linear_model as linear_model
 from likely import metrics as metrics
 from likely import mixture as mixture
 from likely import model_selection as model_selection
@@ -36,6 +38,7 @@ from likely.cluster.hierarchy.estimator import AgglomerativeClustering as Agglom
 from likely.cluster.kmeans.choose_k import choose_k as choose_k
 from likely.cluster.kmeans.estimator import KMeans as KMeans
 from likely.core.protocols import Classifier as Classifier
+from likely.core.protocols import ConditionalDensity as ConditionalDensity
 from likely.core.protocols import Density as Density
 from likely.core.protocols import Learnable as Learnable
 from likely.core.protocols import Prior as Prior
@@ -115,6 +118,9 @@ from likely.io.follow_stream import follow as follow
 from likely.io.model_files import load as load
 from likely.io.model_files import save as save
 from likely.metrics.evaluation import Evaluation as Evaluation
+from likely.linear_model.estimators.bayesian_linear_regression import BayesianLinearRegression as BayesianLinearRegression
+from likely.linear_model.estimators.linear_regression import LinearRegression as LinearRegression
+from likely.linear_model.estimators.ridge import Ridge as Ridge
 from likely.mixture.estimators.choose_components import choose_components as choose_components
 from likely.mixture.estimators.mixture_clusterer import MixtureClusterer as MixtureClusterer
 from likely.mixture.estimators.mixture_density import MixtureDensity as MixtureDensity

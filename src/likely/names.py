@@ -29,7 +29,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.cluster.hierarchy.estimator": "AgglomerativeClustering",
         "likely.cluster.kmeans.choose_k": "choose_k",
         "likely.cluster.kmeans.estimator": "KMeans",
-        "likely.core.protocols": "Classifier Density Learnable Prior",
+        "likely.core.protocols": "Classifier ConditionalDensity Density Learnable Prior",
         "likely.core.em_loop": "Stop fit",
         "likely.core.errors": "DataError DomainError FitWarning LikelyError ModelFileError NotConverged ShapeError",
         "likely.core.filter_protocol": "step",
@@ -89,6 +89,9 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.io.follow_stream": "follow",
         "likely.io.model_files": "load save",
         "likely.metrics.evaluation": "Evaluation",
+        "likely.linear_model.estimators.bayesian_linear_regression": "BayesianLinearRegression",
+        "likely.linear_model.estimators.linear_regression": "LinearRegression",
+        "likely.linear_model.estimators.ridge": "Ridge",
         "likely.mixture.estimators.choose_components": "choose_components",
         "likely.mixture.estimators.mixture_clusterer": "MixtureClusterer",
         "likely.mixture.estimators.mixture_density": "MixtureDensity",
@@ -118,6 +121,9 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.automl.sequence_models": "SequenceClassifier SequenceDensity",
         "likely.automl.table_clusterer": "TableClusterer",
     },
+    "likely.basis": {
+        "likely.basis.polynomials": "Identity Polynomial",
+    },
     "likely.cluster": {
         "likely.cluster.hierarchy.dendrogram": "Dendrogram",
         "likely.cluster.hierarchy.dendrogram_cut": "cut_curve",
@@ -138,6 +144,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     "likely.decision": {
         "likely.decision.boundary.boundary": "Boundary",
         "likely.decision.boundary.hyperplane": "Hyperplane",
+        "likely.decision.point_estimates": "point_estimate",
         "likely.decision.sequential.cusum": "Cusum",
         "likely.decision.sequential.sprt": "SPRT",
         "likely.decision.theory.density_bounds": "bhattacharyya_bound chernoff_bound",
@@ -208,6 +215,11 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.information.divergence": "cross_entropy js_divergence",
         "likely.information.mutual_information": "conditional_entropy",
     },
+    "likely.linear_model": {
+        "likely.linear_model.conditional": "Conditional",
+        "likely.linear_model.gaussian_regression": "GaussianRegression",
+        "likely.linear_model.priors": "RegressionPredictive",
+    },
     "likely.metrics": {
         "likely.metrics.clusterings": (
             "adjusted_mutual_information adjusted_rand_index best_matching contingency fowlkes_mallows "
@@ -270,6 +282,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.distributions.priors.student_t_prior": "StudentTPrior",
         "likely.hmm.logistic_transition": "LogisticPrior",
         "likely.hmm.priors": "HMMPrior",
+        "likely.linear_model.priors": "CoefficientsGivenNoise MatrixNormalInverseWishart",
         "likely.mixture.priors": "MixturePrior",
         "likely.mixture.sparse_weights": "SparseWeights",
         "likely.statespace.linear.linear_em": "LinearPrior",
@@ -336,6 +349,7 @@ STORED: dict[str, str] = {
     "likely.distributions.univariate.binomial": "Successes",
     "likely.estimation.saved_steps": "Pipeline StandardScaler",
     "likely.hmm.hmm": "DueTransition",
+    "likely.linear_model.least_squares": "GramStats RegressionStats",
     "likely.mixture.fixed_weights": "FixedWeights",
     "likely.mixture.interpolation": "FixedStats",
     "likely.mixture.mixture": "MixtureStats",

@@ -14,6 +14,8 @@ from likely.distributions.priors.pseudo_observations import PseudoObservations a
 from likely.distributions.priors.student_t_prior import StudentTPrior as StudentTPrior
 from likely.hmm.logistic_transition import LogisticPrior as LogisticPrior
 from likely.hmm.priors import HMMPrior as HMMPrior
+from likely.linear_model.priors import CoefficientsGivenNoise as CoefficientsGivenNoise
+from likely.linear_model.priors import MatrixNormalInverseWishart as MatrixNormalInverseWishart
 from likely.mixture.priors import MixturePrior as MixturePrior
 from likely.mixture.sparse_weights import SparseWeights as SparseWeights
 from likely.statespace.linear.linear_em import LinearPrior as LinearPrior

@@ -37,6 +37,7 @@ from likely.distributions.univariate.binomial import Binomial, Successes
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.von_mises import VonMises
 from likely.priors import BilateralPareto, MeanGivenCovariance, NormalInverseGamma, NormalInverseWishart, ProductPrior
+from tests.properties import regressions
 
 Draws = Mapping[str, np.ndarray]
 
@@ -755,5 +756,26 @@ PAIRS = [
         lambda: Product({"a": Gaussian([0.5, 1.0], PSI2), "b": Poisson(2.0)}),
         lambda m, rng, size: Product({"a": nudged(m["a"], rng, size), "b": nudged_rate(m["b"], rng, size)}),
         lambda m: {**numbers(m["a"]), "rate": m["b"].rate},
+    ),
+    Pair(
+        "CoefficientsGivenNoise", regressions.known_noise, lambda: regressions.known_noise().point(),
+        regressions.moved_coefficients, regressions.coefficients_of, ("coefficients",),
+        Simulation(
+            regressions.simulate_known, regressions.pits_known,
+            lambda p, s: regressions.log_likelihood(p, s, 0.4), regressions.read_known, regressions.BUGS_KNOWN,
+        ),
+    ),
+    Pair(
+        "MatrixNormalInverseWishart", regressions.unknown_noise, lambda: regressions.unknown_noise().point(),
+        regressions.moved_regression, regressions.parameters_of, ("covariance",),
+        Simulation(
+            regressions.simulate_unknown, regressions.pits_unknown,
+            lambda p, s: regressions.log_likelihood(p, s, p["variance"]), regressions.read_unknown,
+            regressions.BUGS_UNKNOWN,
+        ),
+    ),
+    Pair(
+        "MatrixNormalInverseWishart-2d", regressions.two_targets, lambda: regressions.two_targets().point(),
+        regressions.moved_regression, regressions.parameters_of,
     ),
 ]  # fmt: skip

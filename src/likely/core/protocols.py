@@ -1,4 +1,4 @@
-"""The protocols of models: Density, Learnable, Prior, Classifier."""
+"""The protocols of models: Density, ConditionalDensity, Learnable, Prior, Classifier."""
 
 from __future__ import annotations
 
@@ -78,6 +78,43 @@ class Learnable(Density[X], Protocol[X, S]):
         ...
 
     def weak_prior(self, stats: S) -> Prior[S, Any]:
+        """The prior that `prior="weak"` selects, scaled by the given statistics."""
+        ...
+
+
+@runtime_checkable
+class ConditionalDensity(Protocol[S]):
+    """A density p(y | x) of a target given regressors, with additive sufficient statistics.
+
+    `likely.linear_model.Conditional` makes one a density of rows (y, x), which mixtures and HMMs take as a component
+    or an emission.
+    """
+
+    def given(self, x: Any, /) -> Any:
+        """The densities of y at the rows of x: a stack with one member per row."""
+        ...
+
+    def log_prob(self, y: Any, x: Any, /) -> Array:
+        """log p(y | x) of each row: (n,), or (n, K) for a stack of K conditional densities."""
+        ...
+
+    def sample(self, x: Any, rng: Generator, /) -> Array:
+        """One sample of y for each row of x: (n, m); a stack gives (n, K, m)."""
+        ...
+
+    def collect(self, y: Any, x: Any, weight: Any = None, *, labels: Any = None, log_mask: Any = None) -> S:
+        """Sufficient statistics of weighted rows."""
+        ...
+
+    def refit(self, stats: S, prior: Any = None) -> Self:
+        """The conditional density that maximizes the likelihood (or the posterior) given the statistics."""
+        ...
+
+    def objective(self, stats: S, prior: Any = None) -> float:
+        """What `refit` maximizes, at this conditional density."""
+        ...
+
+    def weak_prior(self, stats: S) -> Any:
         """The prior that `prior="weak"` selects, scaled by the given statistics."""
         ...
 

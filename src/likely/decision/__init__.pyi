@@ -2,6 +2,7 @@
 
 from likely.decision.boundary.boundary import Boundary as Boundary
 from likely.decision.boundary.hyperplane import Hyperplane as Hyperplane
+from likely.decision.point_estimates import point_estimate as point_estimate
 from likely.decision.sequential.cusum import Cusum as Cusum
 from likely.decision.sequential.sprt import SPRT as SPRT
 from likely.decision.theory.density_bounds import bhattacharyya_bound as bhattacharyya_bound

@@ -180,6 +180,19 @@ class Distribution(Value):
             return cls.fit(x, weight)
         raise DomainError(sentence(cls.__name__, "no unbiased estimate is known", remedy="use fit"))
 
+    def interval(self, level: float = 0.95) -> tuple[Array, Array]:
+        """Lower and upper ends of the central interval of this probability, of a univariate distribution; per member.
+
+        >>> import likely as lk
+        >>> low, high = lk.Gaussian([[0.0], [5.0]], 1.0).interval(0.9)
+        >>> low.round(3), high.round(3)
+        (array([-1.645,  3.355]), array([1.645, 6.645]))
+        """
+        if not 0 < level < 1:
+            raise DomainError(sentence(type(self).__name__, "level must lie between 0 and 1", level))
+        low, high = self.quantile(np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
+        return np.asarray(low), np.asarray(high)
+
     def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """Expectation E[g(x)] with its error: a sum for counts, quadrature for one real column, else Monte Carlo.
 

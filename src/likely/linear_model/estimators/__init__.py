@@ -1,0 +1,1 @@
+"""Estimators: linear, ridge and Bayesian linear regression."""

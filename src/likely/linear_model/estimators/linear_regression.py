@@ -1,0 +1,108 @@
+"""Least squares regression with basis functions."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from likely.core.arrays import Array, Mask
+from likely.core.errors import DomainError, sentence
+from likely.core.value import fill_cache
+from likely.core.warnings import Note, tell
+from likely.linear_model.design_statistics import Table, refined
+from likely.linear_model.estimators.regression_summary import COUNTED, least_squares_facts, t_rows
+from likely.linear_model.estimators.regressor import LinearRegressor
+from likely.linear_model.least_squares import GramStats, inverse_gram
+from likely.linear_model.priors import MatrixNormalInverseWishart
+
+
+class LinearRegression(LinearRegressor):
+    """Least squares: y = W φ(x) + Gaussian noise, with coefficients of maximum likelihood (Bishop 3.1, Herbst 3.1).
+
+    - **basis**: basis functions, such as `lk.basis.Polynomial(3)`; None takes the columns and a constant.
+
+    `coefficients_` has one entry per basis function; `coef_` and `intercept_` are the same apart. Statistics are a Gram
+    matrix in double-double for n·M² < 10⁸ or condition numbers above 10⁵, else R factors (`method_`), and one more
+    pass over the rows refines the coefficients. The predictive density is the t distribution of prediction intervals.
+    Basis functions that depend on others give a warning, and the coefficients of minimum norm. Missing entries of X,
+    with basis=None, are integrated out under a joint Gaussian, which a warning says.
+
+    >>> m = LinearRegression().fit([[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.5])
+    >>> m.coefficients_.round(3), m.predict([[4.0]]).round(3)
+    (array([0.9 , 2.15]), array([9.5]))
+    """
+
+    saved_attributes = (*LinearRegressor.saved_attributes, "dependent_", "residual_scatter_")
+    _error_word = "standard error"
+
+    def __init__(self, basis: Any = None) -> None:
+        self.basis = basis
+
+    def _estimate(self, table: Table | None) -> None:
+        found = self.stats_.solve()
+        W, self.dependent_, self.residual_scatter_ = found.coefficients, found.dependent, found.residual_scatter
+        if self.dependent_.any():
+            names = tuple(repr(self.function_names_[j]) for j in np.flatnonzero(self.dependent_))
+            text = "a combination of basis functions before: coefficients of minimum norm were taken"
+            tell(Note("LinearRegression", f"{{columns}} {text}", columns=names))
+        elif table is not None and not isinstance(self.stats_.sums, GramStats) and self.stats_.complete:
+            W = refined(table, self.stats_, W)
+        self.coefficients_ = W
+
+    dependent_: Mask  # (M,): basis functions that depend on those before them
+    residual_scatter_: Array  # (m, m)
+
+    @property
+    def covariance_(self) -> Array:
+        """Covariance s²(ΦᵀΦ)⁻¹ of the coefficients of the (first) target, s² the residual sum of squares over n − M."""
+        return self._covariance_of(0)
+
+    def _covariance_of(self, j: int) -> Array:
+        return inverse_gram(self.stats_) * float(self.residual_scatter_[j, j]) / self._free
+
+    @property
+    def _free(self) -> float:
+        """Residual degrees of freedom."""
+        return float(self.stats_.rows) - int((~self.dependent_).sum())
+
+    @property
+    def standard_errors_(self) -> Array:
+        """Standard errors of the coefficients, in their shape."""
+        each = [np.sqrt(np.diagonal(self._covariance_of(j))) for j in range(self.stats_.targets)]
+        return each[0] if self.one_target_ else np.stack(each)
+
+    @cached_property
+    def posterior_(self) -> MatrixNormalInverseWishart:
+        """Distribution of coefficients and noise under the improper prior |Σ|^(−(m + 1)/2): that of the t intervals."""
+        W = np.atleast_2d(self.coefficients_)
+        m, M = W.shape
+        if self.dependent_.any() or not self._free > m - 1:
+            expected = (
+                "a predictive density needs independent basis functions, and more rows than functions and targets"
+            )
+            got, remedy = f"{M} functions, {float(self.stats_.rows):g} rows", "use Ridge or BayesianLinearRegression"
+            raise DomainError(sentence("LinearRegression", expected, got, remedy))
+        R = self.stats_.root[:M, :M]
+        root = np.ascontiguousarray((R * np.sign(np.diagonal(R))[:, None]).T)
+        floor = np.diagonal(self.model_.covariance) * float(self.stats_.rows)
+        scale = self.residual_scatter_.copy()
+        scale[np.diag_indices(m)] = np.maximum(
+            np.diagonal(scale), np.minimum(floor, 1e-10 * floor + np.diagonal(scale))
+        )
+        found = MatrixNormalInverseWishart.trusted(
+            mean=W, precision=root @ root.T, scale=scale, dof=np.asarray(self._free), basis=self.basis_, tied=False
+        )
+        return fill_cache(found, _root=root)
+
+    def _own_facts(self) -> dict[str, Any]:
+        return {}
+
+    def _target_facts(self, j: int) -> tuple[dict[str, Any], list[str]]:
+        return least_squares_facts(self, j), [COUNTED]
+
+    def _coefficient_rows(self, j: int, level: float) -> list[tuple[Any, ...]]:
+        w = np.atleast_2d(self.coefficients_)[j]
+        errors = np.sqrt(np.diagonal(self._covariance_of(j))) if self._free > 0 else w
+        return t_rows(self.function_names_, w, errors, self._free, level)
