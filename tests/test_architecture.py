@@ -24,7 +24,8 @@ PACKAGE = ROOT / "src" / "likely"
 # values. The estimators of a subject (`<subject>/**/estimator.py` and `<subject>/**/estimators/`) stand between
 # `estimation` and `model_selection`, in the order of the subjects.
 VALUES = (
-    *("core", "data", "features", "io", "numerics", "distributions", "information", "neighbors", "decision", "metrics"),
+    *("core", "data", "features", "io", "numerics", "basis", "distributions", "information", "neighbors", "decision"),
+    "metrics",
     *("cluster", "mixture", "density", "decomposition", "hmm", "alignment", "statespace"),
     *("inference", "imputation", "language"),
 )

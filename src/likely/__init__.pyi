@@ -2,6 +2,7 @@
 
 from likely import alignment as alignment
 from likely import automl as automl
+from likely import basis as basis
 from likely import cluster as cluster
 from likely import core as core
 from likely import decision as decision

@@ -118,6 +118,16 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.automl.sequence_models": "SequenceClassifier SequenceDensity",
         "likely.automl.table_clusterer": "TableClusterer",
     },
+    "likely.basis": {
+        "likely.basis.fourier": "Fourier",
+        "likely.basis.function_basis": "FunctionBasis",
+        "likely.basis.interactions": "Interactions",
+        "likely.basis.localized_functions": "GaussianBasis SigmoidBasis",
+        "likely.basis.one_hot": "OneHot",
+        "likely.basis.per_column": "PerColumn",
+        "likely.basis.polynomials": "Identity OrthogonalPolynomial Polynomial",
+        "likely.basis.splines": "BSpline PiecewiseLinear",
+    },
     "likely.cluster": {
         "likely.cluster.hierarchy.dendrogram": "Dendrogram",
         "likely.cluster.hierarchy.dendrogram_cut": "cut_curve",
