@@ -66,15 +66,14 @@ class Interactions(Basis):
             parts=tuple(part if part.is_fitted else part.placed_by(X, weight, columns) for part in self.parts)
         )
 
-    def without_constant(self, X: Any, columns: Sequence[str] | None = None) -> Array:
-        """The functions but the constant: main effects, then products."""
+    def _evaluated(self, X: Any, columns: Sequence[str] | None, ones: int) -> Array:
         self._refuse_unplaced()
         if self.parts is None:
             blocks = np.hsplit(x := checked_numbers(X, "Interactions", columns or names_in(X)), x.shape[1])
         else:
             blocks = [part.without_constant(X, columns) for part in self.parts]
         found = [_product([blocks[i] for i in which]) for which in self._factors(len(blocks))]
-        return np.hstack(found) if found else np.empty((len(blocks[0]), 0))
+        return np.hstack([np.ones((len(blocks[0]), ones)), *found])
 
     def _factors(self, parts: int) -> Iterator[tuple[int, ...]]:
         """The parts whose functions are multiplied: each alone, each two, …"""

@@ -12,7 +12,7 @@ import numpy as np
 from likely.basis.basis import BASIS, Basis
 from likely.basis.input_columns import names_in, taken
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, n_rows
 from likely.core.errors import DomainError, sentence
 
 Key = str | int | tuple[str | int, ...]
@@ -86,10 +86,9 @@ class PerColumn(Basis):
             parts.append((key, part if part.is_fitted else part.placed_by(own, weight, names)))
         return self.replace(parts=tuple(parts), columns=None if known is None else tuple(known))
 
-    def without_constant(self, X: Any, columns: Sequence[str] | None = None) -> Array:
-        """The functions but the constant, part by part."""
+    def _evaluated(self, X: Any, columns: Sequence[str] | None, ones: int) -> Array:
         self._refuse_unplaced()
-        known, found = self._known(X, columns), []
+        known, found = self._known(X, columns), [np.ones((n_rows(X), ones))]
         for key, part in self.parts:
             own, names = taken(X, _keys((key, part)), "PerColumn", known)
             found.append(part.without_constant(own, names))
