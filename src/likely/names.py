@@ -93,6 +93,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.mixture.estimators.mixture_clusterer": "MixtureClusterer",
         "likely.mixture.estimators.mixture_density": "MixtureDensity",
         "likely.mixture.mixture": "Mixture",
+        "likely.model_selection.conformal": "ConformalRegressor",
         "likely.model_selection.cross_validation": "evaluate",
         "likely.recognizers.faults.fault_monitor": "FaultMonitor",
         "likely.recognizers.tracking.tracker": "Tracker",
