@@ -93,6 +93,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.mixture.estimators.mixture_clusterer": "MixtureClusterer",
         "likely.mixture.estimators.mixture_density": "MixtureDensity",
         "likely.mixture.mixture": "Mixture",
+        "likely.model_selection.comparison": "compare",
         "likely.model_selection.conformal": "ConformalRegressor",
         "likely.model_selection.cross_validation": "evaluate",
         "likely.recognizers.faults.fault_monitor": "FaultMonitor",
@@ -241,6 +242,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.mixture.scaled_copies": "ScaledCopies",
     },
     "likely.model_selection": {
+        "likely.model_selection.comparison": "Comparison",
         "likely.model_selection.learning_curves": "hughes_curve learning_curve",
     },
     "likely.neighbors": {
