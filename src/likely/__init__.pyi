@@ -125,6 +125,8 @@ from likely.mixture.estimators.choose_components import choose_components as cho
 from likely.mixture.estimators.mixture_clusterer import MixtureClusterer as MixtureClusterer
 from likely.mixture.estimators.mixture_density import MixtureDensity as MixtureDensity
 from likely.mixture.mixture import Mixture as Mixture
+from likely.model_selection.comparison import compare as compare
+from likely.model_selection.conformal import ConformalRegressor as ConformalRegressor
 from likely.model_selection.cross_validation import evaluate as evaluate
 from likely.recognizers.faults.fault_monitor import FaultMonitor as FaultMonitor
 from likely.recognizers.tracking.tracker import Tracker as Tracker

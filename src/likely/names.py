@@ -96,6 +96,8 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.mixture.estimators.mixture_clusterer": "MixtureClusterer",
         "likely.mixture.estimators.mixture_density": "MixtureDensity",
         "likely.mixture.mixture": "Mixture",
+        "likely.model_selection.comparison": "compare",
+        "likely.model_selection.conformal": "ConformalRegressor",
         "likely.model_selection.cross_validation": "evaluate",
         "likely.recognizers.faults.fault_monitor": "FaultMonitor",
         "likely.recognizers.tracking.tracker": "Tracker",
@@ -122,7 +124,14 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.automl.table_clusterer": "TableClusterer",
     },
     "likely.basis": {
-        "likely.basis.polynomials": "Identity Polynomial",
+        "likely.basis.fourier": "Fourier",
+        "likely.basis.function_basis": "FunctionBasis",
+        "likely.basis.interactions": "Interactions",
+        "likely.basis.localized_functions": "GaussianBasis SigmoidBasis",
+        "likely.basis.one_hot": "OneHot",
+        "likely.basis.per_column": "PerColumn",
+        "likely.basis.polynomials": "Identity OrthogonalPolynomial Polynomial",
+        "likely.basis.splines": "BSpline PiecewiseLinear",
     },
     "likely.cluster": {
         "likely.cluster.hierarchy.dendrogram": "Dendrogram",
@@ -242,6 +251,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.mixture.scaled_copies": "ScaledCopies",
     },
     "likely.model_selection": {
+        "likely.model_selection.comparison": "Comparison",
         "likely.model_selection.learning_curves": "hughes_curve learning_curve",
     },
     "likely.neighbors": {

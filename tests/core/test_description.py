@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
 
 import likely as lk
@@ -31,6 +32,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "fault monitor": lambda: lk.FaultMonitor().fit(table(200)),
     "tracker": lk.Tracker,
     "spoken words": lambda: lk.speech.SpokenWords(2, 1, max_iter=2).fit(sounds(), ["low", "high"] * 3),
+    "conformal": lambda: lk.ConformalRegressor(Ridge()).fit(table(), table()[:, 0]),
     "not fitted": lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")),
 }
 MODELS = [item for some in (VALUES, ESTIMATORS, SEQUENCE_ESTIMATORS, OTHERS) for item in some.items()]

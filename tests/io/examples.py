@@ -676,7 +676,25 @@ TRACKS: dict[str, Callable[[], Any]] = {
     "fault belief": lambda: lk.step(watch(), None, [0.3, np.nan])[0],
 }
 
-VALUES = {**DISTRIBUTIONS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS}
+BASES: dict[str, Callable[[], Any]] = {
+    "columns as they are": lambda: lk.basis.Identity(constant=False),
+    "polynomial": lambda: lk.basis.Polynomial(3, scaled=True).fitted(table()),
+    "polynomial to be scaled": lambda: lk.basis.Polynomial(3, scaled=True),
+    "orthogonal polynomial": lambda: lk.basis.OrthogonalPolynomial(3, "hermite").fitted(table()),
+    "gaussian basis": lambda: lk.basis.GaussianBasis(4).fitted(table()),
+    "gaussian basis to be placed": lambda: lk.basis.GaussianBasis(4, 2.0),
+    "sigmoid basis": lambda: lk.basis.SigmoidBasis([0.0, 1.0], 0.5),
+    "fourier series": lambda: lk.basis.Fourier(2, 24.0),
+    "b-splines": lambda: lk.basis.BSpline(4).fitted(table()),
+    "b-splines to be placed": lambda: lk.basis.BSpline(4, 2, "uniform", "error", constant=False),
+    "piecewise linear": lambda: lk.basis.PiecewiseLinear([0.0, 1.0]),
+    "one-hot": lambda: lk.basis.OneHot(["rot", "blau"]),
+    "one-hot of numbers": lambda: lk.basis.OneHot([[1, 2], [0.5, 1.5]], "zeros", constant=False),
+    "basis per column": lambda: lk.basis.PerColumn({(0, 1): lk.basis.Identity(), "age": lk.basis.OneHot()}),
+    "interactions": lambda: lk.basis.Interactions([lk.basis.Identity(), lk.basis.BSpline(3).fitted(table())]),
+}
+
+VALUES = {**DISTRIBUTIONS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS, **BASES}
 
 
 def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.ragged import Ragged
 from likely.estimation.parallel import in_threads
 from likely.estimation.scikit_learn import clone
-from likely.metrics.confidence_intervals import mean
+from likely.metrics.confidence_intervals import mean, simplest_within_error
 from likely.model_selection.splits import Split, make_splits
 
 PLUS_MINUS = (
@@ -46,10 +46,7 @@ class StateChoice:
     @property
     def best(self) -> int:
         """The smallest number within one standard error of the best."""
-        able = np.where(np.isfinite(self.held_out), self.held_out, -np.inf)
-        top = float(able.max())
-        near = (able >= top - np.where(np.isfinite(self.error), self.error, 0.0)) & np.isfinite(able)
-        return self.numbers[int(near.argmax())]
+        return self.numbers[simplest_within_error(self.held_out, self.error)]
 
     def __str__(self) -> str:
         top = float(np.where(np.isfinite(self.held_out), self.held_out, -np.inf).max())

@@ -25,7 +25,7 @@ from likely.estimation.foreign_classifiers import checked_targets, fitted, log_p
 from likely.estimation.foreign_tables import take_rows
 from likely.estimation.parallel import in_threads
 from likely.estimation.scikit_learn import clone
-from likely.metrics.confidence_intervals import Mean, mean
+from likely.metrics.confidence_intervals import Mean, is_tied, mean, paired_difference
 from likely.metrics.evaluation import Evaluation
 from likely.model_selection.splits import Split, fold_of, make_splits
 
@@ -218,11 +218,11 @@ def judged(field: Field, standings: Sequence[Standing], criterion: str = "cost")
         raise DataError(sentence("fit", "at least one model must be fitted successfully", reasons))
     best = min(able, key=lambda s: (s.by(criterion), s.candidate.rank))
     told = [s._replace(behind=_behind(field, s, best, criterion)) for s in standings]
-    told = [s._replace(ties=(criterion,)) if _tied(s.behind) and not s.candidate.baseline else s for s in told]
+    told = [s._replace(ties=(criterion,)) if is_tied(s.behind) and not s.candidate.baseline else s for s in told]
     near = [s for s in told if s.ties]
     truest = min(near, key=lambda s: (s.by("log-loss"), s.candidate.rank))
     told = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in told]
-    as_true = [id(s.candidate) for s in told if _tied(s.loss_behind, RESOLUTION)]
+    as_true = [id(s.candidate) for s in told if is_tied(s.loss_behind, RESOLUTION)]
     told = [
         s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.candidate) in as_true else s for s in told
     ]
@@ -245,22 +245,8 @@ def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> M
     if standing.evaluation is None or best.evaluation is None:
         return None
     own, least = MEASURES[measure](standing.evaluation), MEASURES[measure](best.evaluation)
-    with np.errstate(invalid="ignore"):
-        more = np.where(own == least, 0.0, own - least)  # two infinite losses are equal
     cluster = None if field.cluster is None else field.cluster[field.tested]
-    found = mean(more, best.evaluation.weight, cluster)
-    over = found.se_folds
-    return found if over is None or not np.isfinite(over) else found._replace(se=over)
-
-
-def _tied(behind: Mean | None, resolution: float = 0.0) -> bool:
-    """Whether a difference to the best is within one standard error, or negligible.
-
-    If a single row is decided differently, difference and error are 1/n: a tie, in spite of rounding.
-    """
-    if behind is None or not np.isfinite(behind.value):
-        return False
-    return bool(behind.value <= max(behind.se * (1 + 1e-9), resolution))
+    return paired_difference(own, least, best.evaluation.weight, cluster)
 
 
 class _SplitResult(NamedTuple):
@@ -322,7 +308,7 @@ def _measured(field: Field, candidate: Candidate, e: Evaluation, seconds: float)
 
     def as_cheap(log_posterior: Array) -> bool:  # a better log-loss may still mean worse decisions
         dearer = mean(paid(e.replace(log_posterior=log_posterior)) - paid(e), e.weight)
-        return _tied(dearer)
+        return is_tied(dearer)
 
     found = recalibrated(e.log_posterior, e.truth, e.fold, e.weight, as_cheap, field.unit == "sequence")
     if found is None:

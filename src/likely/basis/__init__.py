@@ -1,4 +1,4 @@
-"""Basis functions of linear models: values that map rows to the columns of a design matrix."""
+"""Basis functions: design matrices of polynomials, splines, radial functions, categories and their combinations."""
 
 from likely.names import namespace
 

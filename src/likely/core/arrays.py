@@ -198,7 +198,9 @@ def _first_bad(w: Array) -> str:
 class BadEntry(DataError):
     """An invalid entry, named by row and column; callers that split data into blocks add the block's row offset."""
 
-    def __init__(self, whose: str, expected: str, value: Any, row: int, column: int, remedy: str = "") -> None:
+    def __init__(
+        self, whose: str, expected: str, value: Any, row: int, column: int | str, remedy: str = ""
+    ) -> None:
         super().__init__(sentence(whose, expected, f"{value} at row {row}, column {column}", remedy))
         self.details, self.row = (whose, expected, value, row, column, remedy), row
 

@@ -23,8 +23,8 @@ INTERNAL = frozenset({
     "has_finite_moments", "hides_labels", "hyperparameters", "in_kind", "in_words", "inconsistency", "joined_stats",
     "location_words", "log_joint_block", "log_prob_block", "log_responsibilities", "log_smoothing", "mean_durations",
     "member_facts", "merged", "objective_name", "of_sequences", "one_distribution", "parameters_seen_in",
-    "predicted_observation", "prepare", "prior_in_kind", "serves", "take", "statistics_in_kind", "takes_parts",
-    "trusted",
+    "placed_by", "predicted_observation", "prepare", "prior_in_kind", "serves", "statistics_in_kind",
+    "take", "takes_parts", "trusted", "without_constant",
 })  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from likely.core.blocks import Block, Blocks
 from likely.core.description import Description
 from likely.core.em_loop import Stop, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads
-from likely.core.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.ragged import Ragged
 from likely.core.value import Value
@@ -119,6 +119,20 @@ class DensityEstimator(DefaultParts, BaseEstimator):
             model = model.refit(stats, prior)
         reason = "closed form: nothing was hidden" if stats.complete else "one step of EM for each call of partial_fit"
         return self._adopt(FitReport(model, stats, prior, stats.complete, reason, [reached(model, stats, prior)]))
+
+    @property
+    def log_evidence_(self) -> float:
+        """Log marginal likelihood log p(X), of a fit with a given conjugate prior to rows without hidden parts.
+
+        A prior that the data scale ("weak") gives none: they would be counted twice.
+        """
+        name = type(self).__name__
+        if isinstance(self.prior, str | None) or not hasattr(self, "stats_"):
+            raise AttributeError(f"{name} has log_evidence_ after a fit with a conjugate prior: prior=…")
+        try:
+            return float(np.sum(self.prior_.log_evidence(self.stats_)))
+        except (LikelyError, NotImplementedError) as error:
+            raise AttributeError(f"{name} has no log_evidence_: {error}") from error
 
     def score_samples(self, X: Any) -> Any:
         """Log-density log p(x) of each row (n,)."""

@@ -152,6 +152,64 @@ def mean_over_clusters(values: Any, weight: Any, cluster: Index, level: float = 
     return Mean(found.value, found.value - half, found.value + half, found.se_folds, found.se_folds)
 
 
+def paired_difference(loss: Array, least: Array, weight: Any = None, cluster: Index | None = None) -> Mean:
+    """Mean of loss − least over the same rows, with its standard error: cluster-robust where rows have clusters.
+
+    Differences of paired losses vary less than the losses. Two infinite losses are equal.
+
+    >>> paired_difference(np.array([1.0, 2.0, np.inf]), np.array([0.5, 1.5, np.inf])).value
+    0.3333333333333333
+    """
+    with np.errstate(invalid="ignore"):
+        more = np.where(loss == least, 0.0, loss - least)
+    found = mean(more, weight, cluster)
+    over = found.se_folds
+    return found if over is None or not np.isfinite(over) else found._replace(se=over)
+
+
+def is_tied(behind: Mean | None, resolution: float = 0.0) -> bool:
+    """Whether a paired difference to the best is within one standard error, or negligible.
+
+    If a single row is decided differently, difference and error are 1/n: a tie, in spite of rounding.
+    """
+    if behind is None or not np.isfinite(behind.value):
+        return False
+    return bool(behind.value <= max(behind.se * (1 + 1e-9), resolution))
+
+
+def errors_to_best(folds: Array) -> Array | None:
+    """Standard error of each model's mean score difference to the best (m,), over folds (m, F); None of one fold.
+
+    >>> errors_to_best(np.array([[1.0, 2.0], [0.5, 1.0]]))
+    array([0.  , 0.25])
+    """
+    means = folds.mean(axis=1)
+    if folds.shape[1] < 2 or not np.isfinite(means).any():
+        return None
+    with np.errstate(invalid="ignore"):
+        gap = folds - folds[largest(means)]
+        return np.asarray(gap.std(axis=1, ddof=1) / np.sqrt(folds.shape[1]))
+
+
+def largest(scores: Array) -> int:
+    """The place of the largest finite score."""
+    return int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))
+
+
+def simplest_within_error(scores: Array, error: Array | None) -> int:
+    """The first score, of models from simple to complex, within its standard error of the largest.
+
+    >>> simplest_within_error(np.array([1.0, 1.9, 2.0]), np.array([0.5, 0.2, 0.0]))
+    1
+    """
+    best = largest(scores)
+    if error is None:
+        return best
+    with np.errstate(invalid="ignore"):
+        near = np.flatnonzero(np.isfinite(scores[:best]) & (scores[best] - scores[:best] <= error[:best]))
+    return int(near[0]) if len(near) else best
+
+
 def _present(x: Array, w: Array, fold: Index | None) -> tuple[Array, Array, Index | None]:
     """Rows with positive weight."""
     if not len(x):

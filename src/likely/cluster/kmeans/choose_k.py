@@ -21,6 +21,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch
 from likely.core.warnings import warnings_discarded
+from likely.metrics.confidence_intervals import errors_to_best, simplest_within_error
 from likely.metrics.silhouette import silhouette_score
 
 FOLDS = 5  # folds, each held out in turn
@@ -67,10 +68,8 @@ class ChoiceOfK:
         curve = getattr(self, name) * (1 if LARGER_IS_BETTER[name] else -1)
         if np.isnan(curve).all():
             return 0
-        top = int(np.nanargmax(curve))
-        if name != "held_out" or self.held_out_error is None:
-            return int(self.k[top])
-        return int(self.k[: top + 1][curve[top] - curve[: top + 1] <= self.held_out_error[: top + 1]].min())
+        error = self.held_out_error if name == "held_out" else None
+        return int(self.k[simplest_within_error(curve, error)])
 
     def __str__(self) -> str:
         best = self.best
@@ -135,17 +134,8 @@ def _in_units_of_rows(found: Array, apart: Array, table: KMeansData, unit: float
     held_out = apart[:, :, 0].sum(axis=1) / apart[:, :, 1].sum(axis=1) - entries / weight.sum() * np.log(unit)
     with np.errstate(over="ignore", under="ignore"):
         curves = {"inertia": inertia * unit * unit, "held_out": held_out, "bic": bic + 2.0 * entries * np.log(unit)}
-    error = _error(apart[:, :, 0] / apart[:, :, 1])
+    error = errors_to_best(apart[:, :, 0] / apart[:, :, 1])
     return {**curves, "calinski_harabasz": ratio, "silhouette": silhouettes, "held_out_error": error}
-
-
-def _error(means: Array) -> Array | None:
-    """The standard error of each k's difference to the best (m,), over folds (m, f)."""
-    overall = means.mean(axis=1)
-    if means.shape[1] < 2 or np.isnan(overall).all():
-        return None
-    gap = means - means[np.nanargmax(overall)]
-    return np.asarray(gap.std(axis=1, ddof=1) / np.sqrt(means.shape[1]))
 
 
 def _one_of(weight: Any, sample_weight: Any) -> Any:

@@ -16,6 +16,7 @@ from likely.core.errors import DomainError, LikelyError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import warnings_discarded
 from likely.estimation.scikit_learn import clone
+from likely.metrics.confidence_intervals import errors_to_best, largest, simplest_within_error
 from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 from likely.mixture.sparse_weights import Price
@@ -55,7 +56,7 @@ class ComponentChoice:
         chosen = [NAMES[criterion] for criterion in CRITERIA if self.best.get(criterion) == self.numbers[i]]
         if chosen:
             yield f"chosen by {', '.join(chosen)}"
-        if "held-out" in self.best and i == _largest(self.held_out) and self.best["held-out"] != self.numbers[i]:
+        if "held-out" in self.best and i == largest(self.held_out) and self.best["held-out"] != self.numbers[i]:
             yield "largest held-out"
 
     def _remarks(self) -> Iterator[str]:
@@ -207,8 +208,10 @@ def _by_held_out(found: _Curves, estimator: Any, X: Any, weight: Any, folds: Ind
         w = (None, None) if weight is None else (np.asarray(weight)[here], np.asarray(weight)[rest])
         for i, k in enumerate(found.numbers):
             scores[f, i], converged[f, i] = _score(estimator, X, (here, rest), w, k)
-    found.held_out, found.held_out_error = _with_error(scores)
-    found.best["held-out"] = _simplest(found.numbers, found.held_out, found.held_out_error)
+    error = errors_to_best(scores.T)
+    found.held_out = scores.mean(axis=0)
+    found.held_out_error = np.full(len(found.numbers), np.nan) if error is None else error
+    found.best["held-out"] = found.numbers[simplest_within_error(found.held_out, error)]
     found.converged["held-out"] = converged.all(axis=0)
 
 
@@ -224,25 +227,6 @@ def _score(estimator: Any, X: Any, at: Any, w: Any, k: int) -> tuple[float, bool
 
 def _taken(X: Any, at: Any) -> Any:
     return X.iloc[at] if hasattr(X, "iloc") else X[at] if hasattr(X, "shape") else [X[i] for i in at]
-
-
-def _with_error(folds: Array) -> tuple[Array, Array]:
-    """Mean over folds, and the standard error of its difference to the best mean."""
-    mean = folds.mean(axis=0)
-    if len(folds) < 2 or not np.isfinite(mean).any():
-        return mean, np.full(len(mean), np.nan)
-    with np.errstate(invalid="ignore"):
-        return mean, np.std(folds - folds[:, [_largest(mean)]], axis=0, ddof=1) / np.sqrt(len(folds))
-
-
-def _largest(scores: Array) -> int:
-    return int(np.argmax(np.where(np.isfinite(scores), scores, -np.inf)))
-
-
-def _simplest(numbers: list[int], scores: Array, error: Array) -> int:
-    best = _largest(scores)
-    near = [i for i in range(best + 1) if np.isfinite(scores[i]) and scores[best] - scores[i] <= error[i]]
-    return numbers[min([*near, best])]
 
 
 # ------------------------------------------------------------------------- a sparse prior

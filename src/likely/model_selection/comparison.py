@@ -1,0 +1,417 @@
+"""Comparison of models: posterior probabilities by evidence, cross-validated log scores, and their average."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from likely.core.arrays import Array, Index
+from likely.core.columns import Columns
+from likely.core.description import Description, DescriptionTable
+from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import Prior
+from likely.core.warnings import warnings_discarded
+from likely.distributions.stacks.stack import Stack
+from likely.estimation.foreign_classifiers import checked_targets, rows_of, weight_argument
+from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
+from likely.estimation.input_validation import row_weights
+from likely.estimation.parallel import in_threads
+from likely.metrics.confidence_intervals import Mean, mean, paired_difference
+from likely.mixture.interpolation import interpolation_weights
+from likely.mixture.mixture import Mixture
+from likely.model_selection.comparable_models import KINDS, ConjugateModel, interleaved, kind_of
+from likely.model_selection.splits import Copies, Split, make_splits
+
+LEAST = -1e4  # log-densities below it count as this when weights are found: e^-10000 is 0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Models compared on the same rows; prints as a table, the best log score first.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The models, in the order given.
+    kind : {"density", "classifier", "regression"}
+        What is scored: log p(x), log p(class | x) or log p(y | x).
+    models : tuple
+        The models fitted to all rows; None where the fit failed.
+    log_evidence : array (m,)
+        Log marginal likelihood of all rows; NaN where a model has none.
+    probabilities : array (m,) or None
+        Posterior probabilities of the models; None unless each that was fitted has an evidence.
+    log_score : tuple of Mean
+        Mean log score of held-out rows, in nats per row, with its interval; None where a fit failed.
+    behind : tuple of Mean
+        Mean paired difference of the log score to the best one, with its interval and standard error.
+    weights : array (m,)
+        Weights of the average: the probabilities, else those with the largest held-out likelihood (stacking).
+    scores : array (m, n)
+        Held-out log score of each tested row.
+    failures : tuple of str
+        Why a model could not be fitted or scored; empty where it could.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+    models: tuple[Any, ...]
+    log_evidence: Array
+    probabilities: Array | None
+    log_score: tuple[Mean | None, ...]
+    behind: tuple[Mean | None, ...]
+    weights: Array
+    scores: Array
+    failures: tuple[str, ...]
+    seconds: tuple[float, ...]
+    classes: NDArray[Any] | None = None  # of classifiers
+
+    @property
+    def best(self) -> str:
+        """The most probable model, or the one with the largest log score where there are no probabilities."""
+        return self.names[self._order()[0] if self.probabilities is None else int(np.argmax(self.probabilities))]
+
+    @property
+    def table(self) -> DescriptionTable:
+        """One line per model, the largest log score first."""
+        head = (
+            "model",
+            "log evidence",
+            "probability",
+            "log score",
+            "± s.e.",
+            "below the best",
+            "± s.e.",
+            "weight",
+            "s",
+        )
+        rows = [self._line(i) for i in self._order()]
+        note = "log score: mean log density of held-out rows, nats per row; its differences are paired over rows"
+        formats = {"log evidence": ".2f", "probability": ".4f", "log score": ".4f", "below the best": ".4f"}
+        formats |= {"± s.e.": ".4f", "weight": ".3f", "s": ".2f"}
+        return DescriptionTable("models", head, rows, formats, "models", note, most=None)
+
+    def describe(self) -> Description:
+        """What was compared, the table, and what is missing in it."""
+        n = f"{self.scores.shape[1]:,}"
+        what = {"density": "log p(x)", "classifier": "log p(class | x)", "regression": "log p(y | x)"}[self.kind]
+        facts = {"score": what, "tested rows": n, "best": self.best}
+        none = [name for i, name in enumerate(self.names) if np.isnan(self.log_evidence[i]) and not self.failures[i]]
+        notes = [f"{self.names[i]} failed: {why}" for i, why in enumerate(self.failures) if why]
+        if self.probabilities is None:
+            notes.append(f"no posterior probabilities: {', '.join(none)} has no log evidence" if len(none) == 1 else
+                         f"no posterior probabilities: {len(none)} models have no log evidence")  # fmt: skip
+        return Description("Comparison", facts=facts, tables=[self.table], notes=notes)
+
+    def log_prob(self, X: Any, y: Any = None) -> Array:
+        """Log density of new rows under the average of the models: log Σ_k w_k p_k   (n,)."""
+        used = [i for i in range(len(self.names)) if self.weights[i] > 0]
+        each = [KINDS[self.kind].score(self.models[i], X, self._targets(y)) for i in used]
+        return np.asarray(logsumexp(np.stack(each, axis=1) + np.log(self.weights[used]), axis=1))
+
+    def predictive(self, X: Any = None) -> Any:
+        """The model-averaged predictive distribution Σ_k w_k p_k.
+
+        Of densities a `Mixture`, without X; of classifiers the class probabilities (n, C), in the order of `classes`;
+        of regressions a stack of n mixtures, one per row of X.
+        """
+        used = [i for i in range(len(self.names)) if self.weights[i] > 0]
+        weights = self.weights[used] / self.weights[used].sum()
+        parts = [KINDS[self.kind].predictive(self.models[i], X, self.classes) for i in used]
+        if self.kind == "classifier":
+            return np.tensordot(weights, np.stack(parts), axes=1)
+        if self.kind == "density":
+            return Mixture(weights, Stack(tuple(parts)))
+        return Mixture(np.tile(weights, (rows_of(X), 1)), interleaved(parts))
+
+    def __str__(self) -> str:
+        return str(self.describe())
+
+    def _repr_html_(self) -> str:
+        return self.describe().to_html()
+
+    def _order(self) -> list[int]:
+        means = [-np.inf if score is None else score.value for score in self.log_score]
+        return sorted(range(len(means)), key=lambda i: (-means[i], bool(self.failures[i])))
+
+    def _line(self, i: int) -> tuple[Any, ...]:
+        score, behind = self.log_score[i], self.behind[i]
+        evidence = None if np.isnan(self.log_evidence[i]) else float(self.log_evidence[i])
+        probability = None if self.probabilities is None else float(self.probabilities[i])
+        scored = (None, None) if score is None else (score.value, score.se)
+        below = (None, None) if behind is None else (behind.value, behind.se)
+        return (self.names[i], evidence, probability, *scored, *below, float(self.weights[i]), self.seconds[i])
+
+    def _targets(self, y: Any) -> Any:
+        if self.kind == "density":
+            return None
+        if y is None:
+            raise DataError(sentence("Comparison.log_prob", f"y is needed to score a {self.kind}", "None"))
+        return Targets(np.asarray(y), self.classes)
+
+
+class Targets(NamedTuple):
+    """Values of the target, and the classes of a classifier."""
+
+    values: NDArray[Any]
+    classes: NDArray[Any] | None = None
+
+    def some(self, rows: Index) -> Targets:
+        """Those of some rows."""
+        return Targets(self.values[rows], self.classes)
+
+
+def compare(
+    models: Any, X: Any, y: Any = None, prior: Any = None, *, cv: Any = 5, groups: Any = None, time: Any = None,
+    sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+) -> Comparison:  # fmt: skip
+    """Compare classifiers, densities or regressions by evidence and by cross-validated log score.
+
+    Posterior probabilities of models are p(M_k | D) ∝ p(M_k) p(D | M_k) with the evidence p(D | M_k), the marginal
+    likelihood of all rows. A model has one if it is a conjugate prior, or an estimator whose fit gives `log_evidence_`
+    (a density with a conjugate prior that was given; "weak" priors are scaled by the data and give none). Beside them
+    each model is fitted to the training rows of common folds and scored by the log density of the others.
+
+    Parameters
+    ----------
+    models : sequence of models, or mapping of names to models
+        Estimators, which are cloned, or conjugate priors such as `lk.priors.NormalInverseWishart`. All are densities of
+        X (`score_samples`), classifiers (`predict_proba`), or regressions (`predictive(X)`, or
+        `predict(X, return_std=True)`, taken as Gaussian).
+    X : rows (n, d), data frame or sequences
+    y : labels or numbers (n,), optional
+        None: the models are densities.
+    prior : array-like (m,) or mapping by name, optional
+        Prior probabilities of the models, up to a factor; None: all equal.
+    cv, groups, time, random_state, n_jobs :
+        As in `evaluate`.
+    sample_weight : array-like (n,), optional
+        An integer weight of k is k rows.
+
+    Returns
+    -------
+    Comparison
+
+    References
+    ----------
+    Bishop, Pattern Recognition and Machine Learning, chapter 3.4.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> coin = np.array([[1.0]] * 15 + [[0.0]] * 5)
+    >>> fair, any_coin = lk.Beta(1e6, 1e6), lk.Beta(1.0, 1.0)
+    >>> lk.compare({"fair": fair, "any": any_coin}, coin).probabilities.round(3)
+    array([0.237, 0.763])
+    """
+    named, X = _named(models), as_table(X)
+    kind = kind_of([model for _, model in named], y)
+    targets, labels, weight = _targets(kind, named, X, y, sample_weight)
+    chances = _prior(prior, [name for name, _ in named])
+    X, at, weight, groups, time, _ = Copies(X, np.arange(len(labels)), weight, groups, time).written_out(cv)
+    labels, targets = labels[at], None if targets is None else targets.some(at)
+    seed = int(check_random_state(random_state).randint(2**31))
+    splits = _splits(X, targets, labels, cv, weight, groups, time, seed)
+    tasks = [(model, split) for _, model in named for split in [None, *splits]]
+    with warnings_discarded():
+        done = in_threads(lambda task: _run(kind, *task, X, targets, weight), tasks, n_jobs)
+    each = [done[i : i + 1 + len(splits)] for i in range(0, len(done), 1 + len(splits))]
+    cluster = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
+    return _compared(kind, named, each, splits, weight, cluster, chances, targets)
+
+
+class _Done(NamedTuple):
+    model: Any  # of all rows
+    score: Array | None  # (k,) of the tested rows of a split
+    seconds: float
+    failure: str
+
+
+def _run(
+    kind: str, model: Any, split: Split | None, X: Any, y: Targets | None, weight: Array | None
+) -> _Done:  # fmt: skip
+    """A model fitted to all rows (no split), or to the training rows of a split and scored by the others."""
+    start = perf_counter()
+    try:
+        rows = None if split is None else split.train
+        learned = _fitted(model, X, y, weight, rows)
+        if split is None:
+            return _Done(learned, None, perf_counter() - start, "")
+        tested = take_rows(X, split.test)
+        score = np.asarray(KINDS[kind].score(learned, tested, None if y is None else y.some(split.test)), np.float64)
+        if np.isnan(score).any():
+            raise DataError("the log score of a held-out row is not a number")
+        return _Done(None, score, perf_counter() - start, "")
+    except Exception as error:  # the failure of one model does not stop the others
+        text = " ".join(str(error).split())[:200]
+        return _Done(None, None, perf_counter() - start, text or type(error).__name__)
+
+
+def _fitted(model: Any, X: Any, y: Targets | None, weight: Array | None, rows: Index | None) -> Any:
+    """A clone fitted to some rows (None: all of positive weight), without a novelty threshold."""
+    rows = np.flatnonzero(weight > 0) if rows is None and weight is not None else rows
+    fresh = clone(model)
+    if getattr(fresh, "novelty", None) is not None:
+        fresh.set_params(novelty=None)
+    given = (X if rows is None else take_rows(X, rows),)
+    given += () if y is None else (y.values if rows is None else y.values[rows],)
+    name = None if weight is None else weight_argument(fresh)
+    weights = {} if name is None or weight is None else {name: weight if rows is None else weight[rows]}
+    return fresh.fit(*given, **weights)
+
+
+def _compared(
+    kind: str, named: Sequence[tuple[str, Any]], each: Sequence[Sequence[_Done]], splits: Sequence[Split],
+    weight: Array | None, cluster: Index | None, chances: Array, targets: Targets | None,
+) -> Comparison:  # fmt: skip
+    tested = np.concatenate([split.test for split in splits])
+    failures = tuple(next((d.failure for d in done if d.failure), "") for done in each)
+    able = [not failure for failure in failures]
+    if not any(able):
+        reasons = "; ".join(f"{name}: {why}" for (name, _), why in zip(named, failures, strict=True))
+        raise DataError(sentence("compare", "at least one model must be fitted", reasons))
+    scores = np.full((len(named), len(tested)), np.nan)
+    for i, done in enumerate(each):
+        if able[i]:
+            scores[i] = np.concatenate([d.score for d in done[1:] if d.score is not None])
+    w = None if weight is None else weight[tested]
+    group = None if cluster is None else cluster[tested]
+    log_score = tuple(_mean_score(scores[i], w) if able[i] else None for i in range(len(named)))
+    best = max(np.flatnonzero(able), key=lambda i: (log_score[i].value, -i))  # type: ignore[union-attr]
+    behind = tuple(
+        paired_difference(-scores[i], -scores[best], w, group) if able[i] else None for i in range(len(named))
+    )
+    models = tuple(done[0].model if ok else None for done, ok in zip(each, able, strict=True))
+    evidence = np.array([getattr(model, "log_evidence_", None) for model in models], dtype=np.float64)
+    evidence[~np.array(able)] = np.nan
+    probabilities = _posterior(evidence, chances, np.array(able))
+    seconds = tuple(sum(d.seconds for d in done) for done in each)
+    weights = _stacking(scores, able, w) if probabilities is None else probabilities
+    classes = None if targets is None else targets.classes
+    names = tuple(name for name, _ in named)
+    return Comparison(
+        names, kind, models, evidence, probabilities, log_score, behind, weights, scores, failures, seconds, classes
+    )
+
+
+def _mean_score(score: Array, weight: Array | None) -> Mean:
+    """The mean of a log score; that of a loss with its sign turned, so that −inf has an infinite error."""
+    loss = mean(-score, weight)
+    return Mean(-loss.value, -loss.high, -loss.low, loss.se, loss.se_folds)
+
+
+def _posterior(evidence: Array, chances: Array, able: NDArray[np.bool_]) -> Array | None:
+    """p(M_k | D) of the models that were fitted; None unless each has an evidence, or where all are impossible."""
+    if np.isnan(evidence[able]).any():
+        return None
+    with np.errstate(divide="ignore"):
+        joint = np.where(able, evidence, -np.inf) + np.log(chances)
+    total = logsumexp(joint)
+    if not np.isfinite(total):
+        return None
+    found = np.exp(joint - total)
+    return found / found.sum()
+
+
+def _stacking(scores: Array, able: Sequence[bool], weight: Array | None) -> Array:
+    """The weights (m,) of an average with the largest held-out likelihood; 0 of models that failed."""
+    out, used = np.zeros(len(scores)), np.flatnonzero(able)
+    if len(used) == 1:
+        out[used] = 1.0
+        return out
+    logs = scores[used].T
+    top = logs.max(axis=1, keepdims=True)
+    logs = np.where(np.isneginf(top), 0.0, np.maximum(logs - np.where(np.isneginf(top), 0.0, top), LEAST))
+    with warnings_discarded():
+        out[used] = interpolation_weights(_KnownScores(logs.shape[1]), logs, weight).weights
+    return out
+
+
+@dataclass(frozen=True)
+class _KnownScores:
+    """A stack of densities whose log-densities are the entries of a row."""
+
+    members: int
+
+    @property
+    def dim(self) -> int:
+        return self.members
+
+    def log_prob(self, x: Any) -> Array:
+        return np.array(x, dtype=np.float64)  # a copy: responsibilities are formed in place
+
+
+# ------------------------------------------------------------------------------ input
+
+
+def _named(models: Any) -> list[tuple[str, Any]]:
+    """Names and models; a name that occurs twice gets a number."""
+    if isinstance(models, Mapping):
+        named = [(str(name), model) for name, model in models.items()]
+    elif isinstance(models, Sequence) and not isinstance(models, str):
+        named = [(" ".join(repr(model).split()), model) for model in models]
+    else:
+        expected = "models must be a list, or a mapping of names to models"
+        raise DomainError(sentence("compare", expected, type(models).__name__))
+    if not named:
+        raise DomainError(sentence("compare", "at least one model is needed", "none"))
+    seen: dict[str, int] = {}
+    out = []
+    for name, model in named:
+        seen[name] = seen.get(name, 0) + 1
+        model = ConjugateModel(model) if isinstance(model, Prior) else model
+        out.append((name if seen[name] == 1 else f"{name} ({seen[name]})", model))
+    return out
+
+
+def _targets(
+    kind: str, named: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Targets | None, Index, Array | None]:  # fmt: skip
+    n = rows_of(X)
+    if kind == "classifier":
+        classes, labels, weight = checked_targets(X, y, sample_weight, named[0][1])
+        return Targets(classes[labels], classes), labels, weight
+    weight = None if sample_weight is None else row_weights(sample_weight, np.empty((n, 0)))
+    if kind == "density":
+        return None, np.zeros(n, dtype=np.intp), weight
+    values = np.asarray(y, dtype=np.float64)
+    if values.shape[:1] != (n,) or values.ndim > 2:
+        raise ShapeError(sentence("compare", f"y must have one number per row ({n})", values.shape))
+    return Targets(values), np.zeros(n, dtype=np.intp), weight
+
+
+def _prior(prior: Any, names: list[str]) -> Array:
+    """Prior probabilities (m,) of the models."""
+    if isinstance(prior, Mapping):
+        unknown = [name for name in prior if name not in names]
+        missing = [name for name in names if name not in prior]
+        if unknown or missing:
+            raise DomainError(sentence("compare", "prior must have one number per model", (unknown or missing)[0]))
+        prior = [prior[name] for name in names]
+    chances = np.ones(len(names)) if prior is None else np.asarray(prior, dtype=np.float64)
+    if chances.shape != (len(names),) or not (chances >= 0).all() or not 0 < chances.sum() < np.inf:
+        expected = f"prior must be {len(names)} numbers from 0 on, one per model, not all 0"
+        raise DomainError(sentence("compare", expected, prior))
+    return chances / chances.sum()
+
+
+def _splits(
+    X: Any, y: Targets | None, labels: Index, cv: Any, weight: Array | None, groups: Any, time: Any, seed: int
+) -> list[Split]:  # fmt: skip
+    """Common splits; of a regression equal rows are told apart by their y."""
+    rows = X
+    if y is not None and y.classes is None:
+        rows = Columns(x=equal_rows(X), y=y.values)
+    splits = make_splits(rows, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
+    splits = [split for split in splits if len(split.test) and len(split.train)]
+    if not splits:
+        raise DataError(sentence("compare", "some rows must be left for testing", "none"))
+    return splits
