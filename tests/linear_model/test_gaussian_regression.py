@@ -75,7 +75,7 @@ def test_a_stack_is_its_members_one_by_one(rng):
         np.testing.assert_allclose(stack.log_prob(y, x)[:, k], one.log_prob(y, x), rtol=1e-12)
         np.testing.assert_allclose(fitted.member(k).coefficients, one.refit(alone).coefficients, rtol=1e-9)
         np.testing.assert_allclose(fitted.member(k).covariance, one.refit(alone).covariance, rtol=1e-9)
-        assert one.objective(alone) == pytest.approx(stack.some([k]).objective(stats.member([k])), rel=1e-12)
+        assert one.objective(alone) == pytest.approx(stack.take([k]).objective(stats.member([k])), rel=1e-12)
     labels = rng.integers(-1, 3, 200)
     labeled = stack.collect(y, x, labels=labels)
     for k in range(3):
@@ -187,7 +187,7 @@ def test_a_shared_covariance_is_pooled(rng):
     apart = [one.refit(one.collect(y[labels == k], x[labels == k])) for k, one in enumerate(apart)]
     pooled = sum(one.covariance * (labels == k).sum() for k, one in enumerate(apart)) / 300
     np.testing.assert_allclose(fitted.covariance, pooled, rtol=1e-12)
-    assert fitted.some([1]).tied and fitted.member(0).covariance.shape == (1, 1)
+    assert fitted.take([1]).tied and fitted.member(0).covariance.shape == (1, 1)
 
 
 @pytest.mark.parametrize("prior", [None, "weak"])

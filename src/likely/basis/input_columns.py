@@ -48,7 +48,7 @@ class Labels(NamedTuple):
         """Number of rows, number of columns."""
         return len(self.columns[0]), len(self.columns)
 
-    def some(self, rows: Any) -> Labels:
+    def take(self, rows: Any) -> Labels:
         """The given rows."""
         return Labels([column[rows] for column in self.columns])
 

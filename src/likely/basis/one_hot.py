@@ -72,7 +72,7 @@ class OneHot(Basis):
         return checked_labels(X, "OneHot", names)
 
     def _some(self, x: Labels, rows: Any) -> Labels:
-        return x.some(rows)
+        return x.take(rows)
 
     def _placed(self, x: Labels, weight: Array | None) -> Self:
         return self.replace(levels=tuple(np.unique(column) for column in x.columns))

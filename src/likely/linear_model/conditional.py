@@ -55,9 +55,9 @@ class Conditional(Distribution):
         """One member of a stack."""
         return Conditional.trusted(density=self.density.member(k))
 
-    def some(self, index: Any) -> Conditional:
+    def take(self, index: Any) -> Conditional:
         """Members `index` as a stack."""
-        return Conditional.trusted(density=self.density.some(index))
+        return Conditional.trusted(density=self.density.take(index))
 
     @property
     def n_parameters(self) -> int:

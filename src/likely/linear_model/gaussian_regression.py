@@ -29,7 +29,7 @@ from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_patterns import Patterns
@@ -106,7 +106,7 @@ class GaussianRegression(Value):
         """One member of a stack."""
         return self.replace(coefficients=self.coefficients[k].copy(), covariance=np.array(self._covariances[k]))
 
-    def some(self, index: Any) -> GaussianRegression:
+    def take(self, index: Any) -> GaussianRegression:
         """Members `index` as a stack."""
         covariance = self.covariance if self.tied else self.covariance[index]
         return self.replace(coefficients=self.coefficients[index], covariance=np.array(covariance))
@@ -337,7 +337,7 @@ class GaussianRegression(Value):
         if dependent.any():
             columns = tuple(np.flatnonzero(dependent.reshape(-1, dependent.shape[-1]).any(axis=0)).tolist())
             text = "the basis functions are linearly dependent ({columns} a combination of those before): "
-            tell(Note("GaussianRegression", f"{text}coefficients of minimum norm were taken", columns=columns))
+            warn(Note("GaussianRegression", f"{text}coefficients of minimum norm were taken", columns=columns))
 
     def residual_covariance(self, stats: RegressionStats) -> Array:
         """The noise covariance of largest likelihood at these coefficients (m, m)."""
@@ -365,7 +365,7 @@ class GaussianRegression(Value):
                 if spd.cholesky(one) is None:
                     one[:] = spd.repaired(one)[0]
                 text = "the targets are fitted exactly: noise variances were set to 1e-14 of the targets' variances"
-                tell(Note("GaussianRegression", text))
+                warn(Note("GaussianRegression", text))
         return out.reshape(covariance.shape)
 
     def objective(self, stats: RegressionStats, prior: Any = None) -> float:

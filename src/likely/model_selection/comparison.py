@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from sklearn.base import clone
-from sklearn.utils import check_random_state
 
 from likely.core.arrays import Array, Index
 from likely.core.columns import Columns
@@ -24,6 +22,7 @@ from likely.estimation.foreign_classifiers import checked_targets, rows_of, weig
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parallel import in_threads
+from likely.estimation.scikit_learn import check_random_state, clone
 from likely.metrics.confidence_intervals import Mean, mean, paired_difference
 from likely.mixture.interpolation import interpolation_weights
 from likely.mixture.mixture import Mixture
@@ -164,7 +163,7 @@ class Targets(NamedTuple):
     values: NDArray[Any]
     classes: NDArray[Any] | None = None
 
-    def some(self, rows: Index) -> Targets:
+    def take(self, rows: Index) -> Targets:
         """Those of some rows."""
         return Targets(self.values[rows], self.classes)
 
@@ -217,7 +216,7 @@ def compare(
     targets, labels, weight = _targets(kind, named, X, y, sample_weight)
     chances = _prior(prior, [name for name, _ in named])
     X, at, weight, groups, time, _ = Copies(X, np.arange(len(labels)), weight, groups, time).written_out(cv)
-    labels, targets = labels[at], None if targets is None else targets.some(at)
+    labels, targets = labels[at], None if targets is None else targets.take(at)
     seed = int(check_random_state(random_state).randint(2**31))
     splits = _splits(X, targets, labels, cv, weight, groups, time, seed)
     tasks = [(model, split) for _, model in named for split in [None, *splits]]
@@ -246,7 +245,7 @@ def _run(
         if split is None:
             return _Done(learned, None, perf_counter() - start, "")
         tested = take_rows(X, split.test)
-        score = np.asarray(KINDS[kind].score(learned, tested, None if y is None else y.some(split.test)), np.float64)
+        score = np.asarray(KINDS[kind].score(learned, tested, None if y is None else y.take(split.test)), np.float64)
         if np.isnan(score).any():
             raise DataError("the log score of a held-out row is not a number")
         return _Done(None, score, perf_counter() - start, "")

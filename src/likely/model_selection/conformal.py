@@ -8,23 +8,24 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, RegressorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_y, check_consistent_length
 
 from likely.core.arrays import Array
 from likely.core.columns import Columns
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.warnings import tell, warnings_once
-from likely.estimation.base_estimator import BaseEstimator, whole_state
-from likely.estimation.foreign_classifiers import fitted, rows_of, weight_argument
+from likely.core.warnings import warn, warnings_once
+from likely.estimation.base_estimator import BaseEstimator, RegressorMixin, check_is_fitted, whole_state
+from likely.estimation.foreign_classifiers import fitted, weight_argument
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parallel import in_threads
+from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
+from likely.estimation.scikit_learn import number_of_rows
 from likely.io.registry import class_for
 from likely.metrics.confidence_intervals import as_counts
 from likely.model_selection.splits import Copies, Split, fold_of, make_splits
@@ -94,7 +95,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_rules: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"])],
         "method": [StrOptions({"split", "cross"})],
         "cv": ["cv_object", Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit", "leave-one-out"})],
@@ -161,7 +162,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         if (self.weight_.sum() + 1) * (1 - tail) * (1 - 1e-12) > self.weight_.sum():
             need = f"{int(np.ceil((1 - tail) / tail * (1 - 1e-12))):,} calibration rows"
             told = f"intervals of level {level:g} need {need}, got {self.weight_.sum():,.4g}: they are infinite"
-            tell(f"ConformalRegressor: {told}; pass more rows, or a lower level")
+            warn(f"ConformalRegressor: {told}; pass more rows, or a lower level")
         centers, spreads = self._predicted(X)
         up, down = (np.abs(self.scores_),) * 2 if self.symmetric else (self.scores_, -self.scores_)
         return -self._upper(-centers, spreads, down, 1 - tail), self._upper(centers, spreads, up, 1 - tail)
@@ -245,7 +246,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def _predicted_by(self, model: Any, X: Any) -> tuple[Array, Array]:
         center, spread = model.predict(X, return_std=True) if self.normalized_ else (model.predict(X), None)
-        center = np.asarray(center, dtype=np.float64).reshape(rows_of(X))
+        center = np.asarray(center, dtype=np.float64).reshape(number_of_rows(X))
         if spread is None:
             return center, np.ones(len(center))
         spread = np.asarray(spread, dtype=np.float64).reshape(len(center))
@@ -278,7 +279,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         if weight is not None and np.ptp(weight[weight > 0]) > 0 and weight_argument(self.estimator) is None:
             expected = f"{type(self.estimator).__name__} takes no weights: they are used for the calibration only"
             remedy = "repeat rows, or choose an estimator that takes sample_weight"
-            tell(sentence("ConformalRegressor", expected, remedy=remedy))
+            warn(sentence("ConformalRegressor", expected, remedy=remedy))
 
     # ------------------------------------------------------------------- scikit-learn and files
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
-from sklearn.utils._param_validation import Interval
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
 from likely.distributions.gaussian.gaussian import Gaussian
+from likely.estimation.parameter_constraints import Interval
 from likely.linear_model.design_statistics import Table, problem_of
 from likely.linear_model.estimators.regression_summary import normal_rows
 from likely.linear_model.estimators.regressor import LinearRegressor
@@ -47,8 +47,8 @@ class BayesianLinearRegression(LinearRegressor):
     (array([1., 2.]), 2.0)
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LinearRegressor._parameter_constraints,
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        **LinearRegressor._parameter_rules,
         "prior": "no_validation",
         "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
         "penalize_constant": ["boolean"],
@@ -101,7 +101,7 @@ class BayesianLinearRegression(LinearRegressor):
         found = [rule(problem_of(self.stats_, j, self._flat)) for j in range(self.stats_.targets)]
         for one in found:
             if not one.converged:
-                tell(f"BayesianLinearRegression: not converged: {one.reason}")
+                warn(f"BayesianLinearRegression: not converged: {one.reason}")
         flat = np.zeros((len(found), int(self._flat)))
         self._keep(found, np.concatenate([flat, np.stack([one.alpha for one in found])], axis=1))
 

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DomainError, sentence
 from likely.core.value import fill_cache
-from likely.core.warnings import Note, tell
+from likely.core.warnings import Note, warn
 from likely.linear_model.design_statistics import Table, refined
 from likely.linear_model.estimators.regression_summary import COUNTED, least_squares_facts, t_rows
 from likely.linear_model.estimators.regressor import LinearRegressor
@@ -46,7 +46,7 @@ class LinearRegression(LinearRegressor):
         if self.dependent_.any():
             names = tuple(repr(self.function_names_[j]) for j in np.flatnonzero(self.dependent_))
             text = "a combination of basis functions before: coefficients of minimum norm were taken"
-            tell(Note("LinearRegression", f"{{columns}} {text}", columns=names))
+            warn(Note("LinearRegression", f"{{columns}} {text}", columns=names))
         elif table is not None and not isinstance(self.stats_.sums, GramStats) and self.stats_.complete:
             W = refined(table, self.stats_, W)
         self.coefficients_ = W

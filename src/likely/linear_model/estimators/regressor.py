@@ -7,22 +7,21 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_is_fitted
 
 from likely.basis.polynomials import Identity
 from likely.core.arrays import Array, n_rows, numbers, refuse_infinite
 from likely.core.description import Description
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.warnings import Note, tell, warnings_once
+from likely.core.warnings import Note, warn, warnings_once
 from likely.decision.point_estimates import point_estimate
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.student_t.student_t import StudentT
-from likely.estimation.base_estimator import BaseEstimator, whole_state
+from likely.estimation.base_estimator import BaseEstimator, RegressorMixin, check_is_fitted, whole_state
 from likely.estimation.input_validation import numeric_rows, row_weights
+from likely.estimation.scikit_learn import validate_data
 from likely.linear_model.design_statistics import METHODS, Table, chosen, collected
 from likely.linear_model.estimators.regression_summary import regression_description
 from likely.linear_model.gaussian_regression import GaussianRegression, refuse_gaps
@@ -36,7 +35,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     table), and `posterior_`, one distribution of the coefficients per target or one of all.
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"basis": "no_validation"}
+    _parameter_rules: ClassVar[dict[str, Any]] = {"basis": "no_validation"}
     saved_attributes: tuple[str, ...] = (
         "stats_", "basis_", "coefficients_", "one_target_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
@@ -85,7 +84,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _told_of_placement(self, table: Table) -> None:
         if self.basis is not None and table.basis is not self.basis:
             text = f"{type(self.basis).__name__} was placed by the first chunk ({n_rows(table.y)} rows)"
-            tell(f"{type(self).__name__}: {text}: give its centers, knots or ranges to be independent of it")
+            warn(f"{type(self).__name__}: {text}: give its centers, knots or ranges to be independent of it")
 
     def _adopt(self, table: Table | None) -> None:
         for name in ("posterior_", "model_"):
@@ -117,8 +116,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _checked_rows(self, X: Any, reset: bool) -> Any:
         plain = self.basis is None or isinstance(self.basis, Identity)
         if not plain and hasattr(X, "columns") and hasattr(X, "iloc"):  # a basis may take categories
-            _check_feature_names(self, X, reset=reset)
-            _check_n_features(self, X, reset=reset)
+            validate_data(self, X, skip_check_array=True, reset=reset)
             return X
         remedy = "drop the column, or use a basis that takes categories, such as lk.basis.OneHot"
         return numeric_rows(self, X, reset, remedy)
@@ -224,7 +222,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.basis is None or isinstance(self.basis, Identity)
         tags.target_tags.multi_output = True
-        tags.target_tags.required = True
         return tags
 
     # -------------------------------------------------------------- predictions

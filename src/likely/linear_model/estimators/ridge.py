@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import special
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from likely.core.arrays import Array, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DomainError, sentence
-from likely.core.warnings import tell
+from likely.core.warnings import warn
+from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.linear_model.design_statistics import Table, problem_of
 from likely.linear_model.estimators.regression_summary import normal_rows
 from likely.linear_model.estimators.regressor import LinearRegressor
@@ -44,8 +44,8 @@ class Ridge(LinearRegressor):
     array([2.5125, 1.075 ])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LinearRegressor._parameter_constraints,
+    _parameter_rules: ClassVar[dict[str, Any]] = {
+        **LinearRegressor._parameter_rules,
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"evidence", "leave-one-out"})],
         "alphas": ["array-like", None],
     }
@@ -96,7 +96,7 @@ class Ridge(LinearRegressor):
         found = [maximize(problem_of(self.stats_, j, self._has_constant)) for j in range(m)]
         for one in found:
             if not one.converged or not np.isfinite(one.alpha).all():
-                tell(f"Ridge: {one.reason}")
+                warn(f"Ridge: {one.reason}")
         largest = self._eigenvalues().max(initial=0.0)
         ratio = [one.alpha[0] / one.beta if len(one.alpha) else 0.0 for one in found]
         return np.array([min(r, 1e12 * max(largest, 1.0)) for r in ratio])
