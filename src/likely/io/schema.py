@@ -108,7 +108,7 @@ def _estimator(cls: Any, parts: dict[str, Any], where: str) -> Any:
 
 def _refuse_settings(estimator: Any, settings: dict[str, Any], where: str) -> None:
     """Raise an error for invalid parameters, with the name from scikit-learn's message."""
-    if not hasattr(estimator, "_validate_params"):  # then `check_state` checks them
+    if not hasattr(type(estimator), "_parameter_constraints"):  # then `check_state` checks them
         return
     try:
         estimator._validate_params()

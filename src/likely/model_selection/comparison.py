@@ -18,11 +18,11 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import Prior
 from likely.core.warnings import warnings_discarded
 from likely.distributions.stacks.stack import Stack
-from likely.estimation.foreign_classifiers import checked_targets, rows_of, weight_argument
+from likely.estimation.foreign_classifiers import checked_targets, weight_argument
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parallel import in_threads
-from likely.estimation.scikit_learn import check_random_state, clone
+from likely.estimation.scikit_learn import check_random_state, clone, number_of_rows
 from likely.metrics.confidence_intervals import Mean, mean, paired_difference
 from likely.mixture.interpolation import interpolation_weights
 from likely.mixture.mixture import Mixture
@@ -129,7 +129,7 @@ class Comparison:
             return np.tensordot(weights, np.stack(parts), axes=1)
         if self.kind == "density":
             return Mixture(weights, Stack(tuple(parts)))
-        return Mixture(np.tile(weights, (rows_of(X), 1)), interleaved(parts))
+        return Mixture(np.tile(weights, (number_of_rows(X), 1)), interleaved(parts))
 
     def __str__(self) -> str:
         return str(self.describe())
@@ -374,7 +374,7 @@ def _named(models: Any) -> list[tuple[str, Any]]:
 def _targets(
     kind: str, named: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[Targets | None, Index, Array | None]:  # fmt: skip
-    n = rows_of(X)
+    n = number_of_rows(X)
     if kind == "classifier":
         classes, labels, weight = checked_targets(X, y, sample_weight, named[0][1])
         return Targets(classes[labels], classes), labels, weight
