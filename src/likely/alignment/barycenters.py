@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class BarycenterResult(Value):
 
 
 def barycenter(
-    seqs: Any, *, weight: Any = None, init: Any = None, length: int | None = None, cost: Any = "squared",
+    seqs: Any, *, weight: Any = None, init: Any = None, length: int | None = None, cost: Literal["squared"] = "squared",
     step_pattern: Any = "three", band: Any = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> BarycenterResult:  # fmt: skip
     """DTW barycenter: least weighted sum of squared DTW distances, by DBA   (Petitjean, Ketterlin, Gançarski 2011).

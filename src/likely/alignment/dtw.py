@@ -11,12 +11,13 @@ from math import comb
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.alignment.bands import band_of
+from likely.alignment.bands import BandLike, band_of
 from likely.alignment.dtw_grid import Grid, Route, total_of
-from likely.alignment.local_costs import local_cost
+from likely.alignment.local_costs import CostLike, local_cost
 from likely.alignment.series import flag, one_series, same_width
-from likely.alignment.step_patterns import step_pattern_of
+from likely.alignment.step_patterns import StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -115,13 +116,13 @@ class Alignment(Value):
 
 
 def dtw(
-    a: Any = None,
-    b: Any = None,
+    a: ArrayLike | None = None,
+    b: ArrayLike | None = None,
     *,
-    costs: Any = None,
-    cost: Any = "absolute",
-    step_pattern: Any = "three",
-    band: Any = None,
+    costs: ArrayLike | None = None,
+    cost: CostLike = "absolute",
+    step_pattern: StepPatternLike = "three",
+    band: BandLike | None = None,
     open_begin: bool = False,
     open_end: bool = False,
 ) -> Alignment:

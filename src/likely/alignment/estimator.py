@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.alignment.bands import band_of
-from likely.alignment.local_costs import LocalCost, local_cost
+from likely.alignment.bands import BandLike, band_of
+from likely.alignment.local_costs import CostLike, LocalCost, local_cost
 from likely.alignment.nearest_series import NearestSeries, nearest
 from likely.alignment.pairwise_dtw import Rules
 from likely.alignment.series import Series, all_series
-from likely.alignment.step_patterns import step_pattern_of
+from likely.alignment.step_patterns import StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -26,6 +26,7 @@ from likely.estimation.class_labels import checked_labels, encoded, tell_of_labe
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.sequence_validation import cut
 
+VoteWeights = Literal["uniform", "distance"]
 SHARES = tuple(i / 100 for i in range(21))  # candidate bands of "best"
 
 
@@ -58,7 +59,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         "metric": "no_validation",
         "step_pattern": "no_validation",
         "band": "no_validation",
-        "weights": [StrOptions({"uniform", "distance"})],
+        "weights": [StrOptions(set(get_args(VoteWeights)))],
     }
     saved_attributes: tuple[str, ...] = (
         "frames_", "offsets_", "labels_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
@@ -68,10 +69,10 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self,
         n_neighbors: int = 1,
         *,
-        metric: Any = "squared",
-        step_pattern: Any = "three",
-        band: Any = None,
-        weights: str = "uniform",
+        metric: CostLike = "squared",
+        step_pattern: StepPatternLike = "three",
+        band: BandLike | Literal["best"] | None = None,
+        weights: VoteWeights = "uniform",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
 from likely.alignment.series import Series
-from likely.core.arrays import Array, Mask, parameter
+from likely.core.arrays import Array, Mask, check_option, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.numerics.spd import is_symmetric
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in _loops, which would load the compiler
-NAMES = ("absolute", "squared", "euclidean", "cosine")
+CostName = Literal["absolute", "squared", "euclidean", "cosine"]
+CostLike = CostName | tuple[Literal["mahalanobis"], ArrayLike] | Callable[[Array, Array], ArrayLike]
 
 
 class LocalCost(NamedTuple):
@@ -51,7 +53,7 @@ class LocalCost(NamedTuple):
         return out
 
 
-def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
+def local_cost(cost: CostLike, whose: str, name: str = "cost") -> LocalCost:
     """Validate a `cost` setting.
 
     "absolute" Σ|z|, "squared" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z), where z
@@ -64,10 +66,7 @@ def local_cost(cost: Any, whose: str, name: str = "cost") -> LocalCost:
         return _mahalanobis(cost[1], whose)
     if callable(cost):
         return LocalCost(ABSOLUTE, False, _complete, cost)
-    if not isinstance(cost, str) or cost not in NAMES:
-        words = ", ".join(f'"{name}"' for name in NAMES)
-        expected = f'{name} must be {words}, ("mahalanobis", covariance) or a function of frames'
-        raise DomainError(sentence(whose, expected, repr(cost)))
+    check_option(cost, CostName, whose, name, '("mahalanobis", covariance), or a function of frames')
     kind = {"absolute": ABSOLUTE, "euclidean": EUCLIDEAN}.get(cost, SQUARED)
     return LocalCost(kind, cost == "squared", _directions if cost == "cosine" else _unchanged)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,19 @@ def whole_number(x: Any, whose: str, what: str, least: int = 0) -> int:
     if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
         raise DomainError(sentence(whose, f"{what} must be a whole number of at least {least}", repr(x)))
     return int(x)
+
+
+def check_option(given: object, options: Any, whose: str, name: str, other: str = "") -> None:
+    """Raise an error unless `given` is one of the strings of a Literal type; `other` says what else is taken.
+
+    >>> from typing import Literal
+    >>> check_option("cube", Literal["grid", "columns"], "Histogram", "kind")
+    Traceback (most recent call last):
+    likely.core.errors.DomainError: Histogram: kind must be one of 'grid', 'columns', got 'cube'.
+    """
+    if not isinstance(given, str) or given not in get_args(options):
+        known = ", ".join(map(repr, get_args(options)))
+        raise DomainError(sentence(whose, f"{name} must be one of {known}{other and f', or {other}'}", repr(given)))
 
 
 def all_finite(a: Array) -> bool:

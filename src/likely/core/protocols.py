@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.stats import Stats
+
+PointRule = Literal["mode", "mean", "median"]  # of the distribution of parameters: where a point estimate is
+PriorLike: TypeAlias = 'Literal["weak"] | Prior[Any, Any] | None'  # of estimators: None is maximum likelihood
 
 X = TypeVar("X")
 S = TypeVar("S", bound=Stats)
@@ -23,7 +26,7 @@ class Prior(Protocol[T, D]):
         """The posterior given sufficient statistics, of the same type: `update(a + b)` equals `update(a).update(b)`."""
         ...
 
-    def point(self, rule: str = "mode", /) -> D:
+    def point(self, rule: PointRule = "mode", /) -> D:
         """Point estimate: the model at the "mode", "mean" or "median" of the parameters."""
         ...
 

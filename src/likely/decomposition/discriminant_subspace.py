@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -25,6 +25,8 @@ LOST = 1e-14  # share of variance above which a dropped direction is more than a
 FILLED = 'fill them first, or use BayesClassifier(GaussianDensity("pooled")), which integrates missing entries out'
 LARGEST = 1e150  # of coordinates: what is larger cannot be squared
 NOTHING = 1e-12  # share of between-class scatter that is rounding
+
+SeparabilityCriterion = Literal["trace", "determinant"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,14 +126,13 @@ class DiscriminantSubspace(Value):
         with np.errstate(divide="ignore"):
             return np.where(self.within > 0, (1.0 - self.within) / self.within, np.inf)
 
-    def criterion(self, name: str = "trace") -> float:
+    def criterion(self, name: SeparabilityCriterion = "trace") -> float:
         """Separability criterion: "trace" tr(s_w⁻¹ s_b) = Σ λ, "determinant" det(s_w⁻¹ s_b) = Π λ.
 
         With more directions than S_b has rank, det(s_w⁻¹ s_b) is 0, and det(s_w⁻¹ s_t) = Π (1 + λ) is given instead,
         with the total scatter in place of the between-class scatter (Ney 8.2.4).
         """
-        if name not in ("trace", "determinant"):
-            raise DomainError(sentence("DiscriminantSubspace", 'the criterion is "trace" or "determinant"', repr(name)))
+        check_option(name, SeparabilityCriterion, "DiscriminantSubspace", "the criterion")
         if name == "trace":
             return float(self.ratios.sum())
         full = bool((self.within < 1.0 - NOTHING).all())

@@ -7,25 +7,29 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, check_option, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
+from likely.density.histogram_edges import BinRule, edges_for
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.downdating import NOTHING, without
 from likely.distributions.statistics.counts import member_weights, one_column
 
 SUM_TO_ONE = 1e-9
 MOST = 10**7  # bins of a grid
+
+HistogramKind = Literal["grid", "columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +51,13 @@ class Histogram(Distribution):
 
     edges: Annotated[Array, declared.numbers("e")]  # (E,): the bin edges of all columns, one after the other
     masses: Annotated[Array, declared.numbers("* C", 0)]  # (C,) or (K, C)
-    kind: Annotated[str, declared.text("grid", "columns")] = "grid"
+    kind: HistogramKind = "grid"
     bins: Annotated[Index | None, declared.numbers("d", 1, np.int64)] = None  # (d,): number of bins of each column
     pseudo_count: Annotated[float, declared.number(0)] = 0.0
 
     def __post_init__(self) -> None:
         edges, bins = _flat_edges(self.edges, self.bins)
-        if self.kind not in ("grid", "columns"):
-            raise DomainError(sentence("Histogram", "kind must be 'grid' or 'columns'", repr(self.kind)))
+        check_option(self.kind, HistogramKind, "Histogram", "kind")
         cells = _number_of_cells(bins, self.kind)
         masses = parameter(self.masses, "Histogram", "masses")
         if self.kind == "grid" and masses.ndim >= len(bins) and masses.shape[-len(bins) :] == tuple(bins):
@@ -277,8 +280,6 @@ class Histogram(Distribution):
     @classmethod
     def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
         """Relative frequencies of weighted rows; options as those of `blank`, with edges that include all rows."""
-        from likely.density.histogram_edges import edges_for
-
         if options.get("edges") is None and isinstance(x, np.ndarray | list | tuple):
             z = rows(x, None, "Histogram")
             bins, joint = options.pop("bins", "doane"), options.get("joint", True)
@@ -288,14 +289,12 @@ class Histogram(Distribution):
     @classmethod
     def blank(
         cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, pseudo_count: float = 0.0,
-        bins: Any = "doane", weight: Any = None,
+        bins: BinRule | ArrayLike = "doane", weight: Any = None,
     ) -> Histogram:  # fmt: skip
         """Uniform initial density; edges by a rule (`density.histogram_edges`) unless they are given."""
-        from likely.density.histogram_edges import edges_for
-
         each = edges_for(rows(x, None, "Histogram"), bins, joint, weight) if edges is None else edges
         flat, sizes = _flat_edges(each, None)
-        kind = "grid" if joint else "columns"
+        kind: HistogramKind = "grid" if joint else "columns"
         _number_of_cells(sizes, kind)
         widths = [np.diff(e) for e in np.split(flat, np.cumsum(sizes + 1)[:-1])]
         shares = [w / w.sum() for w in widths]

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, BadEntry, Index, check_option, like_input, parameter, refuse_infinite, rows
 from likely.core.description import vector_words
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import fill_cache
@@ -20,8 +21,9 @@ from likely.core.warnings import warnings_discarded
 from likely.density.bandwidth import (
     FIXED,
     RULES,
-    SELECTORS,
-    UNITS,
+    BandwidthRule,
+    BandwidthUnit,
+    FixedBandwidth,
     LeaveOneOut,
     column_variances,
     covariances_of,
@@ -30,7 +32,7 @@ from likely.density.bandwidth import (
 )  # fmt: skip
 from likely.density.kde_missing_values import completed
 from likely.density.kde_tree import Tree, tree_of
-from likely.density.kernels import MARGINAL_KERNELS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
+from likely.density.kernels import MARGINAL_KERNELS, Kernel, KernelName, cdf_of, checked_kernel, kernel_of, reach_of
 from likely.density.pairwise_distances import Cloud, far_log_sums, lengths
 from likely.density.stored_points import StoredPoints, end_to_end, with_weight
 from likely.distributions.gaussian.variance_floors import ROUNDING
@@ -76,13 +78,13 @@ class KDE(StoredPoints):
     points: Annotated[Array, declared.numbers("n d")]  # (n, d)
     # (d,) or (K, d); None if the kernel is elliptical
     bandwidth: Annotated[Array | None, declared.maybe(declared.numbers("?", 0))] = None
-    kernel: str = "gaussian"
+    kernel: KernelName = "gaussian"
     weight: Annotated[Array | None, declared.numbers("n", 0)] = None  # (n,) once it is checked
     dof: Annotated[float, declared.number(0)] = 3.0
     edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
     tolerance: Annotated[float | None, declared.maybe(declared.number(0))] = None
-    rule: Annotated[Any, declared.rule_or_number] = FIXED
-    unit: Annotated[str, declared.text("class", "pooled", "common")] = "pooled"
+    rule: Annotated[BandwidthRule | FixedBandwidth | float, declared.rule_or_number] = FIXED
+    unit: BandwidthUnit = "pooled"
     kernel_covariance: Annotated[Array | None, declared.maybe(declared.numbers("?"))] = None  # (d, d) or (K, d, d)
 
     def __post_init__(self) -> None:
@@ -95,8 +97,7 @@ class KDE(StoredPoints):
         if not (named or (isinstance(self.rule, int | float) and 0 < self.rule < np.inf)):
             expected = f"rule must be a positive number or one of {', '.join(RULES)}"
             raise DomainError(sentence("KDE", expected, repr(self.rule)))
-        if self.unit not in UNITS:
-            raise DomainError(sentence("KDE", f"unit must be one of {', '.join(UNITS)}", repr(self.unit)))
+        check_option(self.unit, BandwidthUnit, "KDE", "unit")
         if (self.bandwidth is None) == (self.kernel_covariance is None):
             got = "neither" if self.bandwidth is None else "both"
             raise DomainError(sentence("KDE", "give either bandwidth or kernel_covariance", got))
@@ -420,9 +421,10 @@ class KDE(StoredPoints):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", bandwidth: Any = "leave-one-out",
+        cls, x: Any, members: int | None = None, *, kernel: KernelName = "gaussian",
+        bandwidth: BandwidthRule | ArrayLike = "leave-one-out",
         relative_bandwidth: float | None = None, dof: float = 3.0, tolerance: float | None = None,
-        elliptical: bool = False, unit: str | None = None,
+        elliptical: bool = False, unit: BandwidthUnit | None = None,
     ) -> KDE:  # fmt: skip
         """Initial value for rows like these: one point per member, the first row; `refit` replaces it.
 
@@ -436,7 +438,7 @@ class KDE(StoredPoints):
         rule, widths = _rule_and_widths(bandwidth, relative_bandwidth)
         if elliptical and rule == FIXED:
             expected = "an elliptical kernel needs relative_bandwidth, or bandwidth as the name of a rule"
-            raise DomainError(sentence("KDE", expected, f"bandwidth = {bandwidth}"))
+            raise DomainError(sentence("KDE", expected, f"bandwidth = {bandwidth!r}"))
         stack, d = () if members is None else (members,), z.shape[1]
         eye = np.broadcast_to(np.eye(d), (*stack, d, d))
         size = {"kernel_covariance": eye} if elliptical else {"bandwidth": widths}
@@ -610,7 +612,7 @@ def _stacked(parts: list[KDE]) -> KDE:
 def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]:
     """The `rule` of a KDE, and the widths to begin with: those that are fixed, or 1."""
     if relative_bandwidth is not None:
-        if not (isinstance(bandwidth, str) and bandwidth == SELECTORS[0]):
+        if not (isinstance(bandwidth, str) and bandwidth == "leave-one-out"):
             got = f"bandwidth = {bandwidth!r} and relative_bandwidth = {relative_bandwidth!r}"
             raise DomainError(sentence("KDE", "give either bandwidth or relative_bandwidth", got))
         if not (isinstance(relative_bandwidth, Real) and 0 < float(relative_bandwidth) < np.inf):
@@ -618,8 +620,8 @@ def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]
         return float(relative_bandwidth), 1.0
     if not isinstance(bandwidth, str):
         return FIXED, bandwidth
-    if bandwidth not in SELECTORS:
-        expected = f"bandwidth must be positive numbers or one of {', '.join(SELECTORS)}"
+    if bandwidth not in get_args(BandwidthRule):
+        expected = f"bandwidth must be positive numbers or one of {', '.join(get_args(BandwidthRule))}"
         raise DomainError(sentence("KDE", expected, repr(bandwidth)))
     return bandwidth, 1.0
 

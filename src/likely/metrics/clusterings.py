@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
-from likely.core.arrays import Array, Index, weights
+from likely.core.arrays import Array, Index, check_option, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.categorical.categorical import is_missing
+
+Mean = Literal["arithmetic", "geometric", "min", "max"]
 
 
 class Contingency(NamedTuple):
@@ -155,7 +157,7 @@ def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
     return _information(contingency(first, second, weight).table).mutual
 
 
-def normalized_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
+def normalized_mutual_information(first: Any, second: Any, weight: Any = None, mean: Mean = "arithmetic") -> float:
     """Mutual information over the mean entropy: "arithmetic", "geometric", "min" or "max".
 
     >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
@@ -168,14 +170,13 @@ def normalized_mutual_information(first: Any, second: Any, weight: Any = None, m
     return found.mutual / whole if whole > 0 else 0.0
 
 
-def _mean(a: float, b: float, mean: str) -> float:
+def _mean(a: float, b: float, mean: Mean) -> float:
+    check_option(mean, Mean, "mutual information", "mean")
     means = {"arithmetic": (a + b) / 2, "geometric": float(np.sqrt(a * b)), "min": min(a, b), "max": max(a, b)}
-    if mean not in means:
-        raise DomainError(sentence("mutual information", f"mean must be one of {', '.join(means)}", repr(mean)))
     return means[mean]
 
 
-def adjusted_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
+def adjusted_mutual_information(first: Any, second: Any, weight: Any = None, mean: Mean = "arithmetic") -> float:
     """Adjusted mutual information: 0 for chance agreement, 1 for perfect agreement (Vinh, Epps and Bailey 2010).
 
     The chance level is exact, for partitions with the same cluster sizes; weights must be integers.

@@ -11,6 +11,7 @@ from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.errors import DataError, sentence
 from likely.core.value import Value
 from likely.metrics.high_dimensional_geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
+from likely.neighbors.distances import Metric, MetricName
 from likely.neighbors.nearest_neighbors import NeighborSearch, _Tree
 
 MOST = 5000  # number of rows used: evenly spaced over all
@@ -63,7 +64,7 @@ def distance_diagnostics(
     X: Any,
     *,
     n_neighbors: int = 10,
-    metric: Any = "scaled",
+    metric: MetricName | Metric = "scaled",
     p: float = 2.0,
     weight: Any = None,
     max_samples: int = MOST,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, final
+from typing import Annotated, Any, Literal, final
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class Dendrogram(Value):
         k: int | None = None,
         *,
         height: float | None = None,
-        criterion: str | None = None,
+        criterion: Literal["likelihood"] | None = None,
         X: Any = None,
         **how: Any,
     ) -> Index:

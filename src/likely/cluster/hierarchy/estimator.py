@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
-from likely.cluster.hierarchy.linkage import ALIASES, METRICS, linkage
-from likely.cluster.hierarchy.linkage_criteria import LINKS
+from likely.cluster.hierarchy.linkage import ALIASES, MergedCovariance, Metric, linkage
+from likely.cluster.hierarchy.linkage_criteria import LINKS, Linkage
 from likely.core.arrays import Array, Index, refuse_infinite
 from likely.core.description import Description
 from likely.core.engine import map_rows
@@ -47,9 +47,9 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "linkage": [StrOptions(set(LINKS))], "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"})],
+        "linkage": [StrOptions(set(get_args(Linkage)))], "metric": [StrOptions(set(get_args(Metric)))],
         "distance_threshold": [Interval(Real, None, None, closed="neither"), None],
-        "criterion": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
+        "criterion": [StrOptions({"likelihood"}), None], "covariance": [StrOptions(set(get_args(MergedCovariance)))],
     }  # fmt: skip
 
     # fitted attributes stored in a model file
@@ -58,8 +58,9 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, n_clusters: int | None = None, *, linkage: str = "ward", metric: str = "euclidean",
-        distance_threshold: float | None = None, criterion: str | None = None, covariance: str = "full",
+        self, n_clusters: int | None = None, *, linkage: Linkage = "ward", metric: Metric = "euclidean",
+        distance_threshold: float | None = None, criterion: Literal["likelihood"] | None = None,
+        covariance: MergedCovariance = "full",
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
         self.linkage = linkage

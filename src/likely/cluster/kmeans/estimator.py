@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
-from likely.cluster.kmeans.kmeans import kmeans
+from likely.cluster.kmeans.kmeans import Initialization, Method, Variances, kmeans
 from likely.cluster.kmeans.lloyd import Partition
 from likely.core.description import Description, counted
 from likely.core.em_loop import Stop
@@ -55,10 +56,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random", "split"}), "array-like"],
+        "init": [StrOptions(set(get_args(Initialization))), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "method": [StrOptions({"batch", "exchange"})],
-        "variances": [StrOptions({"equal", "own"})],
+        "method": [StrOptions(set(get_args(Method)))],
+        "variances": [StrOptions(set(get_args(Variances)))],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
@@ -69,8 +70,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     )  # fmt: skip
 
     def __init__(
-        self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
-        variances: str = "equal", max_iter: int = 300, tol: float = 1e-6, random_state: Any = None,
+        self, n_clusters: int = 8, *, init: Initialization | ArrayLike = "k-means++", n_init: int = 1,
+        method: Method = "batch", variances: Variances = "equal", max_iter: int = 300, tol: float = 1e-6,
+        random_state: Any = None,
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
         self.init = init

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -21,8 +21,9 @@ from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.warnings import tell, warnings_discarded
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.factor_fits import em_start
-from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian, NoiseKind, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.priors.pseudo_observations import PseudoObservations
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
@@ -37,7 +38,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     """Base of PPCA and FactorAnalysis: `model_` is a `FactorGaussian`, `transform` gives posterior means of factors."""
 
     model_types = (FactorGaussian,)
-    _kind: str
+    _kind: NoiseKind
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
@@ -125,7 +126,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         refuse_too_many(number, X.shape[1], type(self).__name__)
         return number
 
-    def _initial_gaussian(self, X: Any, weight: Any, kind: str) -> Gaussian:
+    def _initial_gaussian(self, X: Any, weight: Any, kind: CovarianceKind) -> Gaussian:
         """Initial Gaussian; where nothing is missing, the result does not depend on it."""
         with np.errstate(all="ignore"):
             whole = np.isfinite(np.sum(X))
@@ -157,6 +158,8 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         with warnings_discarded():
             return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
 
+Method = Literal["closed", "em"]
+
 
 class PPCA(FactorDensity):
     """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with isotropic noise.
@@ -182,11 +185,11 @@ class PPCA(FactorDensity):
 
     _kind = "spherical"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **FACTORS, "method": [StrOptions({"closed", "em"})], "random_state": ["random_state"],
+        **FACTORS, "method": [StrOptions(set(get_args(Method)))], "random_state": ["random_state"],
     }  # fmt: skip
 
     def __init__(
-        self, n_components: int | None = None, *, prior: Any = "weak", method: str = "closed", max_iter: int = 100,
+        self, n_components: int | None = None, *, prior: Any = "weak", method: Method = "closed", max_iter: int = 100,
         tol: float = 1e-6, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.n_components = n_components

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -34,6 +34,8 @@ from likely.estimation.base_estimator import BaseEstimator
 from likely.estimation.density_estimator import DensityEstimator
 
 PART = 4  # blocks per task: 200,000 rows are then a dozen tasks, and two cores finish together
+
+Solver = Literal["auto", "scatter", "qr"]
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -67,11 +69,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither"), None],
         "whiten": ["boolean"],
-        "solver": [StrOptions({"auto", "scatter", "qr"})],
+        "solver": [StrOptions(set(get_args(Solver)))],
     }
     saved_attributes: tuple[str, ...] = ("principal_", "stats_", "solver_", "n_features_in_", "feature_names_in_")
 
-    def __init__(self, n_components: Any = None, *, whiten: bool = False, solver: str = "auto") -> None:
+    def __init__(self, n_components: Any = None, *, whiten: bool = False, solver: Solver = "auto") -> None:
         self.n_components = n_components
         self.whiten = whiten
         self.solver = solver

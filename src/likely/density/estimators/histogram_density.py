@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.histogram import Histogram
+from likely.density.histogram_edges import BinRule
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row, of_share
@@ -35,13 +37,13 @@ class HistogramDensity(DensityEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "bins": [
-            StrOptions({"doane", "sturges", "knuth", "leave-one-out"}), Interval(Integral, 1, None, closed="left"),
+            StrOptions(set(get_args(BinRule))), Interval(Integral, 1, None, closed="left"),
             "array-like", list,
         ],
         "joint": ["boolean"], "pseudo_count": [Interval(Real, 0, None, closed="left")],
     }  # fmt: skip
 
-    def __init__(self, bins: Any = "doane", *, joint: bool = False, pseudo_count: float = 0.5) -> None:
+    def __init__(self, bins: BinRule | ArrayLike = "doane", *, joint: bool = False, pseudo_count: float = 0.5) -> None:
         self.bins = bins
         self.joint = joint
         self.pseudo_count = pseudo_count

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from likely.density.bandwidth import SELECTORS, UNITS
+from likely.density.bandwidth import BandwidthRule, BandwidthUnit
 from likely.density.kde import KDE
-from likely.density.kernels import KERNELS, MARGINAL_KERNELS
+from likely.density.kernels import MARGINAL_KERNELS, KernelName
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
+
+KernelOption = Literal[KernelName, "elliptical"]
 
 
 class KernelDensity(DensityEstimator):
@@ -55,17 +58,18 @@ class KernelDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "bandwidth": [StrOptions(set(SELECTORS)), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "kernel": [StrOptions({*KERNELS, "elliptical"})],
+        "bandwidth": [StrOptions({*get_args(BandwidthRule)}), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "kernel": [StrOptions(set(get_args(KernelOption)))],
         "relative_bandwidth": [Interval(Real, 0, None, closed="neither"), None],
         "dof": [Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, 1, closed="left"), None],
-        "unit": [StrOptions(set(UNITS)), None],
+        "unit": [StrOptions(set(get_args(BandwidthUnit))), None],
     }
 
     def __init__(
-        self, *, bandwidth: Any = "leave-one-out", kernel: str = "gaussian", relative_bandwidth: float | None = None,
-        dof: float = 3.0, tolerance: float | None = None, unit: str | None = None,
+        self, *, bandwidth: BandwidthRule | ArrayLike = "leave-one-out", kernel: KernelOption = "gaussian",
+        relative_bandwidth: float | None = None, dof: float = 3.0, tolerance: float | None = None,
+        unit: BandwidthUnit | None = None,
     ) -> None:  # fmt: skip
         self.bandwidth = bandwidth
         self.kernel = kernel
@@ -81,7 +85,7 @@ class KernelDensity(DensityEstimator):
     def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> KDE:
         elliptical = self.kernel == "elliptical"
         return KDE.blank(
-            X[:1], members, kernel="gaussian" if elliptical else self.kernel, bandwidth=self.bandwidth,
+            X[:1], members, kernel="gaussian" if self.kernel == "elliptical" else self.kernel, bandwidth=self.bandwidth,
             relative_bandwidth=self.relative_bandwidth, dof=float(self.dof),
             tolerance=None if self.tolerance is None else float(self.tolerance), elliptical=elliptical, unit=self.unit,
         )  # fmt: skip

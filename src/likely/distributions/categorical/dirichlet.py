@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, digamma
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.distributions.categorical.categorical import Categorical, LevelCounts, known_levels
 from likely.distributions.categorical.dirichlet_fit import DirichletLearning
 from likely.distributions.distribution import in_units, lone
@@ -199,10 +200,9 @@ class Dirichlet(DirichletLearning):
         self._check(stats)
         return self.replace(alpha=self.alpha + stats.counts)
 
-    def point(self, rule: str = "mode") -> Categorical:
+    def point(self, rule: PointRule = "mode") -> Categorical:
         """Categorical distribution at the "mode", "mean" or "median" of the probabilities."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("Dirichlet", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "Dirichlet", "rule")
         return Categorical.trusted(probs=np.array(getattr(self, rule)), levels=self.levels)
 
     def draw(self, rng: Generator) -> Categorical:

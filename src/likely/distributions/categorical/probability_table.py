@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc, rel_entr, xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, numbers, weights
+from likely.core.arrays import Array, Index, check_option, numbers, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -30,6 +30,7 @@ from likely.distributions.distribution import in_units
 MOST_CELLS = 1 << 27  # 1 GB
 SHOWN = 20  # cells that a printed table shows
 
+TestKind = Literal["chi2", "g"]
 Names = str | tuple[str, ...] | list[str]
 
 
@@ -270,7 +271,9 @@ class ProbabilityTable(Value):
         joint, product = self._against(a, b, given)
         return bool((np.abs(joint - product) <= tolerance * np.maximum(joint, product)).all())
 
-    def independence_test(self, a: Names, b: Names, given: Names | None = None, kind: str = "chi2") -> Independence:
+    def independence_test(
+        self, a: Names, b: Names, given: Names | None = None, kind: TestKind = "chi2"
+    ) -> Independence:
         """Pearson's χ² (or "g", the likelihood ratio) of counts against independence, summed over `given`.
 
         Degrees of freedom are (rows − 1)(columns − 1) per level of `given`, without empty rows and columns.
@@ -278,8 +281,7 @@ class ProbabilityTable(Value):
         if self.total is None:
             expected = "a test needs the total count"
             raise DomainError(sentence("independence_test", expected, remedy="use ProbabilityTable.from_counts"))
-        if kind not in ("chi2", "g"):
-            raise DomainError(sentence("independence_test", 'kind must be "chi2" or "g"', repr(kind)))
+        check_option(kind, TestKind, "independence_test", "kind")
         joint, product = self._against(a, b, given)
         terms = 2 * rel_entr(joint, product) if kind == "g" else _pearson(joint, product)
         degrees = int(np.maximum(_live(joint, 1) - 1, 0) @ np.maximum(_live(joint, 0) - 1, 0))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import (
     Array,
     BadEntry,
     Index,
+    check_option,
     n_rows,
     numbers,
     parameter,
@@ -32,6 +34,7 @@ from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
     PROFILES,
     Profile,
+    ProfileName,
     check_function,
     log_volume,
     mean_log,
@@ -84,15 +87,14 @@ class Elliptical(Centered, Distribution):
     array([-1.837877])
     """
 
-    profile: Annotated[Any, declared.text("gaussian", "t", "laplace", "power", "logistic", "uniform")]
+    profile: Annotated[ProfileName | Callable[[Array], ArrayLike], declared.option(ProfileName)]
     center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     scale: Annotated[Array, declared.numbers("* d d")] = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
     shape: Annotated[Array, declared.numbers("", 0)] = None  # type: ignore[assignment]  # (): shape parameter of the profile
 
     def __post_init__(self) -> None:
-        if not callable(self.profile) and self.profile not in PROFILES:
-            expected = f"profile must be one of {', '.join(PROFILES)}, or a function log f(q)"
-            raise DomainError(sentence("Elliptical", expected, repr(self.profile)))
+        if not callable(self.profile):
+            check_option(self.profile, ProfileName, "Elliptical", "profile", "a function log f(q)")
         center = np.atleast_1d(parameter(self.center, "Elliptical", "center"))
         if center.ndim > 2 or 0 in center.shape:
             raise ShapeError(sentence("Elliptical", "center must have shape (d,) or (K, d)", center.shape))
@@ -260,8 +262,9 @@ class Elliptical(Centered, Distribution):
 
     @classmethod
     def blank(
-        cls, x: Any, profile: Any = "power", members: int | None = None, shape: float | None = None
-    ) -> Elliptical:
+        cls, x: Any, profile: ProfileName | Callable[[Array], ArrayLike] = "power", members: int | None = None,
+        shape: float | None = None,
+    ) -> Elliptical:  # fmt: skip
         """Initial model: mean and variances of the first rows, in the units of the profile."""
         z = rows(x, None, "Elliptical")
         refuse_infinite(z, "Elliptical")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.core.arrays import Array
 from likely.distributions.elliptical.elliptical import Elliptical
-from likely.distributions.elliptical.radial_profile import PROFILES
+from likely.distributions.elliptical.radial_profile import LearnedProfile
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
@@ -29,13 +32,13 @@ class EllipticalDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "profile": [StrOptions({name for name, p in PROFILES.items() if p.learns}), callable],
+        "profile": [StrOptions(set(get_args(LearnedProfile))), callable],
         "shape": [Interval(Real, 0, None, closed="neither"), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
     def __init__(
-        self, profile: Any = "power", shape: float | None = None, *, prior: Any = "weak", max_iter: int = 100,
-        tol: float = 1e-6,
+        self, profile: LearnedProfile | Callable[[Array], ArrayLike] = "power", shape: float | None = None, *,
+        prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.profile = profile
         self.shape = shape

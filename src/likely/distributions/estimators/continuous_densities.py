@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -27,6 +27,7 @@ from likely.distributions.univariate.von_mises import VonMises
 from likely.distributions.unobserved_columns import nothing_seen
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 
+Outside = Literal["missing", "error"]  # what values outside the support are
 OTHER_DISTRIBUTIONS = (
     'use a distribution of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
 )
@@ -280,10 +281,12 @@ class GammaDensity(ColumnDensity):
 
     _distribution = Gamma
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "prior": PRIOR, "zeros": [StrOptions({"missing", "error"})], **EM,
+        "prior": PRIOR, "zeros": [StrOptions(set(get_args(Outside)))], **EM,
     }  # fmt: skip
 
-    def __init__(self, *, prior: Any = "weak", zeros: str = "missing", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, *, prior: Any = "weak", zeros: Outside = "missing", max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.zeros = zeros
 
@@ -367,11 +370,11 @@ class BetaDensity(ColumnDensity):
     _distribution = Beta
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "low": [Interval(Real, None, None, closed="neither")], "high": [Interval(Real, None, None, closed="neither")],
-        "prior": PRIOR, "outside": [StrOptions({"missing", "error"})], **EM,
+        "prior": PRIOR, "outside": [StrOptions(set(get_args(Outside)))], **EM,
     }  # fmt: skip
 
     def __init__(
-        self, *, low: float = 0.0, high: float = 1.0, prior: Any = "weak", outside: str = "missing",
+        self, *, low: float = 0.0, high: float = 1.0, prior: Any = "weak", outside: Outside = "missing",
         max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PriorLike
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.shrinkage import ShrunkCovariances, pooled_covariance
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.neighbors.distinct_rows import DistinctRows
 
-SHRUNK = ("shrunk-pooled", "shrunk-diagonal")
+Shrunk = Literal["shrunk-pooled", "shrunk-diagonal"]
+SHRUNK = get_args(Shrunk)
+GaussianCovariance = Literal[CovarianceKind, "pooled", Shrunk]
+Pooling = Literal["observation", "class"]
+Predictive = Literal["mean", "all"]
 EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from statistics", "given"
 
 
@@ -54,17 +61,17 @@ class GaussianDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "covariance": [StrOptions({"full", "diagonal", "spherical", "pooled", *SHRUNK})], "prior": PRIOR,
-        "pooling": [StrOptions({"observation", "class"})],
+        "covariance": [StrOptions(set(get_args(GaussianCovariance)))], "prior": PRIOR,
+        "pooling": [StrOptions(set(get_args(Pooling)))],
         "shrinkage": [StrOptions({"leave-one-out"}), Interval(Real, 0, 1, closed="both")],
-        "predictive": [StrOptions({"mean", "all"}), None],
+        "predictive": [StrOptions(set(get_args(Predictive))), None],
         "noise": ["array-like", Interval(Real, 0, None, closed="left"), None], **EM,
     }  # fmt: skip
 
     def __init__(
-        self, covariance: str = "full", *, prior: Any = "weak", pooling: str = "observation",
-        shrinkage: Any = "leave-one-out", predictive: str | None = None, noise: Any = None,
-        max_iter: int = 100, tol: float = 1e-6,
+        self, covariance: GaussianCovariance = "full", *, prior: PriorLike = "weak", pooling: Pooling = "observation",
+        shrinkage: Literal["leave-one-out"] | float = "leave-one-out", predictive: Predictive | None = None,
+        noise: ArrayLike | None = None, max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance
         self.prior = prior
@@ -79,7 +86,7 @@ class GaussianDensity(DensityEstimator):
     saved_attributes = (*DensityEstimator.saved_attributes, "shrinkage_", "shrinkage_method_")
 
     def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Gaussian:
-        kind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"
+        kind: CovarianceKind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"
         tied = members is not None and self.covariance == "pooled" and self.pooling == "observation"
         return Gaussian.blank(X[:4096], kind=kind, members=members, tied=tied)
 

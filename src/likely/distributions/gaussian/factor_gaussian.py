@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, Index, Mask, check_option, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.warnings import Note, tell
@@ -24,7 +24,7 @@ from likely.distributions.gaussian.variance_floors import column_floor, warn_of_
 from likely.distributions.gaussian.woodbury import LowRank
 from likely.numerics.special import LOG_2PI
 
-KINDS = ("spherical", "diagonal")
+NoiseKind = Literal["spherical", "diagonal"]
 LOUD = 1e4  # signal-to-noise ratio beyond which traces by the Woodbury identity lose digits that the covariance has
 WIDE = 64  # columns from which one thread per member pays
 LEAST = 1e-9  # floor of the noise variance relative to the column's variance, as for other covariances
@@ -47,7 +47,7 @@ class FactorGaussian(Distribution):
     mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     loadings: Annotated[Array, declared.numbers("?")]  # (d, q) or (K, d, q)
     noise_variance: Annotated[Array, declared.numbers("* d | *", 0)] = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
-    kind: Annotated[str, declared.text("spherical", "diagonal")] = None  # type: ignore[assignment]
+    kind: NoiseKind = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         me = "FactorGaussian"
@@ -249,10 +249,11 @@ class FactorGaussian(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, factors: int = 1, kind: str = "spherical", members: int | None = None) -> FactorGaussian:
+    def blank(
+        cls, x: Any, factors: int = 1, kind: NoiseKind = "spherical", members: int | None = None
+    ) -> FactorGaussian:
         """Initial model: mean and variance per column of the first rows, loadings 0."""
-        if kind not in KINDS:
-            raise DomainError(sentence("FactorGaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+        check_option(kind, NoiseKind, "FactorGaussian", "kind")
         start = Gaussian.blank(x, kind=kind, members=members)
         refuse_too_many(factors, start.dim, "FactorGaussian")
         loadings = np.zeros((*start.mean.shape, factors))
@@ -490,10 +491,10 @@ def refuse_too_many(factors: int, d: int, whose: str) -> None:
         raise ShapeError(sentence(whose, f"at most {d} factors are possible for {d} columns", factors, "use fewer"))
 
 
-def _noise_and_kind(mean: Array, noise: Array, kind: str | None) -> tuple[Array, str]:
+def _noise_and_kind(mean: Array, noise: Array, kind: NoiseKind | None) -> tuple[Array, NoiseKind]:
     """Noise variances in the shape of their kind, and the kind."""
-    if kind is not None and kind not in KINDS:
-        raise DomainError(sentence("FactorGaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+    if kind is not None:
+        check_option(kind, NoiseKind, "FactorGaussian", "kind")
     lead = mean.shape[:-1]
     if noise.shape == () and lead:
         noise = np.full(lead, float(noise))

@@ -16,6 +16,7 @@ from likely.core.arrays import (
     Array,
     Index,
     all_finite,
+    check_option,
     checked_labels,
     n_rows,
     numbers,
@@ -35,6 +36,7 @@ from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.covariance_types import (
     KINDS,
+    CovarianceKind,
     check_covariance,
     covariance_and_kind,
     covariance_score,
@@ -74,7 +76,7 @@ class Gaussian(Algebra):
 
     mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
-    kind: Annotated[str, declared.text("full", "diagonal", "spherical")] = None  # type: ignore[assignment]
+    kind: CovarianceKind = None  # type: ignore[assignment]
 
     @staticmethod
     def inconsistency(fields: Mapping[str, Any]) -> str:
@@ -310,13 +312,12 @@ class Gaussian(Algebra):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, kind: str = "full", members: int | None = None, tied: bool = False) -> Gaussian:
+    def blank(cls, x: Any, kind: CovarianceKind = "full", members: int | None = None, tied: bool = False) -> Gaussian:
         """Initial model: mean and variance per column of the first rows, missing entries left out.
 
         Its mean also serves as the origin of the statistics. Correlations are 0.
         """
-        if kind not in KINDS:
-            raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+        check_option(kind, CovarianceKind, "Gaussian", "kind")
         z = rows(x[:BLANK_ROWS] if hasattr(x, "shape") else x, None, "Gaussian")
         refuse_infinite(z, "Gaussian")
         if z.shape[1] == 0:
@@ -338,12 +339,12 @@ class Gaussian(Algebra):
         return cls(mean, variance)
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
+    def moments_fit(cls, x: Any, weight: Any = None, kind: CovarianceKind = "full") -> Gaussian:
         """Moment estimate: weighted mean and scatter over n, which is also the maximum-likelihood estimate."""
         return cls.fit(x, weight, kind=kind)
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
+    def unbiased_fit(cls, x: Any, weight: Any = None, kind: CovarianceKind = "full") -> Gaussian:
         """Weighted mean and unbiased covariance, scatter / (n − 1), where weights count repetitions (Ney 3.4).
 
         >>> Gaussian.unbiased_fit([[1.0], [3.0]]).covariance

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.scale_floor import grain
@@ -110,10 +111,9 @@ class BilateralPareto(Value):
         low = np.where(stats.seen, np.minimum(self.low, stats.low), self.low)
         return low, np.where(stats.seen, np.maximum(self.high, stats.high), self.high)
 
-    def point(self, rule: str = "mode") -> Uniform:
+    def point(self, rule: PointRule = "mode") -> Uniform:
         """Uniform distribution at the "mode" (l₀, u₀), "mean" (R/(a − 1) outside, a > 1) or "median" of endpoints."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("BilateralPareto", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "BilateralPareto", "rule")
         if rule == "mean" and not (self.shape > 1).all():
             raise DomainError(sentence("BilateralPareto", "the mean needs a shape above 1", float(self.shape.min())))
         beyond = {"mode": 0.0 * self.shape, "median": np.expm1(np.log(2.0) / self.shape)}

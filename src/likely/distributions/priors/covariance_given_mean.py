@@ -10,8 +10,9 @@ from numpy.random import Generator
 from scipy.special import chdtri, multigammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -87,13 +88,12 @@ class CovarianceGivenMean(Value):
             distribution=self.distribution.replace(dof=np.asarray(self.distribution.dof + n), scale=np.array(scale))
         )
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """A Gaussian with the "mode", "mean" or "median" of the covariance, or of the precision.
 
         Median: the matrix proportional to the scale whose diagonal has the medians of its marginal distributions.
         """
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("CovarianceGivenMean", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "CovarianceGivenMean", "rule")
         if rule != "median":
             return self._at(getattr(self.distribution, rule))
         if self._of_precision:

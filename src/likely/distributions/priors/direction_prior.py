@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.statistics.feature_sums import FeatureSums
@@ -76,10 +77,9 @@ class DirectionPrior(Value):
         kappa = np.where(has_rows, np.hypot(east, north), b.concentration)
         return self.replace(belief=VonMises.trusted(center=center, concentration=kappa))
 
-    def point(self, rule: str = "mode") -> VonMises:
+    def point(self, rule: PointRule = "mode") -> VonMises:
         """Von Mises distribution at the "mode", "mean" or "median" of the direction, which are equal."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("DirectionPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "DirectionPrior", "rule")
         return self._distribution(self.belief.center)
 
     def draw(self, rng: Generator) -> VonMises:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -77,10 +78,9 @@ class MeanGivenCovariance(Value):
             return stats.weight
         return np.broadcast_to(stats.weight[..., None], stats.shift.shape)
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """N(m, Σ): mode, mean and median of the mean agree."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("MeanGivenCovariance", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "MeanGivenCovariance", "rule")
         return self._at(self.belief.mean)
 
     def _at(self, mean: Array) -> Gaussian:

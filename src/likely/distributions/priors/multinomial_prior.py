@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
@@ -64,10 +65,9 @@ class MultinomialPrior(Value):
         """Posterior: counts add to α."""
         return self.replace(belief=self.belief.update(stats))  # type: ignore[arg-type]  # counts are all it asks for
 
-    def point(self, rule: str = "mode") -> Multinomial:
+    def point(self, rule: PointRule = "mode") -> Multinomial:
         """Multinomial distribution with the "mode", "mean" or "median" of the probabilities (see `Dirichlet`)."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("MultinomialPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "MultinomialPrior", "rule")
         return self._distribution(getattr(self.belief, rule))
 
     def draw(self, rng: Generator) -> Multinomial:

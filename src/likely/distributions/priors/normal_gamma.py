@@ -11,8 +11,9 @@ from numpy.random import Generator
 from scipy.special import digamma, gammaincinv, gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import added, in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -106,18 +107,17 @@ class NormalGamma(Value):
         """Posterior given these statistics."""
         return self._of(self.normal_inverse_gamma.update(stats))
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """A Gaussian with the "mode" (a − ½)/b, "mean" a/b or "median" of the precisions."""
+        check_option(rule, PointRule, "NormalGamma", "rule")
         if rule == "mode":
             precision = (self.shape - 0.5) / self.rate
             if not (self.shape > 0.5).all():
                 raise DomainError(sentence("NormalGamma", "the mode needs a shape above ½", float(self.shape.min())))
         elif rule == "mean":
             precision = self.shape / self.rate
-        elif rule == "median":
-            precision = gammaincinv(self.shape, 0.5) / self.rate
         else:
-            raise DomainError(sentence("NormalGamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+            precision = gammaincinv(self.shape, 0.5) / self.rate
         return Gaussian.trusted(mean=self.mean, covariance=np.array(1 / precision), kind="diagonal")
 
     def draw(self, rng: Generator) -> Gaussian:

@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from likely.core import declared
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.product import Product, ProductStats
 
@@ -39,7 +40,7 @@ class ProductPrior(Value):
         """Posterior per part."""
         return ProductPrior(tuple((n, p and p.update(stats[n])) for n, p in self.components))
 
-    def point(self, rule: str = "mode") -> Product:
+    def point(self, rule: PointRule = "mode") -> Product:
         """Product of the parts' point estimates."""
         return Product.trusted(components=tuple((n, p.point(rule)) for n, p in self._all("point")))
 

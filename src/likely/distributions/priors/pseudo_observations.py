@@ -11,11 +11,13 @@ from numpy.random import Generator
 from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments, refuse_others
 from likely.distributions.gaussian.variance_floors import warn_of_constants
+from likely.distributions.priors.normal_inverse_gamma import VarianceKind
 from likely.distributions.priors.shrunk_covariance import prior_mean, shrunk_within
 from likely.numerics import spd
 
@@ -59,7 +61,7 @@ class PseudoObservations(Value):
         self._set(mean=mean, kappa=kappa, scale=scale, rows=rows)
 
     @classmethod
-    def weak(cls, stats: Moments, factors: int, kind: str = "diagonal") -> PseudoObservations:
+    def weak(cls, stats: Moments, factors: int, kind: VarianceKind = "diagonal") -> PseudoObservations:
         """Weakly informative prior that keeps covariances regular: q + 4 pseudo-observations with pooled moments.
 
         Its scatter is the within-member scatter, with correlations shrunk by a share ((q + 1)/n)⁴, at least 0.01: so a
@@ -113,7 +115,7 @@ class PseudoObservations(Value):
             scale, rows = scale.sum(axis=0), rows.sum()
         return self.replace(scale=np.array(scale), rows=np.array(rows), tied=True)
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """The Gaussian at the mode: mean m, covariance Ψ/r."""
         if rule != "mode":
             raise DomainError(sentence("PseudoObservations", 'only the "mode" is available', repr(rule)))

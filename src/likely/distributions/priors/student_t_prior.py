@@ -12,6 +12,7 @@ from scipy.special import gammaln
 from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.priors.weak_prior import weak_gaussian
 
@@ -78,7 +79,7 @@ class StudentTPrior(Value):
         """Raises: no posterior in closed form."""
         raise _not_conjugate("update")
 
-    def point(self, rule: str = "mode") -> NoReturn:
+    def point(self, rule: PointRule = "mode") -> NoReturn:
         """Raises: the mode needs data and an iteration."""
         raise _not_conjugate("point")
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
+from likely.core.arrays import Array, Index, check_option, checked_labels, n_rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.stack import side_by_side
+
+TiedPart = Literal["all", "covariance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +35,14 @@ class Tied(Distribution):
 
     components: Annotated[Any, declared.distribution]  # a stack
     index: Annotated[NDArray[np.intp], declared.numbers("K", dtype=np.int64)]  # (K,)
-    what: Annotated[str, declared.text("all", "covariance")] = "all"
+    what: TiedPart = "all"
 
     def __post_init__(self) -> None:
         index = np.array(self.index, dtype=np.intp)
         size = getattr(self.components, "members", None)
         if size is None:
             raise DomainError(sentence("Tied", "parts must be a stack", repr(self.components)[:60]))
-        if self.what not in ("all", "covariance"):
-            raise DomainError(sentence("Tied", 'what must be "all" or "covariance"', repr(self.what)))
+        check_option(self.what, TiedPart, "Tied", "what")
         if self.what == "covariance" and not (isinstance(self.components, Gaussian) and len(index) == size):
             expected = "a tied covariance needs a Gaussian stack with one index per member"
             raise ShapeError(sentence("Tied", expected, f"{len(index)} indices, {size} members"))

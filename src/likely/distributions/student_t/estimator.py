@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.distributions.student_t.student_t import StudentT
+from likely.distributions.student_t.student_t_em import ScaleKind
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 
 
@@ -30,12 +31,12 @@ class StudentTDensity(DensityEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "covariance": [StrOptions({"full", "diagonal", "spherical", "independent"})],
+        "covariance": [StrOptions(set(get_args(ScaleKind)))],
         "dof": [Interval(Real, 0, None, closed="neither"), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
     def __init__(
-        self, covariance: str = "full", dof: float | None = None, *, prior: Any = "weak", max_iter: int = 500,
+        self, covariance: ScaleKind = "full", dof: float | None = None, *, prior: Any = "weak", max_iter: int = 500,
         tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance

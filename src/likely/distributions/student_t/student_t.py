@@ -13,12 +13,13 @@ from numpy.random import Generator
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, digamma
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian.covariance_types import (
     KINDS,
+    CovarianceKind,
     check_covariance,
     covariance_and_kind,
     covariance_score,
@@ -27,7 +28,7 @@ from likely.distributions.gaussian.covariance_types import (
 from likely.distributions.gaussian.gaussian import Gaussian, six_digits
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.statistics.counts import one_column
-from likely.distributions.student_t.student_t_em import StudentTEM
+from likely.distributions.student_t.student_t_em import ScaleKind, StudentTEM
 from likely.numerics.special import LOG_2PI, gamma_excess, log_minus_digamma
 
 LARGE_DOF = 1e5  # from here on differences of digammas are a series
@@ -51,7 +52,7 @@ class StudentT(StudentTEM):
     center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d): the mean, where dof > 1
     scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
     dof: Annotated[Array, declared.numbers("* | * d", 0)]  # () or (K,); (d,) or (K, d) if independent
-    kind: Annotated[str, declared.text("full", "diagonal", "spherical", "independent")]
+    kind: ScaleKind
     fixed_dof: bool = False  # dof is not estimated
 
     @staticmethod
@@ -60,7 +61,7 @@ class StudentT(StudentTEM):
         return declared.shape_as_kind(fields, "center", "scale")
 
     def __init__(
-        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, center: Any = None,
+        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: ScaleKind | None = None, *, center: Any = None,
         fixed_dof: bool = False,
     ) -> None:  # fmt: skip
         """`mean` and `center` are the same parameter; model files use `center`."""
@@ -379,10 +380,10 @@ def _log_tail(v: Array) -> Array:
     return np.asarray(np.log(v) + betaln(0.5 * v, 0.5))
 
 
-def _scale_and_kind(mean: Array, scale: Array, kind: str | None) -> tuple[Array, str]:
+def _scale_and_kind(mean: Array, scale: Array, kind: CovarianceKind | None) -> tuple[Array, CovarianceKind]:
     """Validated scale in the shape of its kind, and the kind."""
-    if kind is not None and kind not in KINDS:
-        raise DomainError(sentence("StudentT", f"kind must be one of {', '.join(KINDS)}, independent", repr(kind)))
+    if kind is not None:
+        check_option(kind, ScaleKind, "StudentT", "kind")
     with _own_name():
         scale, kind = covariance_and_kind(mean, scale, kind)
         check_covariance(scale, kind)

@@ -21,7 +21,7 @@ from likely.distributions.distribution import Distribution, Estimate, in_units, 
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.statistics.counts import one_column
 from likely.distributions.support import Atoms, Line, integral, is_discrete, look
-from likely.distributions.transforms.bijector import Bijector, FunctionBijector
+from likely.distributions.transforms.bijector import Bijector, BijectorKind, FunctionBijector
 from likely.distributions.transforms.bijector_checks import (
     points_of_support,
     refuse_nonmonotone,
@@ -30,6 +30,7 @@ from likely.distributions.transforms.bijector_checks import (
 )
 
 ME = "Transformed"
+AnyBijector = Bijector | FunctionBijector
 FAR = 1e100  # bound of an infinite support in the numerical search for an inverse
 
 
@@ -64,8 +65,9 @@ class Transformed(Distribution):
         return "" if len(widths) == 1 else expected
 
     def __init__(
-        self, distribution: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
-        log_det_jacobian: Callable[[Array], Any] | None = None, *, bijector: Any = None,
+        self, distribution: Any, forward: BijectorKind | AnyBijector | Callable[[Array], Array] | None = None,
+        inverse: Callable[[Array], Array] | None = None, log_det_jacobian: Callable[[Array], Array] | None = None, *,
+        bijector: AnyBijector | None = None,
     ) -> None:  # fmt: skip
         if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
             raise DomainError(sentence(ME, "a density is needed", type(distribution).__name__))
@@ -275,7 +277,10 @@ class Transformed(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, distribution: Any = Gaussian, change: Any = "exp", **options: Any) -> Transformed:
+    def blank(
+        cls, x: Any, distribution: Any = Gaussian, change: BijectorKind | AnyBijector = "exp",
+        **options: Any,
+    ) -> Transformed:  # fmt: skip
         """Initial model: a blank base distribution for the inversely transformed rows, with bijector `change`.
 
         >>> rows = np.exp([[0.0], [1.0], [2.0]])

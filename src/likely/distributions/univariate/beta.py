@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc, betaincinv, digamma, gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.distributions.binary.bernoulli import Bernoulli, Trials
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.column_distribution import same_columns
@@ -27,7 +28,7 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
 
 STRENGTH = 1.0  # pseudo-counts of the weak prior
-OF = ("bernoulli", "binomial", "negative binomial")
+BetaLikelihood = Literal["bernoulli", "binomial", "negative binomial"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Beta(BetaLearning):
     a: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
     b: Annotated[Array, declared.numbers("* d", 0)]
     # "binomial" or "negative binomial": the likelihood of the prior
-    likelihood: Annotated[str, declared.text("bernoulli", "binomial", "negative binomial")] = "bernoulli"
+    likelihood: BetaLikelihood = "bernoulli"
     # the trials, or the size: a number, (d,) or (K, d)
     known: Annotated[Array | None, declared.maybe(declared.numbers("* d | d | ", 0))] = None
 
@@ -70,8 +71,7 @@ class Beta(BetaLearning):
         self._set(a=a, b=b, known=self._checked_known(a.shape))
 
     def _checked_known(self, shape: tuple[int, ...]) -> Array | None:
-        if self.likelihood not in OF:
-            raise DomainError(sentence("Beta", f"likelihood must be one of {OF}", repr(self.likelihood)))
+        check_option(self.likelihood, BetaLikelihood, "Beta", "likelihood")
         if (self.known is None) != (self.likelihood == "bernoulli"):
             expected = "known trials (binomial) or a known size (negative binomial) are needed, and none for Bernoulli"
             raise DomainError(sentence("Beta", expected, (self.likelihood, self.known)))
@@ -232,10 +232,9 @@ class Beta(BetaLearning):
     def _known(self, shape: tuple[int, ...]) -> Array:
         return np.array(np.broadcast_to(np.asarray(self.known), shape))
 
-    def point(self, rule: str = "mode") -> Any:
+    def point(self, rule: PointRule = "mode") -> Any:
         """Bernoulli, binomial or negative binomial distribution at the "mode", "mean" or "median" probabilities."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("Beta", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "Beta", "rule")
         return self._distribution(np.array(getattr(self, rule)), rule)
 
     def _distribution(self, probs: Array, rule: str = "draw") -> Any:

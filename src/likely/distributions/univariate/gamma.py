@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import digamma, gammaincinv
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.distributions.column_distribution import same_columns
 from likely.distributions.distribution import added, in_units, lone
 from likely.distributions.statistics.counts import Counts, one_column
@@ -36,6 +37,8 @@ from likely.numerics.special import (
 
 STRENGTH = 0.1  # pseudo-observations of the weak prior
 SHORTEST = 1e-290  # a waiting time of 0 counts as this, so that rates stay finite
+
+GammaLikelihood = Literal["poisson", "exponential"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ class Gamma(GammaLearning):
     shape: Annotated[Array, declared.numbers("* d", 0)]  # a: (d,) or (K, d)
     rate: Annotated[Array, declared.numbers("* d", 0)]  # b
     # or "exponential": the likelihood of the prior
-    likelihood: Annotated[str, declared.text("poisson", "exponential")] = "poisson"
+    likelihood: GammaLikelihood = "poisson"
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
@@ -75,8 +78,7 @@ class Gamma(GammaLearning):
             raise ShapeError(sentence("Gamma", "shape and rate must be numbers, (d,) or (K, d)", shape.shape))
         if not ((shape > 0).all() and (rate > 0).all()):
             raise DomainError(sentence("Gamma", "shape and rate must be positive"))
-        if self.likelihood not in ("poisson", "exponential"):
-            raise DomainError(sentence("Gamma", 'likelihood must be "poisson" or "exponential"', repr(self.likelihood)))
+        check_option(self.likelihood, GammaLikelihood, "Gamma", "likelihood")
         self._set(shape=shape, rate=rate)
 
     @classmethod
@@ -199,10 +201,9 @@ class Gamma(GammaLearning):
     def _whose(self) -> type[Poisson] | type[Exponential]:
         return Poisson if self.likelihood == "poisson" else Exponential
 
-    def point(self, rule: str = "mode") -> Any:
+    def point(self, rule: PointRule = "mode") -> Any:
         """A distribution with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("Gamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "Gamma", "rule")
         rate = np.array(getattr(self, rule))
         if self.likelihood == "exponential" and not (rate > 0).all():
             remedy = 'take the "mean", or a prior of shape above 1'

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
+from likely.core.arrays import Array, BadEntry, check_option, n_rows, parameter, rows, weights
 from likely.core.errors import DataError, DomainError, about_columns, sentence
 from likely.core.warnings import tell
 from likely.distributions.column_distribution import (
@@ -25,7 +25,7 @@ from likely.distributions.univariate.triangular_fit import best_triangle
 from likely.distributions.univariate.uniform import log_width
 from likely.numerics.special import LOG_2, log_ratio
 
-KNOWN = ("", "low", "high", "both")
+KnownEnds = Literal["", "low", "high", "both"]
 STEEPEST = 0.4 * np.sqrt(2.0)  # the skewness of a triangle with its mode at an end
 NODES, SHARES = np.polynomial.legendre.leggauss(24)
 LIKE = 1 / 3  # ratio of heights above which Gauss–Legendre quadrature is exact to rounding; below, the closed form is
@@ -49,7 +49,7 @@ class Triangular(ValueDistribution):
     low: Annotated[Array, declared.numbers("* d")]  # a: (d,) or (K, d)
     mode: Annotated[Array, declared.numbers("* d")]  # c
     high: Annotated[Array, declared.numbers("* d")]  # b
-    known: Annotated[str, declared.text("", "low", "high", "both")] = ""
+    known: KnownEnds = ""
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "mode": "real", "high": "real"}
     _spreads: ClassVar[bool] = True
@@ -58,8 +58,7 @@ class Triangular(ValueDistribution):
         low, mode, high = parts["low"], parts["mode"], parts["high"]
         if not ((low <= mode) & (mode <= high) & (low < high)).all():
             raise DomainError(sentence("Triangular", "low ≤ mode ≤ high, and low below high, are needed"))
-        if self.known not in KNOWN:
-            raise DomainError(sentence("Triangular", f"known must be one of {KNOWN}", repr(self.known)))
+        check_option(self.known, KnownEnds, "Triangular", "known")
 
     def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
         unit = safe_scale(low, high)
@@ -160,7 +159,7 @@ class Triangular(ValueDistribution):
 
     @classmethod
     def _plain(cls, d: int, low: Any = None, high: Any = None) -> Triangular:
-        known = KNOWN[(low is not None) + 2 * (high is not None)]
+        known = get_args(KnownEnds)[(low is not None) + 2 * (high is not None)]
         ends = np.zeros(d) if low is None else cls._ends(low, d, "low")
         top = ends + 1.0 if high is None else cls._ends(high, d, "high")
         ends = top - 1.0 if low is None and high is not None else ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
 from sklearn.base import clone
@@ -41,18 +41,20 @@ from likely.estimation.sequence_validation import (
 )
 from likely.hmm.decoding import Forecast
 from likely.hmm.estimators.hmm_description import states_table, topology_words
-from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
+from likely.hmm.estimators.hmm_initialization import ChainStarts, Initialization
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
 from likely.hmm.logistic_transition import LogisticPrior, LogisticTransition
 from likely.hmm.priors import HMMPrior
-from likely.hmm.topology import Topology, of_higher_order, on_transitions, with_durations
+from likely.hmm.topology import Topology, TopologyLike, of_higher_order, on_transitions, with_durations
 from likely.imputation.impute import impute
 
 SMALL_STEPS = 5  # iterations of generalized EM for one of EM: steps of coefficients maximize a bound
 LEAST = 1e-6  # smallest initial probability of a possible transition with covariates
 SHORTLY = 1e-4  # gain per frame at which the HMM of their initialization is good enough
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
+
+Emit = Literal["states", "transitions"]
 
 
 class HMMDensity(ChainStarts, DensityEstimator):
@@ -113,9 +115,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "tie": ["array-like", None],
         "order": [Interval(Integral, 1, None, closed="left")],
         "durations": [Interval(Integral, 1, None, closed="left"), None],
-        "emit": [StrOptions({"states", "transitions"})],
+        "emit": [StrOptions(set(get_args(Emit)))],
         "prior": [*PRIOR, LogisticPrior, Interval(Real, 1, None, closed="left")],
-        "init": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
+        "init": [StrOptions(set(get_args(Initialization))), HasMethods(["log_prob", "viterbi"])],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
@@ -123,10 +125,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
     }
 
     def __init__(
-        self, component: Any = None, n_states: int = 1, *, topology: Any = "ergodic", final: bool | None = None,
-        tie: Any = None, order: int = 1, durations: int | None = None, emit: str = "states", prior: Any = "weak",
-        init: Any = "auto", n_init: int = 1, max_iter: int = 100, tol: float = 1e-5, hard: bool = False,
-        random_state: Any = None,
+        self, component: Any = None, n_states: int = 1, *, topology: TopologyLike = "ergodic",
+        final: bool | None = None, tie: Any = None, order: int = 1, durations: int | None = None, emit: Emit = "states",
+        prior: Any = "weak", init: Initialization | HMM = "auto", n_init: int = 1, max_iter: int = 100,
+        tol: float = 1e-5, hard: bool = False, random_state: Any = None,
     ) -> None:  # fmt: skip
         self.component = component
         self.n_states = n_states

@@ -15,11 +15,12 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.warnings import tell
 from likely.data.audio import is_one_sound
-from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.gaussian.estimator import GaussianCovariance, GaussianDensity
 from likely.features.mfcc import MFCC
 from likely.features.spectrum import is_silent, loudest
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
+from likely.hmm.topology import TopologyLike
 from likely.language.word_network import WordNetwork
 from likely.mixture.estimators.mixture_density import MixtureDensity
 from likely.recognizers.speech.background_noise import background
@@ -67,9 +68,9 @@ class SpokenWords(FeatureClassifier):
 
     def __init__(
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
-        topology: Any = "left-to-right", covariance: str = "diagonal", acoustic_scale: float = 0.05,
-        prior: Any = "weak", max_iter: int = 100, tol: float = 1e-2, hard: bool = False, class_prior: Any = None,
-        cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        topology: TopologyLike = "left-to-right", covariance: GaussianCovariance = "diagonal",
+        acoustic_scale: float = 0.05, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-2, hard: bool = False,
+        class_prior: Any = None, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.n_states = n_states

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -55,6 +55,8 @@ STAY = 0.95  # initial probability to stay, if no transition matrix is given
 MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
 FIRST = 5  # EM iterations with the initial labels of regimes, before they are hidden again
 
+Initialization = Literal["auto", "given", "windows"]
+
 
 class SwitchingDensity(DensityEstimator):
     """Density estimator: `SwitchingLinearGaussian` learned by EM, parameters per regime and transition matrix.
@@ -90,14 +92,15 @@ class SwitchingDensity(DensityEstimator):
         "form": [dict, list, tuple, None],
         "chain": [list, tuple, str],
         "prior": [StrOptions({"weak"}), SwitchingPrior, None],
-        "init": [StrOptions({"auto", "given", "windows"})],
+        "init": [StrOptions(set(get_args(Initialization)))],
         "random_state": ["random_state", np.random.Generator],
         **EM,
     }
 
     def __init__(
         self, n_regimes: Any = 2, transition: Any = None, *, learn: Any = None, form: Any = None, chain: Any = CHAIN,
-        prior: Any = "weak", init: str = "auto", max_iter: int = 100, tol: float = 1e-5, random_state: Any = None,
+        prior: Any = "weak", init: Initialization = "auto", max_iter: int = 100, tol: float = 1e-5,
+        random_state: Any = None,
     ) -> None:  # fmt: skip
         self.n_regimes = n_regimes
         self.transition = transition

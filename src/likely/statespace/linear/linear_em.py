@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from likely.core import declared
 from likely.core.arrays import Array, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.core.warnings import tell, warnings_discarded
 from likely.numerics import spd
@@ -277,7 +278,7 @@ class LinearPrior(Value):
         """Prior with these statistics added; approximate, since states are not observed."""
         return LinearPrior(self.stats + stats)
 
-    def point(self, which: str = "mode") -> NoReturn:
+    def point(self, which: PointRule = "mode") -> NoReturn:
         """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it."""
         expected = "the mode needs a model that specifies the fixed parameters"
         raise DomainError(sentence("LinearPrior", expected, which, "call model.refit(stats, prior)"))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.numerics.lyapunov import solve_discrete_lyapunov
 from likely.numerics.sde_discretization import discretize
 from likely.numerics.spd import is_symmetric
 from likely.statespace.linear.sums_of_models import added, blocks, kron
+
+SeasonalForm = Literal["dummy", "trigonometric"]
 
 
 class StructuralModels:
@@ -116,7 +118,7 @@ class StructuralModels:
 
     @classmethod
     def seasonal(
-        cls, period: float, seasonal_variance: Any = 0.0, observation_variance: Any = 0.0, form: str = "dummy",
+        cls, period: float, seasonal_variance: Any = 0.0, observation_variance: Any = 0.0, form: SeasonalForm = "dummy",
         harmonics: int | None = None, initial: Any = None,
     ) -> Self:  # fmt: skip
         """Seasonal pattern that repeats after `period` frames and sums to 0; it changes if `seasonal_variance` > 0.
@@ -132,19 +134,18 @@ class StructuralModels:
         [[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
         """
         name = f"{cls.__name__}.seasonal"
+        check_option(form, SeasonalForm, name, "form")
         if form == "dummy":
             if harmonics is not None:
                 raise DomainError(sentence(name, "harmonics belong to form='trigonometric'", harmonics))
             A, Q, C = _dummies(count(period, name, "period", 2), variance(seasonal_variance, name, "seasonal_variance"))
-        elif form == "trigonometric":
+        else:
             A, Q, C = _waves(
                 real(period, name, "period", 2.0),
                 harmonics,
                 variance(seasonal_variance, name, "seasonal_variance"),
                 name,
             )
-        else:
-            raise DomainError(sentence(name, "form must be 'dummy' or 'trigonometric'", repr(form)))
         R = covariance_of(observation_variance, 1, name, "observation_variance")
         return _made(
             cls, {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}, initial

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, check_option
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
@@ -17,7 +17,7 @@ from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun
 
-METHODS = ("imm", "gpb2")
+Method = Literal["imm", "gpb2"]
 ME = "IMMFilter"
 
 
@@ -41,12 +41,11 @@ class IMMFilter(Value):
     """
 
     model: Annotated[Any, declared.of_class("SwitchingLinearGaussian")]
-    method: Annotated[str, declared.text("imm", "gpb2")] = "imm"
+    method: Method = "imm"
 
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)
-        if self.method not in METHODS:
-            raise DomainError(sentence(ME, f"method must be one of {', '.join(METHODS)}", repr(self.method)))
+        check_option(self.method, Method, ME, "method")
 
     @property
     def _both(self) -> bool:

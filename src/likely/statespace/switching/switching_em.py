@@ -19,6 +19,7 @@ from likely.core.arrays import Array, weights
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import PointRule
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import tell
@@ -268,7 +269,7 @@ class SwitchingPrior(Value):
         regimes = tuple(LinearPrior(s) if p is None else p.update(s) for p, s in pairs)
         return SwitchingPrior(regimes, self.initial + stats.initial, self.transition + stats.transition)
 
-    def point(self, which: str = "mode") -> NoReturn:
+    def point(self, which: PointRule = "mode") -> NoReturn:
         """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it."""
         expected = "the mode needs a model that specifies the fixed parameters"
         raise DomainError(sentence("SwitchingPrior", expected, which, "call model.refit(stats, prior)"))

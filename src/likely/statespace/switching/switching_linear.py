@@ -21,7 +21,7 @@ from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching import switching_em as learning
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.degenerate_regimes import incomparable
-from likely.statespace.switching.imm_filter import IMMFilter
+from likely.statespace.switching.imm_filter import IMMFilter, Method
 from likely.statespace.switching.switching_belief import SwitchingBelief
 from likely.statespace.switching.switching_exact import ExactSwitching, enumerated
 from likely.statespace.switching.switching_filter import RegimeMatrices, SwitchingStates
@@ -181,7 +181,7 @@ class SwitchingLinearGaussian(Distribution):
 
     # ------------------------------------------------------ regimes and states
 
-    def filter(self, y: Any, inputs: Any = None, method: str = "gpb2") -> SwitchingStates:
+    def filter(self, y: Any, inputs: Any = None, method: Method = "gpb2") -> SwitchingStates:
         """Approximate filter p(z_t, x_t | y_0 … y_t): all pairs of regimes ("gpb2"), or "imm"."""
         both = IMMFilter(self, method)._both
         return passes.states(self, y, inputs, both, smooths=False)
