@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+
+if TYPE_CHECKING:
+    from likely.core.columns import Columns
+    from likely.core.ragged import Ragged
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+PerMember = float | Array  # one number, or (K,) for a stack of K members
+Seed = int | np.random.Generator | np.random.RandomState | None
+SequencesLike: TypeAlias = "Ragged | ArrayLike"  # one sequence, or several: a list of arrays of any lengths
+Rows: TypeAlias = "ArrayLike | Columns | Ragged"  # one row per case; data frames are array-like
 FEW = 16  # numbers up to which Python's own sum takes half the time of a call of NumPy
 
 

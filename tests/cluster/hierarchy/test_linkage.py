@@ -332,7 +332,7 @@ def test_links_by_means_refuse_missing_values(link):
         ([[1.0], [2.0]], {"metric": "cosine"}, DomainError, "Euclidean"),
         ([[1.0], [2.0]], {"weight": [1.0, 0.0]}, DataError, "positive weight, got 0 at row 1"),
         ([[1.0], [2.0]], {"weight": [1.0]}, ShapeError, "one entry per row"),
-        ([[1.0], [2.0]], {"method": "likelihood", "covariance": "round"}, DomainError, "covariance must be one of 'full', 'diagonal'"),
+        ([[1.0], [2.0]], {"method": "likelihood", "covariance": "round"}, DomainError, "one of 'full', 'diagonal'"),
         ([[0.0, 0.0], [1.0, 2.0]], {"method": "average", "metric": "cosine"}, DataError, "a row of zeros"),
         ([[1.0, np.nan], [1.0, 2.0]], {"method": "average", "metric": "cosine"}, DataError, "needs complete rows"),
         ([[0.0, 1.0]], {"method": "average", "metric": "precomputed"}, ShapeError, "square"),
