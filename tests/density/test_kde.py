@@ -310,7 +310,7 @@ def test_bad_input_is_refused_in_words():
         (lambda: lk.KDE(X, V, kernel_covariance=np.eye(3)), "either bandwidth or kernel_covariance, got both"),
         (lambda: lk.KDE.fit(X, bandwidth=0.5, relative_bandwidth=0.5), "either bandwidth or relative_bandwidth"),
         (lambda: lk.KDE.fit(X, relative_bandwidth=-1.0), "relative_bandwidth must be a positive number"),
-        (lambda: lk.KDE.fit(X, bandwidth="widest"), "one of leave-one-out, maximum, scott, silverman"),
+        (lambda: lk.KDE.fit(X, bandwidth="widest"), "one of 'leave-one-out', 'maximum', 'scott', 'silverman'"),
         (lambda: lk.KDE.fit(X, bandwidth=0.5, elliptical=True), "an elliptical kernel needs relative_bandwidth"),
     ]
     for attempt, says in cases:
@@ -662,7 +662,7 @@ def test_potentials_and_kernels_far_beyond_squares():
         with pytest.raises(DomainError, match="epsilon must be a positive number"):
             lk.density.coulomb_potential([[0.0]], [[1.0]], epsilon=epsilon)
     for rule in (np.array([1, 2]), np.inf, "widest"):
-        with pytest.raises(DomainError, match="rule must be a positive number or one of"):
+        with pytest.raises(DomainError, match="rule must be one of 'leave-one-out'.*, or a positive number"):
             lk.KDE([[0.0], [1.0]], [1.0], rule=rule)
 
 

@@ -39,8 +39,8 @@ class Band(NamedTuple):
         return longest if self.radius is None else self.radius
 
 
-def band_of(band: BandLike | None, whose: str) -> Band:
-    """Validate a `band` setting.
+def band_of(band: BandLike | None, whose: str, other: str = "") -> Band:
+    """Validate a `band` setting; `other` says what else its owner takes.
 
     >>> band_of(0.1, "dtw").frames(50), band_of(3, "dtw").frames(50)
     (5, 3)
@@ -59,7 +59,7 @@ def band_of(band: BandLike | None, whose: str) -> Band:
         return Band(mask=np.array(band))
     got = f"an array {band.shape} of {band.dtype}" if isinstance(band, np.ndarray) else repr(band)
     remedy = "a share lies in 0 … 1, the slope of a parallelogram from 1 on" if isinstance(band, float | tuple) else ""
-    raise DomainError(sentence(whose, f"band must be {MEANINGS}", got, remedy))
+    raise DomainError(sentence(whose, f"band must be {other}{MEANINGS}", got, remedy))
 
 
 def band_rows(band: Band, n: int, m: int, whose: str) -> tuple[Index, Index]:

@@ -82,7 +82,7 @@ class Alignment(Value):
         """Numbers of frames (n, m)."""
         return self.grid.shape
 
-    def warp_a(self, x: Any) -> Array:
+    def warp_a(self, x: ArrayLike) -> Array:
         """Warp values along a, (n,) or (n, …), to the time axis of b: the mean over matched frames.
 
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_a([1, 0, 1, 2, 1])
@@ -90,7 +90,7 @@ class Alignment(Value):
         """
         return self._warped(x, 0)
 
-    def warp_b(self, y: Any) -> Array:
+    def warp_b(self, y: ArrayLike) -> Array:
         """Warp values along b, (m,) or (m, …), to the time axis of a; NaN where no observed value is matched.
 
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_b([1, 0, 2, 1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,8 +21,18 @@ Mask = NDArray[np.bool_]
 PerMember = float | Array  # one number, or (K,) for a stack of K members
 Seed = int | np.random.Generator | np.random.RandomState | None
 SequencesLike: TypeAlias = "Ragged | ArrayLike"  # one sequence, or several: a list of arrays of any lengths
-Rows: TypeAlias = "ArrayLike | Columns | Ragged"  # one row per case; data frames are array-like
+Rows: TypeAlias = "ArrayLike | SparseMatrix | Columns | Ragged"  # one row per case; data frames are array-like
 FEW = 16  # numbers up to which Python's own sum takes half the time of a call of NumPy
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix or array of SciPy."""
+
+    shape: tuple[int, ...]
+
+    def tocsr(self) -> Any:
+        """The same in rows."""
+        ...
 
 
 def frozen(a: NDArray[Any]) -> NDArray[Any]:

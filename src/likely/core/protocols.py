@@ -6,7 +6,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_che
 
 from numpy.random import Generator
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember, Rows
 from likely.core.stats import Stats
 
 PointRule = Literal["mode", "mean", "median"]  # of the distribution of parameters: where a point estimate is
@@ -38,11 +38,11 @@ class Prior(Protocol[T, D]):
         """The posterior predictive density of one new observation (parameters integrated out)."""
         ...
 
-    def log_evidence(self, stats: T, /) -> Any:
+    def log_evidence(self, stats: T, /) -> PerMember:
         """Log marginal likelihood log p(data) of the statistics (parameters integrated out)."""
         ...
 
-    def log_density(self, model: D, /) -> Any:
+    def log_density(self, model: D, /) -> PerMember:
         """Log-density of the model's parameters under this distribution."""
         ...
 
@@ -89,6 +89,6 @@ class Learnable(Density[X], Protocol[X, S]):
 class Classifier(Protocol):
     """A probabilistic classifier: decisions, the reject option, combination and evaluation need log-posteriors only."""
 
-    def log_posterior(self, x: Any, /) -> Array:
+    def log_posterior(self, x: Rows, /) -> Array:
         """log p(c | x) for each row (n, C); the exponentials of each row sum to 1."""
         ...

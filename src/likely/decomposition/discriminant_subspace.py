@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows
@@ -72,7 +73,7 @@ class DiscriminantSubspace(Value):
 
     @classmethod
     def of(
-        cls, within: Any, means: Any, shares: Any, components: int | None = None, *, beyond: bool = False,
+        cls, within: Any, means: ArrayLike, shares: Any, components: int | None = None, *, beyond: bool = False,
         shrinkage: float = 0.0, patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
         """Discriminant directions from within-class scatter S_w (d, d), class means (K, d) and class proportions (K,).
@@ -138,7 +139,7 @@ class DiscriminantSubspace(Value):
         full = bool((self.within < 1.0 - NOTHING).all())
         return float(np.prod(self.ratios if full else 1.0 + self.ratios))
 
-    def project(self, x: Any) -> Array:
+    def project(self, x: ArrayLike) -> Array:
         """Discriminant coordinates (n, q) of rows (n, d)."""
 
         def coordinates(block: Any) -> Array:
@@ -151,7 +152,7 @@ class DiscriminantSubspace(Value):
 
         return map_rows(coordinates, x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64), len(self.axes))
 
-    def log_joint(self, x: Any, log_shares: Array) -> Array:
+    def log_joint(self, x: ArrayLike, log_shares: Array) -> Array:
         """log p(c) − ½ ‖z − μ_c‖² up to a constant of each row (n, K): Gaussians of one covariance."""
         z = np.asarray(self.project(x), dtype=np.float64)
         return np.asarray(log_shares + z @ self.centroids.T - 0.5 * (self.centroids**2).sum(axis=1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,9 +25,8 @@ from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY, 
 from likely.neighbors.nearest_neighbors import nearest_other
 
 BandwidthRule = Literal["leave-one-out", "maximum", "scott", "silverman"]
-FixedBandwidth = Literal["fixed"]
-FIXED: FixedBandwidth = "fixed"  # the bandwidth stays as it is
-RULES = get_args(Literal[BandwidthRule, FixedBandwidth])
+KDERule = Literal[BandwidthRule, "fixed"]
+FIXED: KDERule = "fixed"  # the bandwidth stays as it is
 BandwidthUnit = Literal["pooled", "class", "common"]
 WORK = 2e10  # rows left out × points × (columns + 16) for one α: beyond it, a sample of the rows is left out
 FEW = 1000  # rows that are left out in a first, coarse search

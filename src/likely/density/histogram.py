@@ -18,6 +18,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, check_option, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import Prior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
@@ -141,7 +142,7 @@ class Histogram(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside the edges. NaN is a missing value."""
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
@@ -245,7 +246,7 @@ class Histogram(Distribution):
         h = -(np.atleast_2d(self.masses) * logs).sum(axis=1)
         return in_units(lone(h if self.members else h[0]), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) in one dimension."""
         edges, steps = self._only_one_column()
         z = one_column(x, self.members)
@@ -253,7 +254,7 @@ class Histogram(Distribution):
             return np.asarray(np.interp(z, edges, steps[0]))
         return np.stack([np.interp(z[..., 0], edges, s) for s in steps], axis=-1)
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """The smallest x with P(X ≤ x) ≥ p in one dimension; for a stack, (n, K)."""
         edges, steps = self._only_one_column()
         p = np.asarray(p, dtype=np.float64)
@@ -278,7 +279,7 @@ class Histogram(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Relative frequencies of weighted rows; options as those of `blank`, with edges that include all rows."""
         if options.get("edges") is None and isinstance(x, np.ndarray | list | tuple):
             z = rows(x, None, "Histogram")
@@ -288,8 +289,8 @@ class Histogram(Distribution):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, pseudo_count: float = 0.0,
-        bins: BinRule | ArrayLike = "doane", weight: Any = None,
+        cls, x: ArrayLike, members: int | None = None, *, edges: ArrayLike | None = None, joint: bool = True,
+        pseudo_count: float = 0.0, bins: BinRule | ArrayLike = "doane", weight: ArrayLike | None = None,
     ) -> Histogram:  # fmt: skip
         """Uniform initial density; edges by a rule (`density.histogram_edges`) unless they are given."""
         each = edges_for(rows(x, None, "Histogram"), bins, joint, weight) if edges is None else edges
@@ -302,7 +303,7 @@ class Histogram(Distribution):
         masses = masses if members is None else np.repeat(masses[None], members, axis=0)
         return cls(flat, masses, kind, sizes, pseudo_count)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> BinCounts:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> BinCounts:
         """Sufficient statistics: weight of the rows in each bin, and outside; rows of a grid must be complete."""
         n = n_rows(x)
         z = rows(x, self.dim, "Histogram")
@@ -343,7 +344,7 @@ class Histogram(Distribution):
         wide = {k: np.array(v[0] if K is None else np.broadcast_to(v, (K, *v.shape[1:]))) for k, v in parts.items()}
         return BinCounts.trusted(**wide)
 
-    def refit(self, stats: BinCounts, prior: Any = None) -> Histogram:
+    def refit(self, stats: BinCounts, prior: Prior[Any, Any] | None = None) -> Histogram:
         """Relative frequencies of the bins, with pseudo-counts; members without rows stay as they were."""
         self._check(stats)
         if not stats.total_weight > 0:
@@ -361,7 +362,7 @@ class Histogram(Distribution):
             masses[:, a:b] = np.where(observed, new / np.where(observed, total, 1.0), masses[:, a:b])
         return self.replace(masses=masses if self.members else masses[0])
 
-    def objective(self, stats: BinCounts, prior: Any = None) -> float:
+    def objective(self, stats: BinCounts, prior: Prior[Any, Any] | None = None) -> float:
         """Log-likelihood of the counts; −inf where rows lie outside."""
         self._check(stats)
         if np.sum(stats.outside) > 0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -16,14 +16,14 @@ from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, check_option, like_input, parameter, refuse_infinite, rows
 from likely.core.description import vector_words
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import Prior
 from likely.core.value import fill_cache
 from likely.core.warnings import warnings_discarded
 from likely.density.bandwidth import (
     FIXED,
-    RULES,
     BandwidthRule,
     BandwidthUnit,
-    FixedBandwidth,
+    KDERule,
     LeaveOneOut,
     column_variances,
     covariances_of,
@@ -83,7 +83,7 @@ class KDE(StoredPoints):
     dof: Annotated[float, declared.number(0)] = 3.0
     edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
     tolerance: Annotated[float | None, declared.maybe(declared.number(0))] = None
-    rule: Annotated[BandwidthRule | FixedBandwidth | float, declared.rule_or_number] = FIXED
+    rule: Annotated[KDERule | float, declared.rule_or_number] = FIXED
     unit: BandwidthUnit = "pooled"
     kernel_covariance: Annotated[Array | None, declared.maybe(declared.numbers("?"))] = None  # (d, d) or (K, d, d)
 
@@ -93,10 +93,8 @@ class KDE(StoredPoints):
         points, weight, edges = with_weight(given, self.weight, edges, "KDE")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise DomainError(sentence("KDE", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
-        named = isinstance(self.rule, str) and self.rule in RULES
-        if not (named or (isinstance(self.rule, int | float) and 0 < self.rule < np.inf)):
-            expected = f"rule must be a positive number or one of {', '.join(RULES)}"
-            raise DomainError(sentence("KDE", expected, repr(self.rule)))
+        if not (isinstance(self.rule, int | float) and 0 < self.rule < np.inf):
+            check_option(self.rule, KDERule, "KDE", "rule", "a positive number")
         check_option(self.unit, BandwidthUnit, "KDE", "unit")
         if (self.bandwidth is None) == (self.kernel_covariance is None):
             got = "neither" if self.bandwidth is None else "both"
@@ -208,7 +206,7 @@ class KDE(StoredPoints):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is a missing value."""
         z = rows(x, self.dim, "KDE")
         refuse_infinite(z, "KDE")
@@ -373,7 +371,7 @@ class KDE(StoredPoints):
         assert h is not None
         return self.replace(points=points, bandwidth=np.ascontiguousarray(h[..., at]))
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) in one dimension."""
         self._only_one_column()
         z = one_column(x, self.members)
@@ -388,7 +386,7 @@ class KDE(StoredPoints):
             out[part] = cdf_of(self.kernel, u, self.dof) @ w
         return out.reshape(np.shape(z))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """x with P(X ≤ x) = p in one dimension, by bisection; for a stack, (n, K)."""
         self._only_one_column()
         p = np.asarray(p, dtype=np.float64)
@@ -421,7 +419,7 @@ class KDE(StoredPoints):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, kernel: KernelName = "gaussian",
+        cls, x: ArrayLike, members: int | None = None, *, kernel: KernelName = "gaussian",
         bandwidth: BandwidthRule | ArrayLike = "leave-one-out",
         relative_bandwidth: float | None = None, dof: float = 3.0, tolerance: float | None = None,
         elliptical: bool = False, unit: BandwidthUnit | None = None,
@@ -448,7 +446,7 @@ class KDE(StoredPoints):
             tolerance=tolerance, rule=rule, unit=unit or ("class" if elliptical else "pooled"), **size,
         )  # fmt: skip
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> DistinctRows:
         """Sufficient statistics: the distinct rows, each with the total weight of its copies.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) is the member that each row belongs to (−1: none).
@@ -460,7 +458,7 @@ class KDE(StoredPoints):
             self._refuse_missing()
         return DistinctRows.of(z, weight, labels, self.members, "KDE")
 
-    def refit(self, stats: DistinctRows, prior: Any = None) -> KDE:
+    def refit(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> KDE:
         """Kernels at the rows of the statistics, with the bandwidth of `rule`; members without rows stay as they were.
 
         A row with missing values takes them from the row that is nearest in the observed columns, of its own member
@@ -500,7 +498,7 @@ class KDE(StoredPoints):
         """The field that holds squared bandwidths (d,), or the kernel's covariance (d, d)."""
         return {"kernel_covariance": squared} if self.elliptical else {"bandwidth": np.sqrt(squared)}
 
-    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
+    def objective(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> float:
         """Leave-one-out log-likelihood Σ w log p₋ₙ(x): each row is scored by the kernels at the other rows.
 
         Beyond 2,000 rows per member, the first 2,000 in the order of their hashes (a random sample) stand for all.
@@ -547,7 +545,7 @@ class KDE(StoredPoints):
             raise ShapeError(sentence("KDE", f"statistics must be of {(self.dim, self.members)} columns, members", got))
 
 
-def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 1e-3) -> Array:
+def coulomb_potential(points: ArrayLike, x: ArrayLike, weight: ArrayLike | None = None, epsilon: float = 1e-3) -> Array:
     """Coulomb potential of charged points, beside a kernel density.
 
     Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
@@ -620,9 +618,7 @@ def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]
         return float(relative_bandwidth), 1.0
     if not isinstance(bandwidth, str):
         return FIXED, bandwidth
-    if bandwidth not in get_args(BandwidthRule):
-        expected = f"bandwidth must be positive numbers or one of {', '.join(get_args(BandwidthRule))}"
-        raise DomainError(sentence("KDE", expected, repr(bandwidth)))
+    check_option(bandwidth, BandwidthRule, "KDE", "bandwidth", "positive numbers")
     return bandwidth, 1.0
 
 

@@ -10,10 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, Index, check_option, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import Prior
 from likely.density.bandwidth import column_variances
 from likely.density.kde_missing_values import completed
 from likely.density.stored_points import StoredPoints, end_to_end, with_weight
@@ -108,7 +110,7 @@ class KNNBalls(StoredPoints):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack."""
         z = rows(x, self.dim, "KNNBalls")
         refuse_infinite(z, "KNNBalls")
@@ -211,7 +213,7 @@ class KNNBalls(StoredPoints):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, n_neighbors: float = 5, metric: BallMetricName = "l2",
+        cls, x: ArrayLike, members: int | None = None, *, n_neighbors: float = 5, metric: BallMetricName = "l2",
         scaled: bool = True, shared: bool = False, unbiased: bool = False,
     ) -> KNNBalls:  # fmt: skip
         """Initial value for rows like these: one point per member, the first row; `refit` replaces it."""
@@ -222,13 +224,13 @@ class KNNBalls(StoredPoints):
         one = cls(first, n_neighbors, None, None, metric, shared, unbiased, scaled)
         return one if members is None else one._stacked([one] * members)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> DistinctRows:
         """Sufficient statistics: the distinct rows and their weights; `weight` and `labels` as those of `KDE`."""
         if labels is not None and self.members is None:
             raise DomainError(sentence("KNNBalls", "labels are for a stack", "one value"))
         return DistinctRows.of(rows(x, self.dim, "KNNBalls"), weight, labels, self.members, "KNNBalls")
 
-    def refit(self, stats: DistinctRows, prior: Any = None) -> KNNBalls:
+    def refit(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> KNNBalls:
         """Store the rows of the statistics; if `scaled`, with the columns' standard deviations as units."""
         self._check(stats)
         stats = completed(stats, "KNNBalls")
@@ -250,7 +252,7 @@ class KNNBalls(StoredPoints):
         "a k-nearest-neighbor density does not integrate to one, and EM need not raise its score; the best is kept"
     )
 
-    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
+    def objective(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> float:
         """Score Σ w log p(x) of the rows, of 2,000 rows per member at most; p does not integrate to one."""
         self._check(stats)
         total = 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,7 +22,6 @@ from likely.core.value import Value
 
 MOST = 5000  # states that an expansion may have: the transition matrix is quadratic in them
 TopologyName = Literal["ergodic", "left-to-right", "cyclic", "parallel"]
-TopologyLike: TypeAlias = "TopologyName | ArrayLike | Topology"  # ArrayLike: steps, or a mask of transitions
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +158,7 @@ class Topology(Value):
         """The original state of each emitting state (K,): itself, unless this is an expansion."""
         return np.arange(self.states) if self.origin is None else self.origin
 
-    def tied(self, index: Any) -> Topology:
+    def tied(self, index: ArrayLike) -> Topology:
         """The topology with tied states: those with the same number share one density."""
         index = np.array(index)
         if index.shape != (self.densities,) or index.dtype.kind not in "iu":
@@ -217,6 +216,7 @@ class Topology(Value):
         return self.initial / self.initial.sum(), transition, final
 
 
+TopologyLike = TopologyName | ArrayLike | Topology  # ArrayLike: steps, or a mask of transitions
 _BY_NAME: dict[str, tuple[Callable[[int, bool], Topology], bool]] = {
     "ergodic": (lambda states, final: Topology.ergodic(states, final), False),
     "left-to-right": (lambda states, final: Topology.steps(states, (0, 1), final), True),

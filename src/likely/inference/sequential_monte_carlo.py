@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, whole_number
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
@@ -71,7 +72,7 @@ class SMCResult:
 
 def smc_sampler(
     initial: Any, targets: Iterable[Log] | None = None, n_particles: int = 1000, *, likelihood: Log | None = None,
-    pieces: Iterable[Log] | None = None, temperatures: Any = None, mcmc_steps: Any = None,
+    pieces: Iterable[Log] | None = None, temperatures: ArrayLike | None = None, mcmc_steps: Any = None,
     resample: ResamplingScheme = "systematic", ess_threshold: float = 0.5, random_state: int = 0,
     proposal: Callable[[Array], Any] | None = None,
 ) -> SMCResult:  # fmt: skip

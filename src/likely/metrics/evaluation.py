@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index, numbers, weights
@@ -95,7 +95,7 @@ class Evaluation(Value):
             _ = self.costs  # validates the cost
 
     @classmethod
-    def of(cls, log_posterior: Any, y: Any, classes: Any, **more: Any) -> Evaluation:
+    def of(cls, log_posterior: Any, y: ArrayLike, classes: Any, **more: Any) -> Evaluation:
         """From labels instead of indices: each label of y (n,) is looked up among the classes."""
         names = labels(classes)
         place = {c: i for i, c in enumerate(names.tolist())}

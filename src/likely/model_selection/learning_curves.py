@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_random_state
 
-from likely.core.arrays import Array, Index, check_option
+from likely.core.arrays import Array, Index, Rows, Seed, check_option
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import warnings_once
 from likely.estimation.foreign_classifiers import checked_targets, fitted
@@ -59,8 +59,9 @@ class ErrorCurve:
 
 
 def learning_curve(
-    estimator: Any, X: Any, y: Any, *, sizes: Any = None, cv: Any = 5, groups: Any = None, time: Any = None,
-    sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+    estimator: Any, X: Rows, y: ArrayLike, *, sizes: ArrayLike | None = None, cv: Any = 5,
+    groups: ArrayLike | None = None, time: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
+    random_state: Seed = 0, n_jobs: int | None = None,
 ) -> ErrorCurve:  # fmt: skip
     """Learning curve: training and test error against the number of training rows   (Ney 3.6).
 
@@ -88,9 +89,9 @@ ColumnOrder = Literal["ranked", "random", "given"]
 
 
 def hughes_curve(
-    estimator: Any, X: Any, y: Any, *, columns_order: ColumnOrder | Sequence[Any] = "ranked", dims: Any = None,
-    cv: Any = 5, groups: Any = None, time: Any = None, sample_weight: Any = None, random_state: Any = 0,
-    n_jobs: int | None = None,
+    estimator: Any, X: Rows, y: ArrayLike, *, columns_order: ColumnOrder | Sequence[Any] = "ranked",
+    dims: ArrayLike | None = None, cv: Any = 5, groups: ArrayLike | None = None, time: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None, random_state: Seed = 0, n_jobs: int | None = None,
 ) -> ErrorCurve:  # fmt: skip
     """Error against the number of columns: with a fixed number of rows it falls, then rises   (Hughes; Ney 3.7).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, Mask, check_option, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -21,14 +22,14 @@ PARTS, UNCHANGED = 3, 3  # of multiedit: number of parts, and rounds without a c
 
 
 def edited_nearest_neighbors(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     n_neighbors: int = 3,
     *,
     method: Editing = "wilson",
     metric: MetricName | Metric = "l2",
     p: float = 2.0,
-    weight: Any = None,
+    weight: ArrayLike | None = None,
 ) -> Index:
     """Edited nearest neighbors: row numbers of the rows whose neighbors agree with their class.
 
@@ -56,8 +57,8 @@ def edited_nearest_neighbors(
 
 
 def condensed_nearest_neighbor(
-    X: Any, y: Any, *, method: Condensing = "hart", metric: MetricName | Metric = "l2", p: float = 2.0,
-    weight: Any = None,
+    X: ArrayLike, y: ArrayLike, *, method: Condensing = "hart", metric: MetricName | Metric = "l2", p: float = 2.0,
+    weight: ArrayLike | None = None,
 ) -> Index:  # fmt: skip
     """Condensed nearest neighbor: a consistent subset of rows, as row numbers.
 

@@ -44,8 +44,8 @@ class NeighborSearch(Value):
 
     @classmethod
     def of(
-        cls, x: ArrayLike, metric: MetricName | Metric = "l2", *, p: float = 2.0, scale: Any = None, weight: Any = None,
-        labels: Index | None = None, whose: str = "NeighborSearch",
+        cls, x: ArrayLike, metric: MetricName | Metric = "l2", *, p: float = 2.0, scale: ArrayLike | None = None,
+        weight: ArrayLike | None = None, labels: Index | None = None, whose: str = "NeighborSearch",
     ) -> Self:  # fmt: skip
         """A search among rows x (n, d) by a metric, a name or a `Metric`, with scales estimated from x."""
         z = rows(x, None, whose)
@@ -68,7 +68,7 @@ class NeighborSearch(Value):
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.metric, self.points, self.unit)
 
-    def nearest(self, x: Any, k: int, whose: str = "NeighborSearch") -> tuple[Array, Index]:
+    def nearest(self, x: ArrayLike, k: int, whose: str = "NeighborSearch") -> tuple[Array, Index]:
         """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
         k = self._sound(k, len(self), whose)
         z = self._asked(x, whose) / self.unit

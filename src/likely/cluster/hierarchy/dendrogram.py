@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
@@ -95,7 +96,7 @@ class Dendrogram(Value):
         *,
         height: float | None = None,
         criterion: Literal["likelihood"] | None = None,
-        X: Any = None,
+        X: ArrayLike | None = None,
         **how: Any,
     ) -> Index:
         """Labels (n,), numbered by the first row of each cluster: k clusters, or all merges up to a height.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.core import declared
@@ -35,7 +36,9 @@ class CutCurve(Value):
         return int(self.k[np.argmin(self.bic)])
 
 
-def cut_curve(tree: Dendrogram, X: Any, *, covariance: CutChoice = "best", max_clusters: int | None = None) -> CutCurve:
+def cut_curve(
+    tree: Dendrogram, X: ArrayLike, *, covariance: CutChoice = "best", max_clusters: int | None = None
+) -> CutCurve:
     """Every cut into at most `max_clusters` clusters, scored by
 
         log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.

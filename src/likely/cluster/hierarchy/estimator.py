@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -92,7 +93,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         self.labels_ = label if here.all() else self._with_weightless(X, here, label)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Index:
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Index:
         """The labels of the rows (n,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
 

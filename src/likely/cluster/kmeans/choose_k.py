@@ -90,9 +90,9 @@ class ChoiceOfK:
 
 
 def choose_k(
-    x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, n_init: int = 5,
+    x: ArrayLike, ks: Iterable[int] = range(1, 11), weight: ArrayLike | None = None, *, n_init: int = 5,
     init: Initialization | ArrayLike = "k-means++", method: Method = "batch", stop: Stop = DEFAULT_STOP,
-    random_state: int | None = 0, sample_weight: Any = None,
+    random_state: int | None = 0, sample_weight: ArrayLike | None = None,
 ) -> ChoiceOfK:  # fmt: skip
     """Fit k-means for each k, on all rows and with cross-validation (of many rows: one hold-out fold), and compare.
 

@@ -8,18 +8,20 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from likely.core.arrays import Array, refuse_infinite, rows
+from likely.core.arrays import Array, Seed, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, loadings_words
 from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import PriorLike
 from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.factor_fits import em_start
@@ -40,7 +42,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     model_types = (FactorGaussian,)
     _kind: NoiseKind
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
         super().partial_fit(X, y, sample_weight)
         if self.n_components is None:
@@ -52,12 +54,12 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
                 self._adopt(FitReport(model, report.stats, report.prior, report.converged, report.reason, [objective]))
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: ArrayLike) -> Array:
         """Posterior means of the factors (n, q); missing entries are integrated out."""
         check_is_fitted(self)
         return self.model_.scores(self.validate_rows(X, reset=False))
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows reconstructed from factors (n, q), without noise: μ + W z."""
         check_is_fitted(self)
         return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
@@ -104,7 +106,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> FactorGaussian:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> FactorGaussian:
         return FactorGaussian.blank(X[:LOOK], factors=self._factors(X, None), kind=self._kind, members=members)
 
     def _initial_model(self, X: Any, weight: Any) -> FactorGaussian:
@@ -138,7 +140,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
         return initial_gaussian(X, weight, kind)
 
-    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: ArrayLike) -> tuple[Any, Any]:
         """Without missing values the search starts again, so that chunks give the same result as the batch."""
         if self._kind == "diagonal" and stats.complete and np.isfinite(np.sum(X)):
             model = model.replace(loadings=np.zeros_like(model.loadings))
@@ -189,8 +191,8 @@ class PPCA(FactorDensity):
     }  # fmt: skip
 
     def __init__(
-        self, n_components: int | None = None, *, prior: Any = "weak", method: Method = "closed", max_iter: int = 100,
-        tol: float = 1e-6, random_state: Any = None,
+        self, n_components: int | None = None, *, prior: PriorLike = "weak", method: Method = "closed",
+        max_iter: int = 100, tol: float = 1e-6, random_state: Seed = None,
     ) -> None:  # fmt: skip
         self.n_components = n_components
         self.prior = prior
@@ -199,7 +201,7 @@ class PPCA(FactorDensity):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (n, d), NaN for missing values; `y` is ignored."""
         if self.method == "closed":
             return super().fit(X, y, sample_weight)
@@ -262,7 +264,7 @@ class FactorAnalysis(FactorDensity):
     _parameter_constraints: ClassVar[dict[str, Any]] = FACTORS
 
     def __init__(
-        self, n_components: int | None = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6
+        self, n_components: int | None = None, *, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6
     ) -> None:
         self.n_components = n_components
         self.prior = prior

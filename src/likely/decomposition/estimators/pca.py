@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -78,7 +79,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.whiten = whiten
         self.solver = solver
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the axes to rows X (n, d); `y` is ignored."""
         self._validate_params()
         X, weight = self.checked_rows(X, sample_weight, reset=True)
@@ -99,7 +100,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             _warn_of_route(found, number(found, self.n_components))
         return self._adopt(stats, axes_of(stats, found, self.n_components), taken)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "principal_")
@@ -120,7 +121,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             tell(f'{text}, and a stream keeps the scatter only: request fewer axes, or use solver="qr"')
         return self._adopt(stats, axes_of(stats, found, wanted), taken)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Array:
         """Coordinates along the axes (n, q); expected coordinates for rows with missing entries."""
         check_is_fitted(self)
         X = self.validate_rows(X, reset=False)
@@ -129,7 +130,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             X = expected_rows(gaussian_of(self.stats_), X)[0].astype(X.dtype)
         return self.principal_.whiten(X) if self.whiten else self.principal_.project(X)
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows reconstructed from coordinates (n, q)."""
         check_is_fitted(self)
         return self.principal_.restore(X, white=self.whiten)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, get_args
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.core.arrays import Array
 from likely.density.histogram import Histogram
 from likely.density.histogram_edges import BinRule
 from likely.estimation.component import Traits
@@ -52,12 +53,12 @@ class HistogramDensity(DensityEstimator):
     model_types = (Histogram,)
     traits = Traits(reports_unobserved=False, sketchable=False)  # the edges must include all rows
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Histogram:
+    def blank_model(self, X: ArrayLike, members: int | None = None, weight: ArrayLike | None = None) -> Histogram:
         bins = vars(self).get("bins_", self.bins)
         options = {"bins": bins, "joint": bool(self.joint), "pseudo_count": float(self.pseudo_count)}
         return Histogram.blank(X, members, weight=weight, **options)
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: ArrayLike, reset: bool = False) -> Any:
         if reset:
             self.__dict__.pop("bins_", None)
         return super().validate_rows(X, reset)
@@ -73,7 +74,7 @@ class HistogramDensity(DensityEstimator):
         """The prior is given by `pseudo_count`."""
 
     @property
-    def edges_(self) -> Any:
+    def edges_(self) -> Array:
         """The bin edges of each column."""
         return self.learned_model_.column_edges
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.core.arrays import Array
 from likely.density.bandwidth import BandwidthRule, BandwidthUnit
 from likely.density.kde import KDE
 from likely.density.kernels import MARGINAL_KERNELS, KernelName
@@ -82,7 +83,7 @@ class KernelDensity(DensityEstimator):
     model_types = (KDE,)
     traits = Traits(reports_unobserved=False)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> KDE:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> KDE:
         elliptical = self.kernel == "elliptical"
         return KDE.blank(
             X[:1], members, kernel="gaussian" if self.kernel == "elliptical" else self.kernel, bandwidth=self.bandwidth,
@@ -94,12 +95,12 @@ class KernelDensity(DensityEstimator):
         """A kernel density takes no prior."""
 
     @property
-    def bandwidth_(self) -> Any:
+    def bandwidth_(self) -> Array:
         """Bandwidth of each column in its own units (d,); of "elliptical", the kernel's standard deviations."""
         return self.model_._widths
 
     @property
-    def relative_bandwidth_(self) -> Any:
+    def relative_bandwidth_(self) -> Array:
         """Bandwidth in standard deviations of the columns (1,)."""
         return self.model_.relative_bandwidth
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.density.knn_balls import BallMetricName, KNNBalls
@@ -57,7 +58,7 @@ class KNNDensity(DensityEstimator):
     model_types = (KNNBalls,)
     traits = Traits(reports_unobserved=False)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> KNNBalls:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> KNNBalls:
         return KNNBalls.blank(
             X[:1],
             members,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, rel_entr, xlogy
 
 from likely.core import declared
@@ -74,12 +74,12 @@ class ProbabilityTable(Value):
         self._set(probs=probs, names=tuple(variables), levels=tuple(levels for _, levels in distributions), total=None)
 
     @classmethod
-    def joint(cls, probs: Any, variables: Mapping[str, Any]) -> ProbabilityTable:
+    def joint(cls, probs: ArrayLike, variables: Mapping[str, Any]) -> ProbabilityTable:
         """From an array with one axis per variable: `variables` names them in order, each with its levels."""
         return cls._of(numbers(probs, "ProbabilityTable").copy(), variables, None)
 
     @classmethod
-    def from_counts(cls, counts: Any, variables: Mapping[str, Any]) -> ProbabilityTable:
+    def from_counts(cls, counts: ArrayLike, variables: Mapping[str, Any]) -> ProbabilityTable:
         """Relative frequencies of an array of counts; the total is kept for `independence_test`.
 
         >>> t = ProbabilityTable.from_counts([[30, 10], [10, 30]], {"A": ["x", "y"], "B": [0, 1]})
@@ -92,7 +92,7 @@ class ProbabilityTable(Value):
         return cls._of(a / a.sum(), variables, float(a.sum()))
 
     @classmethod
-    def from_rows(cls, rows: Any, weight: Any = None) -> ProbabilityTable:
+    def from_rows(cls, rows: Any, weight: ArrayLike | None = None) -> ProbabilityTable:
         """Relative frequencies of the columns of a table (dict, Columns or data frame), over complete rows."""
         columns = Columns(rows)
         levels = {name: _distinct(columns[name], name) for name in columns}
@@ -134,7 +134,9 @@ class ProbabilityTable(Value):
 
     # -------------------------------------------------------------------- building
 
-    def times(self, name: str, *, given: Names | None = None, rows: Any, levels: Any = None) -> ProbabilityTable:
+    def times(
+        self, name: str, *, given: Names | None = None, rows: Any, levels: ArrayLike | None = None
+    ) -> ProbabilityTable:
         """Joint distribution with one more variable: p(…, name) = p(…) p(name | given).
 
         `rows` is {level of given: {level of name: probability}}, keyed by tuples where several are given; with

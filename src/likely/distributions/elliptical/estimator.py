@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from likely.core.arrays import Array
+from likely.core.protocols import PriorLike
 from likely.distributions.elliptical.elliptical import Elliptical
 from likely.distributions.elliptical.radial_profile import LearnedProfile
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
@@ -38,7 +39,7 @@ class EllipticalDensity(DensityEstimator):
 
     def __init__(
         self, profile: LearnedProfile | Callable[[Array], ArrayLike] = "power", shape: float | None = None, *,
-        prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6,
+        prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.profile = profile
         self.shape = shape
@@ -48,16 +49,16 @@ class EllipticalDensity(DensityEstimator):
 
     model_types = (Elliptical,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Elliptical:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Elliptical:
         return Elliptical.blank(X[:4096], self.profile, members, self.shape)
 
     @property
-    def center_(self) -> Any:
+    def center_(self) -> Array:
         """Estimated center (d,)."""
         return self.learned_model_.center
 
     @property
-    def scale_(self) -> Any:
+    def scale_(self) -> Array:
         """Estimated scale (d, d)."""
         return self.learned_model_.scale
 

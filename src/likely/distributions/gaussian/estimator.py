@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -85,7 +86,7 @@ class GaussianDensity(DensityEstimator):
     model_types = (Gaussian,)
     saved_attributes = (*DensityEstimator.saved_attributes, "shrinkage_", "shrinkage_method_")
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Gaussian:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Gaussian:
         kind: CovarianceKind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"
         tied = members is not None and self.covariance == "pooled" and self.pooling == "observation"
         return Gaussian.blank(X[:4096], kind=kind, members=members, tied=tied)
@@ -197,12 +198,12 @@ class GaussianDensity(DensityEstimator):
         return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
 
     @property
-    def mean_(self) -> Any:
+    def mean_(self) -> Array:
         """Estimated mean (d,)."""
         return self.learned_model_.mean
 
     @property
-    def covariance_(self) -> Any:
+    def covariance_(self) -> Array:
         """Covariance of `model_`: (d, d), (d,) or a number, by kind."""
         return self.model_.covariance
 

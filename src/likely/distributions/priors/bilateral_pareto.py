@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, check_option, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import PointRule
 from likely.core.value import Value
@@ -131,7 +131,7 @@ class BilateralPareto(Value):
         """Posterior predictive distribution of one row: constant between the endpoints, with Pareto tails."""
         return UniformPredictive.trusted(low=np.array(self.low), high=np.array(self.high), shape=np.array(self.shape))
 
-    def log_evidence(self, stats: Extremes) -> Any:
+    def log_evidence(self, stats: Extremes) -> PerMember:
         """Log marginal likelihood of the rows, endpoints integrated out; one per member for a stack.
 
         Σⱼ log a(a + 1)/((a + n)(a + n + 1)) + a log R₀ − (a + n) log R, with the range R of prior and data together.
@@ -142,7 +142,7 @@ class BilateralPareto(Value):
         each = -np.log1p(n / a) - np.log1p(n / (a + 1)) - a * wider - n * log_width(low, high)
         return lone(each.sum(axis=-1))
 
-    def log_density(self, model: Uniform) -> Any:
+    def log_density(self, model: Uniform) -> PerMember:
         """Log density of the endpoints of a uniform distribution, −inf inside l₀ … u₀; one per member for a stack."""
         self._fits(model.low.shape, "a model")
         a, width = self.shape, log_width(model.low, model.high)

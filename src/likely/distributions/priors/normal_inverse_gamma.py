@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.special import chdtri, digamma, gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, check_option, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import PointRule
 from likely.core.value import Value
@@ -75,6 +75,7 @@ class NormalInverseGamma(Value):
         It has c = 6 pseudo-counts per column, the minimum for a finite prior mean of a variance, and 0.01 for the mean.
         `means` is the number of members that share the variances (c grows with it, so that the mode is unchanged).
         """
+        check_option(kind, VarianceKind, "NormalInverseGamma.weak", "kind")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         pooled = columns.pooled()
         if not (pooled.weight > 0).any():
@@ -165,7 +166,7 @@ class NormalInverseGamma(Value):
         scale = (self.scale / self.dof)[..., None] * factor
         return StudentT(self.mean, scale, np.broadcast_to(self.dof, self.mean.shape[:-1]), kind="diagonal")
 
-    def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
+    def log_evidence(self, stats: Moments | ColumnMoments) -> PerMember:
         """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
@@ -179,7 +180,7 @@ class NormalInverseGamma(Value):
         means = means.sum(axis=-1)
         return lone(value + (np.sum(means) if self.tied else means))
 
-    def log_density(self, model: Gaussian) -> Any:
+    def log_density(self, model: Gaussian) -> PerMember:
         """log p(μ, σ²) of a Gaussian's parameters; one per member for a stack (their sum where tied)."""
         if model.kind != self.kind:
             expected = f"a {self.kind} Gaussian is needed"
@@ -210,7 +211,7 @@ class NormalInverseGamma(Value):
         """Entropy −E[log p(μ, σ²)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
-    def kl(self, other: NormalInverseGamma, bits: bool = False) -> Any:
+    def kl(self, other: NormalInverseGamma, bits: bool = False) -> PerMember:
         """KL(self ‖ other) in closed form; per member for stacks."""
         return in_units(self._cross(other) - self._cross(self), bits)
 

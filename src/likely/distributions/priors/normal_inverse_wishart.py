@@ -11,7 +11,7 @@ from numpy.random import Generator
 from scipy.special import chdtri, digamma, multigammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, check_option, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import PointRule
 from likely.core.value import Value
@@ -180,7 +180,7 @@ class NormalInverseWishart(Value):
         scale = self.scale * factor[..., None, None]
         return StudentT(self.mean, scale, np.broadcast_to(dof, self.mean.shape[:-1]), kind="full")
 
-    def log_evidence(self, stats: Moments) -> Any:
+    def log_evidence(self, stats: Moments) -> PerMember:
         """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "NormalInverseWishart")
         post, d = self.update(stats), self.dim
@@ -190,7 +190,7 @@ class NormalInverseWishart(Value):
         means = 0.5 * d * (np.log(self.kappa) - np.log(post.kappa))
         return lone(value + (np.sum(means) if self.tied else means))
 
-    def log_density(self, model: Gaussian) -> Any:
+    def log_density(self, model: Gaussian) -> PerMember:
         """Log density of a Gaussian's parameters (μ, Σ); one per member for a stack (their sum where tied)."""
         d = self.dim
         covariance = model._shared_matrix() if self.tied else model.covariance_matrix
@@ -227,7 +227,7 @@ class NormalInverseWishart(Value):
         """Entropy −E[log p(μ, Σ)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
-    def kl(self, other: NormalInverseWishart, bits: bool = False) -> Any:
+    def kl(self, other: NormalInverseWishart, bits: bool = False) -> PerMember:
         """KL(self ‖ other) in closed form; per member for stacks."""
         return in_units(self._cross(other) - self._cross(self), bits)
 

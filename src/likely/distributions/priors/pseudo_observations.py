@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, Mask, parameter
+from likely.core.arrays import Array, Index, Mask, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import PointRule
 from likely.core.value import Value
@@ -69,6 +69,7 @@ class PseudoObservations(Value):
         column's variance), and a member with three rows is shrunk toward the pooled covariance. A column that was never
         observed has no prior.
         """
+        check_option(kind, VarianceKind, "PseudoObservations.weak", "kind")
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
             raise DomainError(sentence("PseudoObservations.weak", "statistics of at least one row are needed", "none"))
@@ -123,7 +124,7 @@ class PseudoObservations(Value):
         covariance = self.scale / rows[..., None, None]
         return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
 
-    def log_density(self, model: Any) -> Any:
+    def log_density(self, model: Any) -> PerMember:
         """Log density, up to a constant, of a `Gaussian` or `FactorGaussian`; one per member for a stack.
 
         One value for all members where they share one covariance.

@@ -10,7 +10,7 @@ from numpy.random import Generator
 from scipy.special import gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, parameter
 from likely.core.errors import DomainError, sentence
 from likely.core.protocols import PointRule
 from likely.core.value import Value
@@ -68,7 +68,7 @@ class StudentTPrior(Value):
         """Derivative of log p(ν)."""
         return np.asarray((self.tails - 1) / dof - self.rate)
 
-    def log_density(self, model: Any) -> Any:
+    def log_density(self, model: Any) -> PerMember:
         """Log prior density of (center, scale, ν) of a t distribution; one per member for a stack."""
         tails = 0.0 if model.fixed_dof else self.log_dof(model.dof)
         if model.kind == "independent" and not model.fixed_dof:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from likely.core.arrays import Array
+from likely.core.protocols import PriorLike
 from likely.distributions.student_t.student_t import StudentT
 from likely.distributions.student_t.student_t_em import ScaleKind
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
@@ -36,8 +39,8 @@ class StudentTDensity(DensityEstimator):
     }  # fmt: skip
 
     def __init__(
-        self, covariance: ScaleKind = "full", dof: float | None = None, *, prior: Any = "weak", max_iter: int = 500,
-        tol: float = 1e-6,
+        self, covariance: ScaleKind = "full", dof: float | None = None, *, prior: PriorLike = "weak",
+        max_iter: int = 500, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance
         self.dof = dof
@@ -47,20 +50,20 @@ class StudentTDensity(DensityEstimator):
 
     model_types = (StudentT,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> StudentT:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> StudentT:
         return StudentT.blank(X[:4096], self.covariance, members, self.dof)
 
     @property
-    def center_(self) -> Any:
+    def center_(self) -> Array:
         """Estimated center (d,)."""
         return self.learned_model_.center
 
     @property
-    def scale_(self) -> Any:
+    def scale_(self) -> Array:
         """Estimated scale matrix: (d, d), (d,) or a number, by kind; the covariance is ν/(ν − 2) times it."""
         return self.learned_model_.scale
 
     @property
-    def dof_(self) -> Any:
+    def dof_(self) -> Array:
         """Estimated degrees of freedom: a number, or (d,) for independent columns."""
         return self.learned_model_.dof

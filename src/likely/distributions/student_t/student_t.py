@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, digamma
 
 from likely.core import declared
@@ -61,8 +62,8 @@ class StudentT(StudentTEM):
         return declared.shape_as_kind(fields, "center", "scale")
 
     def __init__(
-        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: ScaleKind | None = None, *, center: Any = None,
-        fixed_dof: bool = False,
+        self, mean: ArrayLike | None = None, scale: ArrayLike = 1.0, dof: ArrayLike | None = None,
+        kind: ScaleKind | None = None, *, center: ArrayLike | None = None, fixed_dof: bool = False,
     ) -> None:  # fmt: skip
         """`mean` and `center` are the same parameter; model files use `center`."""
         parts = {"mean": mean if center is None else center, "scale": scale, "dof": dof}
@@ -131,7 +132,7 @@ class StudentT(StudentTEM):
         log_dof = 0.5 * dof * (_digamma_difference(dof, d) - np.log1p(q / dof) + weight * q / dof)
         return weight * v, covariance_score(z, v, scale, weight), log_dof
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         x = sliceable(x, self.dim)
 
@@ -247,12 +248,12 @@ class StudentT(StudentTEM):
             h = h if self.members else h[0]
         return in_units(lone(h), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """Cumulative distribution function P(X ≤ x) in one dimension."""
         center, deviation, dof = self._one_column()
         return _cdf((one_column(x, self.members) - center) / deviation, dof)
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF) in one dimension; for a stack, (n, K)."""
         center, deviation, dof = self._one_column()
         p = np.asarray(p, dtype=np.float64)

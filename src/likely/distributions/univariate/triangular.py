@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, check_option, n_rows, parameter, rows, weights
+from likely.core.arrays import Array, BadEntry, PerMember, check_option, n_rows, parameter, rows, weights
 from likely.core.errors import DataError, DomainError, about_columns, sentence
 from likely.core.warnings import tell
 from likely.distributions.column_distribution import (
@@ -104,7 +105,7 @@ class Triangular(ValueDistribution):
             r, u = 0.5 * self.high - 0.5 * self.low, 0.5 * self.mode - 0.5 * self.low
             return np.asarray((r * (r - u) + u * u) / 4.5)
 
-    def kl(self, other: Triangular, bits: bool = False) -> Any:
+    def kl(self, other: Triangular, bits: bool = False) -> PerMember:
         """KL(self ‖ other), integrated piece by piece in closed form; infinite unless other covers the interval."""
         self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
@@ -116,12 +117,12 @@ class Triangular(ValueDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
+    def blank(cls, x: ArrayLike, members: int | None = None, **fixed: Any) -> Self:
         """Initial model; `low` and `high` are fixed ends: numbers, or one per column."""
         return super().blank(x, members, **fixed)
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any, skewness: Any = 0.0) -> Triangular:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike, skewness: ArrayLike = 0.0) -> Triangular:
         """Distribution with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
 
         >>> Triangular.from_moments(2.0, 1 / 6)
@@ -136,7 +137,10 @@ class Triangular(ValueDistribution):
         return cls(*corners(*given))
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, low: Any = None, high: Any = None, **options: Any) -> Triangular:
+    def moments_fit(
+        cls, x: ArrayLike, weight: ArrayLike | None = None, low: ArrayLike | None = None, high: ArrayLike | None = None,
+        **options: Any,
+    ) -> Triangular:  # fmt: skip
         """Method of moments: mean, variance and skewness (over n) of weighted rows; fewer of them with known ends.
 
         With one known end it matches mean and variance, with two the mean, as closely as these ends allow.

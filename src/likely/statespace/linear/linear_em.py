@@ -9,12 +9,12 @@ from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core import declared
-from likely.core.arrays import Array, weights
+from likely.core.arrays import Array, SequencesLike, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import PointRule
+from likely.core.protocols import PointRule, Prior
 from likely.core.value import Value
 from likely.core.warnings import tell, warnings_discarded
 from likely.numerics import spd
@@ -355,7 +355,7 @@ class LinearLearner(Value):
         """Smallest eigenvalue of the process and observation covariances."""
         return float(self.model.smallest_eigenvalue)
 
-    def log_prob(self, y: Any) -> Array:
+    def log_prob(self, y: SequencesLike) -> Array:
         """Log-likelihood log p(y) per sequence."""
         return self.model.log_prob(y)
 
@@ -363,15 +363,15 @@ class LinearLearner(Value):
         """Draw n sequences."""
         return self.model.sample(n, rng, **how)
 
-    def collect(self, y: Any, weight: Any = None) -> LinearStats:
+    def collect(self, y: SequencesLike, weight: ArrayLike | None = None) -> LinearStats:
         """E-step: expected sufficient statistics."""
         return self.model.collect(y, weight)
 
-    def refit(self, stats: LinearStats, prior: Any = None) -> LinearLearner:
+    def refit(self, stats: LinearStats, prior: Prior[Any, Any] | None = None) -> LinearLearner:
         """M-step for the learned parameters."""
         return self.replace(model=m_step(self.model, stats, prior, self.structure))
 
-    def objective(self, stats: LinearStats, prior: Any = None) -> float:
+    def objective(self, stats: LinearStats, prior: Prior[Any, Any] | None = None) -> float:
         """EM objective (evidence lower bound) plus the log prior."""
         return objective(self.model, stats, prior)
 

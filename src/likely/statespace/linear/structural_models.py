@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -30,8 +31,8 @@ class StructuralModels:
         cls,
         dim: int = 1,
         dt: Any = 1.0,
-        spectral_density: Any = 1.0,
-        observation_variance: Any = 1.0,
+        spectral_density: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         initial: Any = None,
     ) -> Self:
         """Constant-velocity model: white-noise acceleration; the position is observed.
@@ -51,8 +52,8 @@ class StructuralModels:
         cls,
         dim: int = 1,
         dt: Any = 1.0,
-        spectral_density: Any = 1.0,
-        observation_variance: Any = 1.0,
+        spectral_density: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         initial: Any = None,
     ) -> Self:
         """Constant-acceleration model: white-noise jerk of the given spectral density; the position is observed.
@@ -67,7 +68,7 @@ class StructuralModels:
 
     @classmethod
     def local_level(
-        cls, level_variance: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None
+        cls, level_variance: ArrayLike = 1.0, observation_variance: ArrayLike = 1.0, dim: int = 1, initial: Any = None
     ) -> Self:
         """Local level model: a random walk with steps of `level_variance`, one state per column, observed with noise.
 
@@ -88,9 +89,9 @@ class StructuralModels:
     @classmethod
     def local_trend(
         cls,
-        level_variance: Any = 1.0,
-        slope_variance: Any = 1.0,
-        observation_variance: Any = 1.0,
+        level_variance: ArrayLike = 1.0,
+        slope_variance: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         dim: int = 1,
         initial: Any = None,
     ) -> Self:
@@ -118,8 +119,8 @@ class StructuralModels:
 
     @classmethod
     def seasonal(
-        cls, period: float, seasonal_variance: Any = 0.0, observation_variance: Any = 0.0, form: SeasonalForm = "dummy",
-        harmonics: int | None = None, initial: Any = None,
+        cls, period: float, seasonal_variance: ArrayLike = 0.0, observation_variance: ArrayLike = 0.0,
+        form: SeasonalForm = "dummy", harmonics: int | None = None, initial: Any = None,
     ) -> Self:  # fmt: skip
         """Seasonal pattern that repeats after `period` frames and sums to 0; it changes if `seasonal_variance` > 0.
 
@@ -156,8 +157,8 @@ class StructuralModels:
         cls,
         period: float,
         damping: float = 1.0,
-        cycle_variance: Any = 1.0,
-        observation_variance: Any = 0.0,
+        cycle_variance: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 0.0,
         initial: Any = None,
     ) -> Self:
         """Stochastic cycle of the given `period`: damped by `damping` per frame, with noise of `cycle_variance`.
@@ -190,8 +191,8 @@ class StructuralModels:
         cls,
         coefficients: Any,
         innovation_variance: Any = 1.0,
-        observation_variance: Any = 0.0,
-        mean: Any = 0.0,
+        observation_variance: ArrayLike = 0.0,
+        mean: ArrayLike = 0.0,
         initial: Any = None,
     ) -> Self:
         """Stationary autoregression y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, innovation_variance).

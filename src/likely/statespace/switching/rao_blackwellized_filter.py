@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, check_option, whole_number
+from likely.core.arrays import Array, Index, SequencesLike, check_option, whole_number
 from likely.core.covariates import table
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
@@ -89,7 +89,7 @@ class RaoBlackwellizedFilter(Value):
         chosen = resampled(self._scheme, first.weights, self.n_particles, keyed(seed, 0, CHOOSE))
         return _some(first, chosen, np.full(len(chosen), -np.log(self.n_particles)))
 
-    def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
+    def predict(self, belief: SwitchingBelief, inputs: SequencesLike | None = None) -> SwitchingBelief:
         """Prediction step: resampling of paths, then continuation to the next frame."""
         from likely.statespace.linear import _loops as kalman
 
@@ -105,7 +105,9 @@ class RaoBlackwellizedFilter(Value):
             particle=particle,
         )  # fmt: skip
 
-    def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
+    def update(
+        self, belief: SwitchingBelief, y: SequencesLike, inputs: SequencesLike | None = None
+    ) -> tuple[SwitchingBelief, float]:
         """Update step: the belief given a frame y too, and an estimate of log p(y | earlier frames)."""
         after, increment = updated(self.model, belief, y, inputs)
         if increment == -np.inf:
@@ -143,7 +145,7 @@ class RaoBlackwellizedFilter(Value):
 
     # -------------------------------------------------------------- sequences
 
-    def run(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
+    def run(self, y: SequencesLike, inputs: SequencesLike | None = None, keep: bool = False) -> Any:
         """Filter one sequence: a `SwitchingRun`; many: a list of them.
 
         With `keep`, `run.regime_smoothed(lag)` tells the regimes from frames up to `lag` later.
@@ -155,7 +157,7 @@ class RaoBlackwellizedFilter(Value):
         runs = [self._run(frames, known[i], seed_of(self.random_state, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
 
-    def filter(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
+    def filter(self, y: SequencesLike, inputs: SequencesLike | None = None, keep: bool = False) -> Any:
         """Same as `run`, under the name used by models."""
         return self.run(y, inputs, keep)
 
@@ -170,7 +172,7 @@ class RaoBlackwellizedFilter(Value):
                 history.append((belief.which, belief.log_weights, belief.parents))
         return run_of(rows, belief, history if keep else None)
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Any:
+    def log_prob(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Array:
         """Estimate of the log-likelihood log p(y) per sequence (n,)."""
         runs = self.run(y, inputs)
         return np.array([r.log_evidence for r in ([runs] if isinstance(runs, SwitchingRun) else runs)])
