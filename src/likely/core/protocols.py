@@ -10,7 +10,9 @@ from likely.core.arrays import Array, PerMember, Rows
 from likely.core.stats import Stats
 
 PointRule = Literal["mode", "mean", "median"]  # of the distribution of parameters: where a point estimate is
-PriorLike: TypeAlias = 'Literal["weak"] | Prior[Any, Any] | None'  # of estimators: None is maximum likelihood
+AnyPrior: TypeAlias = "Prior[Any, Any]"
+AnyDensity: TypeAlias = "Density[Any]"
+PriorLike: TypeAlias = 'Literal["weak"] | AnyPrior | None'  # of estimators: None is maximum likelihood
 
 X = TypeVar("X")
 S = TypeVar("S", bound=Stats)

@@ -18,7 +18,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, check_option, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import tell
@@ -344,7 +344,7 @@ class Histogram(Distribution):
         wide = {k: np.array(v[0] if K is None else np.broadcast_to(v, (K, *v.shape[1:]))) for k, v in parts.items()}
         return BinCounts.trusted(**wide)
 
-    def refit(self, stats: BinCounts, prior: Prior[Any, Any] | None = None) -> Histogram:
+    def refit(self, stats: BinCounts, prior: AnyPrior | None = None) -> Histogram:
         """Relative frequencies of the bins, with pseudo-counts; members without rows stay as they were."""
         self._check(stats)
         if not stats.total_weight > 0:
@@ -362,7 +362,7 @@ class Histogram(Distribution):
             masses[:, a:b] = np.where(observed, new / np.where(observed, total, 1.0), masses[:, a:b])
         return self.replace(masses=masses if self.members else masses[0])
 
-    def objective(self, stats: BinCounts, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: BinCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the counts; −inf where rows lie outside."""
         self._check(stats)
         if np.sum(stats.outside) > 0:

@@ -16,7 +16,7 @@ from likely.core import declared
 from likely.core.arrays import Array, BadEntry, Index, check_option, like_input, parameter, refuse_infinite, rows
 from likely.core.description import vector_words
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.value import fill_cache
 from likely.core.warnings import warnings_discarded
 from likely.density.bandwidth import (
@@ -458,7 +458,7 @@ class KDE(StoredPoints):
             self._refuse_missing()
         return DistinctRows.of(z, weight, labels, self.members, "KDE")
 
-    def refit(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> KDE:
+    def refit(self, stats: DistinctRows, prior: AnyPrior | None = None) -> KDE:
         """Kernels at the rows of the statistics, with the bandwidth of `rule`; members without rows stay as they were.
 
         A row with missing values takes them from the row that is nearest in the observed columns, of its own member
@@ -498,7 +498,7 @@ class KDE(StoredPoints):
         """The field that holds squared bandwidths (d,), or the kernel's covariance (d, d)."""
         return {"kernel_covariance": squared} if self.elliptical else {"bandwidth": np.sqrt(squared)}
 
-    def objective(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: DistinctRows, prior: AnyPrior | None = None) -> float:
         """Leave-one-out log-likelihood Σ w log p₋ₙ(x): each row is scored by the kernels at the other rows.
 
         Beyond 2,000 rows per member, the first 2,000 in the order of their hashes (a random sample) stand for all.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from likely.core import declared
 from likely.core.arrays import Array, Index, check_option, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.density.bandwidth import column_variances
 from likely.density.kde_missing_values import completed
 from likely.density.stored_points import StoredPoints, end_to_end, with_weight
@@ -230,7 +230,7 @@ class KNNBalls(StoredPoints):
             raise DomainError(sentence("KNNBalls", "labels are for a stack", "one value"))
         return DistinctRows.of(rows(x, self.dim, "KNNBalls"), weight, labels, self.members, "KNNBalls")
 
-    def refit(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> KNNBalls:
+    def refit(self, stats: DistinctRows, prior: AnyPrior | None = None) -> KNNBalls:
         """Store the rows of the statistics; if `scaled`, with the columns' standard deviations as units."""
         self._check(stats)
         stats = completed(stats, "KNNBalls")
@@ -252,7 +252,7 @@ class KNNBalls(StoredPoints):
         "a k-nearest-neighbor density does not integrate to one, and EM need not raise its score; the best is kept"
     )
 
-    def objective(self, stats: DistinctRows, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: DistinctRows, prior: AnyPrior | None = None) -> float:
         """Score Σ w log p(x) of the rows, of 2,000 rows per member at most; p does not integrate to one."""
         self._check(stats)
         total = 0.0

@@ -31,7 +31,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import Note, tell
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
 from likely.distributions.constant_columns import NARROW, constant_columns
@@ -364,7 +364,7 @@ class FeatureDistribution(ColumnDistribution):
     def _collected(self, z: Array, shares: Any) -> FeatureSums:
         return feature_sums(z, shares, self.members, self._features, self._n_features, self._harmless)
 
-    def refit(self, stats: FeatureSums, prior: Prior[Any, Any] | None = None) -> Self:
+    def refit(self, stats: FeatureSums, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood estimate, or with a prior the posterior mode; unobserved columns keep their parameters."""
         self._fits(stats)
         if not (finite := np.isfinite(stats.sums).all(axis=-1)).all():
@@ -376,7 +376,7 @@ class FeatureDistribution(ColumnDistribution):
         found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
         return self._learned(**{name: np.where(observed, part, getattr(self, name)) for name, part in found.items()})
 
-    def objective(self, stats: FeatureSums, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: FeatureSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         means = stats.means(self._plain(1)._features(np.full(1, self._harmless)))
@@ -398,7 +398,7 @@ class ValueDistribution(ColumnDistribution):
     def _collected(self, z: Array, shares: Any) -> WeightedValues:
         return weighted_values(z, shares, self.members)
 
-    def refit(self, stats: WeightedValues, prior: Prior[Any, Any] | None = None) -> Self:
+    def refit(self, stats: WeightedValues, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood estimate, or with a prior the posterior mode; unobserved columns keep their parameters."""
         self._fits(stats)
         if prior is not None:
@@ -421,7 +421,7 @@ class ValueDistribution(ColumnDistribution):
         """log p of the values in the statistics; count distributions also accept expected (fractional) counts."""
         return np.asarray(self._log_pdf(x, **parts))
 
-    def objective(self, stats: WeightedValues, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: WeightedValues, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         own = {name: part.reshape(-1)[stats.cell] for name, part in self.parameters.items()}

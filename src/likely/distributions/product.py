@@ -16,7 +16,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import warnings_once
@@ -185,12 +185,12 @@ class Product(Distribution):
         each = ((name, of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.components)
         return ProductStats(tuple(each))
 
-    def refit(self, stats: ProductStats, prior: Prior[Any, Any] | None = None) -> Product:
+    def refit(self, stats: ProductStats, prior: AnyPrior | None = None) -> Product:
         """Refit of each part from its own statistics, with its own prior if there is one."""
         self._same_parts(stats.names, "refit")
         return self._each(lambda name, part: told_of_part(name, part.refit, stats[name], _of(prior, name)))
 
-    def objective(self, stats: ProductStats, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: ProductStats, prior: AnyPrior | None = None) -> float:
         """Objective: the sum of the objectives of the parts."""
         return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.components)
 

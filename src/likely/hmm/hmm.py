@@ -30,7 +30,7 @@ from likely.core.covariates import COVARIATES, FRAMES, frames_of, table, with_co
 from likely.core.description import counted
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.ragged import Ragged, is_single_sequence, single_sequence
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
@@ -477,7 +477,7 @@ class HMM(Distribution):
         inner = joined(self.emission, [s.emission for s in parts])
         return HMMStats.trusted(**arrays, emission=inner, seen=all(s.seen for s in parts))
 
-    def refit(self, stats: HMMStats, prior: Prior[Any, Any] | None = None) -> HMM:
+    def refit(self, stats: HMMStats, prior: AnyPrior | None = None) -> HMM:
         """M-step of Baum–Welch: relative frequencies (or posterior mode) of transitions, and the emissions' M-step.
 
         An impossible transition stays impossible; a state that was never left keeps its transition probabilities.

@@ -16,7 +16,7 @@ from scipy.special import rel_entr
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Density
+from likely.core.protocols import AnyDensity
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.distribution import Estimate
 from likely.distributions.entropy import (
@@ -41,7 +41,7 @@ from likely.numerics.special import LOG_2
 
 
 def kl_divergence(
-    p: Density[Any], q: Density[Any], bits: bool = False, n: int = 100_000, rng: Generator | None = None
+    p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
 ) -> Estimate:
     """Kullback–Leibler divergence.
 
@@ -61,7 +61,7 @@ def kl_divergence(
 
 
 def cross_entropy(
-    p: Density[Any], q: Density[Any], bits: bool = False, n: int = 100_000, rng: Generator | None = None
+    p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
 ) -> Estimate:
     """Cross-entropy of q relative to p.
 
@@ -76,7 +76,7 @@ def cross_entropy(
 
 
 def js_divergence(
-    p: Density[Any], q: Density[Any], bits: bool = False, n: int = 100_000, rng: Generator | None = None
+    p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
 ) -> Estimate:
     """Jensen–Shannon divergence.
 

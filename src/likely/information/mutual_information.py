@@ -13,7 +13,7 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Density
+from likely.core.protocols import AnyDensity
 from likely.distributions.categorical.probability_table import ProbabilityTable
 from likely.distributions.distribution import Estimate, in_units
 from likely.distributions.entropy import added, averaged, draws, entropy, exactly, scores
@@ -28,7 +28,7 @@ ROUNDED = 1e-3  # how far probabilities in single precision, or of three digits,
 
 
 def mutual_information(
-    joint: ArrayLike | ProbabilityTable | Density[Any], other: Any = None, *, split: Any = None, given: Any = None,
+    joint: ArrayLike | ProbabilityTable | AnyDensity, other: Any = None, *, split: Any = None, given: Any = None,
     bits: bool = False, n: int = 100_000, rng: Generator | None = None, n_neighbors: int = 4,
 ) -> Estimate:  # fmt: skip
     """Mutual information.
@@ -63,7 +63,7 @@ def mutual_information(
 
 
 def conditional_entropy(
-    joint: ArrayLike | ProbabilityTable | Density[Any], given: Any = 0, *, bits: bool = False, n: int = 100_000,
+    joint: ArrayLike | ProbabilityTable | AnyDensity, given: Any = 0, *, bits: bool = False, n: int = 100_000,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
     """Conditional entropy H[y | x] = H[x, y] − H[x] (Herbst 1.6, chain rule).

@@ -14,7 +14,7 @@ from scipy.special import xlogy
 from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import (
@@ -183,7 +183,7 @@ class Bahadur(TruncatedExpansion):
         out = np.concatenate(found, axis=-1)
         return np.where(stats.weight > 0, out, 0.0)
 
-    def objective(self, stats: SignSums, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: SignSums, prior: AnyPrior | None = None) -> float:
         """The log-likelihood to second order in r: Σ n₁ log p + n₀ log(1 − p) + N Σ_S (r_S r̂_S − ½ r_S²).
 
         r̂_S is the mean of Π z over the rows, where the sum over S has its maximum. A truncated expansion has no

@@ -29,7 +29,7 @@ from likely.core.arrays import (
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.categorical.sparse_counts import SparseRows, column_sums, is_sparse, row_sums, shares_of
@@ -264,7 +264,7 @@ class Bernoulli(Distribution):
         parts = {"rows": np.asarray(rows), "ones": np.asarray(ones), "zeros": zeros}
         return Trials.trusted(**{name: per_member(part, self.members) for name, part in parts.items()})
 
-    def refit(self, stats: Trials, prior: Prior[Any, Any] | None = None) -> Bernoulli:
+    def refit(self, stats: Trials, prior: AnyPrior | None = None) -> Bernoulli:
         """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> b = Bernoulli(0.5)
@@ -279,7 +279,7 @@ class Bernoulli(Distribution):
             raise DataError(sentence("Bernoulli", "at least one row with weight is needed", "none", "or give a prior"))
         return self.replace(probs=np.where(stats.ones + stats.zeros > 0, stats.mean, self.probs))
 
-    def objective(self, stats: Trials, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: Trials, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ n₁ log p + n₀ log(1 − p) (+ log prior)."""
         self._check(stats)
         with np.errstate(divide="ignore", invalid="ignore"):

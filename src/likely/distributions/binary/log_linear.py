@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from likely.core import declared
 from likely.core.arrays import Array, Mask, PerMember
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.binary.binary_expansion import SignDistribution, width_of
 from likely.distributions.binary.log_linear_fit import all_log_cells, exact_log_z, independent, most_likely
 from likely.distributions.binary.positive_part import completions, rows_from_table
@@ -233,7 +233,7 @@ class LogLinear(SignDistribution):
     def _most_likely(self, mean: Array, start: Array) -> Array:
         return independent(mean, self.dim) if self.order == 1 else most_likely(mean, start, self.dim, self.order)
 
-    def objective(self, stats: SignSums, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: SignSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ_S b_S Σ w φ_S, plus the entropy of missing entries (+ log prior)."""
         self._check(stats)
         if self.order == 1:

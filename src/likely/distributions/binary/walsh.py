@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import tell
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.positive_part import TruncatedExpansion
@@ -158,7 +158,7 @@ class Walsh(TruncatedExpansion):
         mean[..., 0] = 1.0
         return self.replace(expectations=self._kept(mean, stats, "expectations"))
 
-    def objective(self, stats: SignSums, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: SignSums, prior: AnyPrior | None = None) -> float:
         """Σ_S n_S (2 c_S ĉ_S − c_S²): up to a constant minus the squared error, which the means minimize.
 
         A truncated expansion minimizes the squared error, not the negative log-likelihood (Parseval: Σₓ (p̂ − p)² = 2⁻ᵈ

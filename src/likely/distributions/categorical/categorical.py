@@ -21,7 +21,7 @@ from likely.core.description import clipped
 from likely.core.em_loop import Stop, fit
 from likely.core.engine import Engine, Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone, no_option
@@ -320,7 +320,7 @@ class Categorical(Distribution):
         parts = {"counts": counts.astype(np.float64), "rows": rows.astype(np.float64)}
         return LevelCounts.trusted(**{name: per_member(part, self.members) for name, part in parts.items()})
 
-    def refit(self, stats: LevelCounts, prior: Prior[Any, Any] | None = None) -> Categorical:
+    def refit(self, stats: LevelCounts, prior: AnyPrior | None = None) -> Categorical:
         """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> c = Categorical.over(2)
@@ -344,7 +344,7 @@ class Categorical(Distribution):
             raise DomainError(sentence("Categorical", expected, levels.tolist()[:8]))
         return self.replace(probs=prior.update(stats).point("mode").probs)
 
-    def objective(self, stats: LevelCounts, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: LevelCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ nᵢ log πᵢ (+ log prior)."""
         self._check(stats)
         value = float(xlogy(stats.counts, self.probs).sum())

@@ -16,7 +16,7 @@ from likely.core.arrays import Array, Index, PerMember, n_rows, parameter, weigh
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import tell
 from likely.distributions.binary.sign_products import each_share
 from likely.distributions.categorical.pair_counts import (
@@ -351,7 +351,7 @@ class ChowLiuTree(Leveled, Distribution):
             parent, tables = parent[0].copy(), tables[0].copy()
         return self.replace(parent=parent, tables=tables)
 
-    def objective(self, stats: PairCounts, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: PairCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent), plus the entropy of missing values
         (+ log prior)."""
         self._check(stats)

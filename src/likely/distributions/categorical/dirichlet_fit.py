@@ -11,7 +11,7 @@ from likely.core.arrays import Array, BadEntry, Index, n_rows, refuse_infinite, 
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DataError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.distribution import Distribution
 from likely.distributions.statistics.counts import member_weights
 from likely.distributions.statistics.feature_sums import FeatureSums, feature_sums
@@ -80,7 +80,7 @@ class DirichletLearning(Distribution):
             )  # the same error, with the row's own number
             raise
 
-    def refit(self, stats: FeatureSums, prior: Prior[Any, Any] | None = None) -> Self:
+    def refit(self, stats: FeatureSums, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood α, or with a prior the posterior mode; a member without data keeps its parameters."""
         self._learns_from(stats)
         if prior is not None:
@@ -92,7 +92,7 @@ class DirichletLearning(Distribution):
         found = [dirichlet_shapes(mean) if there else a for there, mean, a in zip(observed, logs, old, strict=True)]
         return self.replace(alpha=np.array(found).reshape(self.alpha.shape))
 
-    def objective(self, stats: FeatureSums, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: FeatureSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._learns_from(stats)
         each = np.where(stats.rows > 0, stats.rows * dirichlet_expected_log_prob(self.alpha, _mean_logs(stats)), 0.0)

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, BadEntry, Index, Rows, n_rows, parameter, 
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.categorical.dirichlet_multinomial_counts import UrnCounts, urn_counts
 from likely.distributions.categorical.dirichlet_multinomial_fit import fitted_alpha
 from likely.distributions.categorical.multinomial import (
@@ -182,7 +182,7 @@ class DirichletMultinomial(Distribution):
         ways = log_multinomial_coefficient(z, total)
         return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
 
-    def refit(self, stats: UrnCounts, prior: Prior[Any, Any] | None = None) -> DirichletMultinomial:
+    def refit(self, stats: UrnCounts, prior: AnyPrior | None = None) -> DirichletMultinomial:
         """Maximum-likelihood α, or with a prior the posterior mode; a member without data keeps its parameters."""
         self._learns_from(stats)
         if prior is not None:
@@ -198,7 +198,7 @@ class DirichletMultinomial(Distribution):
                 alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width, alpha[k])
         return self.replace(alpha=alpha.reshape(self.alpha.shape))
 
-    def objective(self, stats: UrnCounts, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: UrnCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._learns_from(stats)
         alpha = np.atleast_2d(self.alpha)

@@ -30,7 +30,7 @@ from likely.core.arrays import (
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.categorical.sparse_counts import SparseRows, column_sums, is_sparse, row_sums, shares_of
@@ -322,7 +322,7 @@ class Multinomial(Distribution):
             **{name: per_member(part, self.members) for name, part in parts.items()}, complete=whole
         )
 
-    def refit(self, stats: WordCounts, prior: Prior[Any, Any] | None = None) -> Multinomial:
+    def refit(self, stats: WordCounts, prior: AnyPrior | None = None) -> Multinomial:
         """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> m = Multinomial([0.5, 0.5])
@@ -339,7 +339,7 @@ class Multinomial(Distribution):
         total = stats.counts.sum(axis=-1, keepdims=True)
         return self.replace(probs=np.where(total > 0, stats.counts / np.where(total > 0, total, 1.0), self.probs))
 
-    def objective(self, stats: WordCounts, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: WordCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ nⱼ log pⱼ + constant (+ log prior)."""
         self._check(stats)
         value = float(xlogy(stats.counts, self.probs).sum() + np.sum(stats.constant))

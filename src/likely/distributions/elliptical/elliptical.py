@@ -29,7 +29,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.em_loop import FitStep
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import tell, warnings_discarded
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
@@ -294,7 +294,7 @@ class Elliptical(Centered, Distribution):
         z = self._complete(rows(x, self.dim, "Elliptical"))
         return weighted_rows(z, member_weights(w, labels, n, self.members, "Elliptical"), self.members)
 
-    def refit(self, stats: WeightedRows, prior: Prior[Any, Any] | None = None) -> Elliptical:
+    def refit(self, stats: WeightedRows, prior: AnyPrior | None = None) -> Elliptical:
         """Maximum-likelihood estimate, or the posterior mode with a Gaussian's prior for center and scale."""
         self.statistics_in_kind(stats)
         if not self._radial.learns:
@@ -397,7 +397,7 @@ class Elliptical(Centered, Distribution):
         center = np.abs(other.center - self.center) / unit
         return float(max(center.max(), (np.abs(other.scale - self.scale) / unit[:, None] / unit).max()))
 
-    def objective(self, stats: WeightedRows, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: WeightedRows, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the rows (+ log prior)."""
         self.statistics_in_kind(stats)
         logs = self.log_prob(stats.values).T if len(stats.values) else np.zeros(stats.each.shape)

@@ -15,7 +15,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, PerMember, check_option, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import Note, tell
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.gaussian.factor_fits import Factors, em_step, factor_analysis, principal_factors
@@ -276,7 +276,7 @@ class FactorGaussian(Distribution):
         stats: Moments = self.gaussian.collect(x, weight, labels)
         return stats
 
-    def refit(self, stats: Any, prior: Prior[Any, Any] | None = None) -> FactorGaussian:
+    def refit(self, stats: Any, prior: AnyPrior | None = None) -> FactorGaussian:
         """Maximum-likelihood estimate, or with a prior the posterior mode, with the same number of factors.
 
         Spherical noise: in closed form (Tipping and Bishop). Diagonal: Newton's method on log ψ until convergence, from
@@ -439,7 +439,7 @@ class FactorGaussian(Distribution):
             raise ShapeError(sentence("FactorGaussian", expected, stats.shift.shape))
         return stats
 
-    def objective(self, stats: Any, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self.statistics_in_kind(stats)
         value = float(np.sum(self.expected_log_prob(stats)) + stats.entropy.sum())

@@ -32,7 +32,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.job_size import job
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, tell
 from likely.distributions.distribution import in_units, lone
@@ -485,7 +485,7 @@ class Gaussian(Algebra):
             raise DomainError(sentence("Gaussian", expected, "a singular one"))
         return spd.precision(roots)
 
-    def refit(self, stats: Any, prior: Prior[Any, Any] | None = None, unbiased: bool = False) -> Gaussian:
+    def refit(self, stats: Any, prior: AnyPrior | None = None, unbiased: bool = False) -> Gaussian:
         """Maximum-likelihood estimate with the same kind of covariance, or with a prior the posterior mode (MAP).
 
         μ = Σ w x / Σ w and Σ = scatter / Σ w. `unbiased` divides the scatter by weight − 1 (weights count
@@ -571,7 +571,7 @@ class Gaussian(Algebra):
             tell(replace(note, members=tuple(members)) if self.members and not self.tied else note)
         return per_member.reshape(covariance.shape)
 
-    def objective(self, stats: Any, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self.statistics_in_kind(stats)
         value = self._expected_log_prob(stats)

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.distribution import Distribution
 from likely.distributions.matrix.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
 from likely.distributions.statistics.counts import member_weights
@@ -153,7 +153,7 @@ class MatrixDistribution(Distribution):
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         return matrix_sums(x, member_weights(w, labels, n, self.members, me), self.members, self.size, me)
 
-    def refit(self, stats: MatrixSums, prior: Prior[Any, Any] | None = None) -> Self:
+    def refit(self, stats: MatrixSums, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood estimate: scale in closed form, ν as the root of one equation; or the posterior mode."""
         self.statistics_in_kind(stats)
         if prior is not None:
@@ -176,7 +176,7 @@ class MatrixDistribution(Distribution):
         scale = np.where(has_rows[..., None, None], scale, old[1])
         return self.replace(dof=np.where(has_rows, dof, old[0]), scale=scale)
 
-    def objective(self, stats: MatrixSums, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: MatrixSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self.statistics_in_kind(stats)
         v, d, n = self.dof, self.size, stats.weight

@@ -15,7 +15,7 @@ from numpy.random import Generator
 from likely.core import declared
 from likely.core.arrays import PerMember
 from likely.core.errors import DomainError, sentence
-from likely.core.protocols import Density, PointRule
+from likely.core.protocols import AnyDensity, PointRule
 from likely.core.value import Value
 
 STRENGTH = 0.1  # pseudo-counts of the weak prior
@@ -64,7 +64,7 @@ class PseudoData(Value):
         """Posterior: the statistics add."""
         return self.replace(stats=self.stats + stats)
 
-    def point(self, rule: PointRule = "mode") -> Density[Any]:
+    def point(self, rule: PointRule = "mode") -> AnyDensity:
         """The posterior "mode": maximum likelihood for all statistics; mean and median are not available."""
         if rule != "mode":
             self._refuse(f"posterior {rule}")

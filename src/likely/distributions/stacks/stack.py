@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, Rows, checked_labels, n_rows, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, in_units
@@ -118,7 +118,7 @@ class Stack(Distribution):
             labels, x = checked_labels(labels, n, self.members, "Stack"), np.asarray(x) if isinstance(x, list) else x
         return StackStats(tuple(part.collect(*_share(x, w, labels, k)) for k, part in enumerate(self.components)))
 
-    def refit(self, stats: StackStats, prior: Prior[Any, Any] | None = None) -> Stack:
+    def refit(self, stats: StackStats, prior: AnyPrior | None = None) -> Stack:
         """Refit of each member from its own statistics; `prior` is one for all members, or one per member."""
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("Stack", "at least one row with weight is needed", "none", "or give a prior"))
@@ -126,7 +126,7 @@ class Stack(Distribution):
         refits = zip(self.components, stats.components, priors, strict=True)
         return Stack(tuple(refit_or_keep(part, s, p) for part, s, p in refits))
 
-    def objective(self, stats: StackStats, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: StackStats, prior: AnyPrior | None = None) -> float:
         """Sum of the objectives of all members."""
         terms = zip(self.components, stats.components, each(prior, self.members), strict=True)
         return sum(part.objective(s, p) for part, s, p in terms)

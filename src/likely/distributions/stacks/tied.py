@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from likely.core import declared
 from likely.core.arrays import Array, Index, Rows, check_option, checked_labels, n_rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.stack import side_by_side
@@ -146,7 +146,7 @@ class Tied(Distribution):
             raise ShapeError(sentence("Tied", f"weight must have one column per member ({self.members})", w.shape))
         return self.components.collect(x, w @ np.eye(self.components.members)[self.index])
 
-    def refit(self, stats: Any, prior: Prior[Any, Any] | None = None) -> Tied:
+    def refit(self, stats: Any, prior: AnyPrior | None = None) -> Tied:
         """Refit of the parts from the summed statistics of the members that share them."""
         if self._all:
             return self.replace(components=self.components.refit(stats, prior))
@@ -174,7 +174,7 @@ class Tied(Distribution):
             mean=self.components.mean[members], covariance=np.array(covariance), kind=self.components.kind
         )
 
-    def objective(self, stats: Any, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
         """Objective of `refit`: the prior of a shared covariance counts once."""
         if self._all:
             return float(self.components.objective(stats, prior))

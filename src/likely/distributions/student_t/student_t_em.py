@@ -31,7 +31,7 @@ from likely.core.em_loop import FitStep, Stop, fit, iterate
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, tell, warnings_discarded, warnings_once
 from likely.distributions.distribution import Distribution
@@ -311,7 +311,7 @@ class StudentTEM(Distribution):
 
     # --------------------------------------------------------------- M-step
 
-    def refit(self, stats: ScaleSums, prior: Prior[Any, Any] | None = None) -> Self:
+    def refit(self, stats: ScaleSums, prior: AnyPrior | None = None) -> Self:
         """M-step: parameters that increase the likelihood, or with a prior the posterior density.
 
         Degrees of freedom stay within 0.1 … 10⁶, where a t distribution is practically a Gaussian. A singular scale is
@@ -355,7 +355,7 @@ class StudentTEM(Distribution):
             return np.array(point.covariance_matrix)
         return np.array(point.covariance if self.kind == "spherical" else point.variance)
 
-    def objective(self, stats: ScaleSums, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: ScaleSums, prior: AnyPrior | None = None) -> float:
         """Lower bound of the log-likelihood (+ log prior), with equality at the model of the E-step."""
         self.statistics_in_kind(stats)
         log_gamma = self._gamma(stats)[1]

@@ -16,7 +16,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, PerMember, Rows, n_rows, refuse_infinite, rows, sliceable, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone
@@ -308,11 +308,11 @@ class Transformed(Distribution):
             slope=_weighted_sum(log_det, w, labels, self.members),
         )
 
-    def refit(self, stats: TransformedStats, prior: Prior[Any, Any] | None = None) -> Transformed:
+    def refit(self, stats: TransformedStats, prior: AnyPrior | None = None) -> Transformed:
         """Refit of the base distribution; the bijector is unchanged."""
         return self.replace(distribution=self.distribution.refit(stats.components, prior))
 
-    def objective(self, stats: TransformedStats, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: TransformedStats, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the transformed rows (+ log prior)."""
         return float(self.distribution.objective(stats.components, prior)) - float(np.sum(stats.slope))
 

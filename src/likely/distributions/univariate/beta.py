@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Density, PointRule
+from likely.core.protocols import AnyDensity, PointRule
 from likely.distributions.binary.bernoulli import Bernoulli, Trials
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.column_distribution import same_columns
@@ -233,7 +233,7 @@ class Beta(BetaLearning):
     def _known(self, shape: tuple[int, ...]) -> Array:
         return np.array(np.broadcast_to(np.asarray(self.known), shape))
 
-    def point(self, rule: PointRule = "mode") -> Density[Any]:
+    def point(self, rule: PointRule = "mode") -> AnyDensity:
         """Bernoulli, binomial or negative binomial distribution at the "mode", "mean" or "median" probabilities."""
         check_option(rule, PointRule, "Beta", "rule")
         return self._distribution(np.array(getattr(self, rule)), rule)
@@ -248,11 +248,11 @@ class Beta(BetaLearning):
             raise DomainError(sentence("Beta", f"the {rule} of a negative binomial p must not be 0", remedy=remedy))
         return NegativeBinomial.trusted(size=self._known(probs.shape), prob=probs, rest=1.0 - probs)
 
-    def draw(self, rng: Generator) -> Density[Any]:
+    def draw(self, rng: Generator) -> AnyDensity:
         """A Bernoulli, binomial or negative binomial distribution with probabilities from this distribution."""
         return self._distribution(self.sample(1, rng)[0].copy())
 
-    def predictive(self) -> Density[Any]:
+    def predictive(self) -> AnyDensity:
         """Posterior predictive: Bernoulli with probability a / (a + b) (Herbst 2.1); for binomial, `BetaBinomial`.
 
         For negative binomial counts it is a `BetaNegativeBinomial` distribution.

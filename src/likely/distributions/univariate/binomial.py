@@ -14,7 +14,7 @@ from scipy.special import betaincc, xlog1py, xlogy
 from likely.core import declared
 from likely.core.arrays import Array, BadEntry, PerMember, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.column_distribution import ColumnDistribution, column_moments
@@ -149,7 +149,7 @@ class Binomial(KnownTrials, ColumnDistribution):
             refuse_more(z, member_weights(w, labels, len(z), self.members, "Binomial"), self.trials, "Binomial")
             raise
 
-    def refit(self, stats: Successes, prior: Prior[Any, Any] | None = None) -> Binomial:
+    def refit(self, stats: Successes, prior: AnyPrior | None = None) -> Binomial:
         """The relative frequencies n/N (Ney 3.4), or with a prior the posterior mode.
 
         >>> b = Binomial(4, 0.5)
@@ -167,7 +167,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         if not np.array_equal(stats.trials, self.trials):
             raise ShapeError(sentence("Binomial", "statistics with the same trials are needed", "other trials"))
 
-    def objective(self, stats: Successes, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: Successes, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         value = float(

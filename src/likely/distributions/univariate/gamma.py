@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Density, PointRule
+from likely.core.protocols import AnyDensity, PointRule
 from likely.distributions.column_distribution import same_columns
 from likely.distributions.distribution import added, in_units, lone
 from likely.distributions.statistics.counts import Counts, one_column
@@ -202,7 +202,7 @@ class Gamma(GammaLearning):
     def _whose(self) -> type[Poisson] | type[Exponential]:
         return Poisson if self.likelihood == "poisson" else Exponential
 
-    def point(self, rule: PointRule = "mode") -> Density[Any]:
+    def point(self, rule: PointRule = "mode") -> AnyDensity:
         """A distribution with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
         check_option(rule, PointRule, "Gamma", "rule")
         rate = np.array(getattr(self, rule))
@@ -211,11 +211,11 @@ class Gamma(GammaLearning):
             raise DomainError(sentence("Gamma", "the mode of an exponential rate must not be 0", remedy=remedy))
         return self._whose.trusted(rate=rate)
 
-    def draw(self, rng: Generator) -> Density[Any]:
+    def draw(self, rng: Generator) -> AnyDensity:
         """A Poisson or exponential distribution with rates from this distribution."""
         return self._whose.trusted(rate=self.sample(1, rng)[0].copy())
 
-    def predictive(self) -> Density[Any]:
+    def predictive(self) -> AnyDensity:
         """Posterior predictive: negative binomial with size a, p = b / (b + 1); for waiting times, Lomax with a, b."""
         if self.likelihood == "exponential":
             return Lomax.trusted(shape=np.array(self.shape), scale=np.array(self.rate))

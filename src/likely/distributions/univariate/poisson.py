@@ -18,7 +18,7 @@ from likely.core.arrays import Array, Index, PerMember, n_rows, parameter, refus
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.categorical.sparse_counts import (
     SparseRows,
     column_sums,
@@ -310,7 +310,7 @@ class Poisson(Distribution):
             _refuse(rows(x, self.dim, "Poisson"))  # the same error, with the row's own number
             raise
 
-    def refit(self, stats: Counts, prior: Prior[Any, Any] | None = None) -> Poisson:
+    def refit(self, stats: Counts, prior: AnyPrior | None = None) -> Poisson:
         """Maximum-likelihood rates, which are the means (Ney 3.4), or with a prior the posterior mode.
 
         >>> Poisson(1.0).refit(Poisson(1.0).collect([2, 3, 7]))
@@ -324,7 +324,7 @@ class Poisson(Distribution):
             raise DataError(sentence("Poisson", "at least one row with weight is needed", "none", "or give a prior"))
         return Poisson.trusted(rate=np.where(stats.weight > 0, stats.mean, self.rate))
 
-    def objective(self, stats: Counts, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: Counts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._check(stats)
         value = float(np.sum(xlogy(stats.total, self.rate) - stats.weight * self.rate) - np.sum(stats.log_factorial))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from likely.core import declared
 from likely.core.arrays import Array, PerMember
 from likely.core.errors import DomainError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.distributions.column_distribution import ColumnDistribution, refuse_few, unsigned_variance
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.scale_floor import grain
@@ -107,7 +107,7 @@ class Uniform(ColumnDistribution):
     def _collected(self, z: Array, shares: Any) -> Extremes:
         return extremes(z, shares, self.members)
 
-    def refit(self, stats: Extremes, prior: Prior[Any, Any] | None = None) -> Self:
+    def refit(self, stats: Extremes, prior: AnyPrior | None = None) -> Self:
         """Ends at the extremes, or with a prior the posterior mode; a column without data keeps its ends."""
         self._fits(stats)
         if prior is not None:
@@ -116,7 +116,7 @@ class Uniform(ColumnDistribution):
         low, high = apart(stats.low, stats.high)
         return self.replace(low=np.where(stats.seen, low, self.low), high=np.where(stats.seen, high, self.high))
 
-    def objective(self, stats: Extremes, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: Extremes, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior): −inf if a value lies beyond the ends."""
         self._fits(stats)
         inside = (self.low <= stats.low) & (stats.high <= self.high)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from likely.core import declared
 from likely.core.arrays import Array, SequencesLike, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import PointRule, Prior
+from likely.core.protocols import AnyPrior, PointRule
 from likely.core.value import Value
 from likely.core.warnings import tell, warnings_discarded
 from likely.numerics import spd
@@ -367,11 +367,11 @@ class LinearLearner(Value):
         """E-step: expected sufficient statistics."""
         return self.model.collect(y, weight)
 
-    def refit(self, stats: LinearStats, prior: Prior[Any, Any] | None = None) -> LinearLearner:
+    def refit(self, stats: LinearStats, prior: AnyPrior | None = None) -> LinearLearner:
         """M-step for the learned parameters."""
         return self.replace(model=m_step(self.model, stats, prior, self.structure))
 
-    def objective(self, stats: LinearStats, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: LinearStats, prior: AnyPrior | None = None) -> float:
         """EM objective (evidence lower bound) plus the log prior."""
         return objective(self.model, stats, prior)
 

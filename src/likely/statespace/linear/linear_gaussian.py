@@ -18,7 +18,7 @@ from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.distributions.distribution import Distribution
 from likely.hmm.decoding import SkippedFrames, warn_of_skipped
@@ -517,11 +517,11 @@ class LinearGaussian(StructuralModels, Distribution):
             passes.refuse_huge(series)
         return stats
 
-    def refit(self, stats: LinearStats, prior: Prior[Any, Any] | None = None) -> LinearGaussian:
+    def refit(self, stats: LinearStats, prior: AnyPrior | None = None) -> LinearGaussian:
         """M-step for all parameters; `lk.statespace.LinearLearner` learns some of them, or with constraints."""
         return linear_em.m_step(self, stats, prior, linear_em.all_parameters(self))
 
-    def objective(self, stats: LinearStats, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: LinearStats, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood plus entropy of the states, plus the log prior."""
         return linear_em.objective(self, stats, prior)
 

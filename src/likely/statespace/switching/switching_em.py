@@ -20,7 +20,7 @@ from likely.core.arrays import Array, SequencesLike, weights
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.protocols import PointRule, Prior
+from likely.core.protocols import AnyPrior, PointRule
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import tell
@@ -356,11 +356,11 @@ class SwitchingLearner(Value):
         """The approximate E-step."""
         return e_step(self.model, y, weight, log_mask)
 
-    def refit(self, stats: SwitchingStats, prior: Prior[Any, Any] | None = None) -> SwitchingLearner:
+    def refit(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> SwitchingLearner:
         """M-step for the learned parameters."""
         return self.replace(model=m_step(self.model, stats, prior, self.structures, self.chain))
 
-    def objective(self, stats: SwitchingStats, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> float:
         """Approximate EM objective plus the log prior."""
         return objective(self.model, stats, prior)
 

@@ -14,7 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, SequencesLike, parameter
 from likely.core.description import Description
 from likely.core.errors import DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior
 from likely.core.ragged import Ragged
 from likely.distributions.distribution import Distribution
 from likely.statespace.linear.kalman_filter import read_only
@@ -256,11 +256,11 @@ class SwitchingLinearGaussian(Distribution):
         """
         return learning.e_step(self, y, weight, log_mask, inputs)
 
-    def refit(self, stats: SwitchingStats, prior: Prior[Any, Any] | None = None) -> SwitchingLinearGaussian:
+    def refit(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> SwitchingLinearGaussian:
         """M-step for all parameters but the initial state; `SwitchingLearner` learns some of them."""
         return learning.m_step(self, stats, prior, learning.structures(self))
 
-    def objective(self, stats: SwitchingStats, prior: Prior[Any, Any] | None = None) -> float:
+    def objective(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> float:
         """Approximate EM objective: log p(y) at the model of the E-step, plus the log prior."""
         return learning.objective(self, stats, prior)
 
