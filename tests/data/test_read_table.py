@@ -281,7 +281,7 @@ def test_no_file_a_folder_and_an_unknown_format(write, tmp_path):
         read_table(str(tmp_path / "*.tsv"))
     with pytest.raises(DataError, match="a file is needed, got a folder"):
         read_table(tmp_path)
-    with pytest.raises(DomainError, match="format must be one of csv, tsv"):
+    with pytest.raises(DomainError, match="format must be one of 'csv', 'tsv'"):
         read_table(path, format="excel")
     with pytest.raises(LikelyError, match="a file is needed, got none"):
         read_table([])

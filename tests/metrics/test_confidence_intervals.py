@@ -40,7 +40,7 @@ def test_impossible_counts_are_refused(k, n):
 def test_level_and_method_are_checked():
     with pytest.raises(DomainError, match="level"):
         proportion_interval(1, 2, 95)
-    with pytest.raises(DomainError, match="exact, wilson"):
+    with pytest.raises(DomainError, match="'exact', 'wilson'"):
         proportion_interval(1, 2, method="wald")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from likely.core.arrays import Index, Mask
 from likely.core.errors import DomainError, ShapeError, sentence
 
+BandLike = float | Mask | Literal["itakura"] | tuple[Literal["itakura"], float]
 MEANINGS = 'None, a share such as 0.1, a radius in frames such as 5, "itakura", ("itakura", slope) or a mask (n, m)'
 
 
@@ -38,8 +39,8 @@ class Band(NamedTuple):
         return longest if self.radius is None else self.radius
 
 
-def band_of(band: Any, whose: str) -> Band:
-    """Validate a `band` setting.
+def band_of(band: BandLike | None, whose: str, other: str = "") -> Band:
+    """Validate a `band` setting; `other` says what else its owner takes.
 
     >>> band_of(0.1, "dtw").frames(50), band_of(3, "dtw").frames(50)
     (5, 3)
@@ -54,11 +55,11 @@ def band_of(band: Any, whose: str) -> Band:
         return Band(radius=int(band))
     elif isinstance(band, float | np.floating) and 0 <= band <= 1:
         return Band(share=float(band))
-    elif getattr(band, "ndim", 0) == 2 and band.dtype == bool:
+    elif isinstance(band, np.ndarray) and band.ndim == 2 and band.dtype == bool:
         return Band(mask=np.array(band))
     got = f"an array {band.shape} of {band.dtype}" if isinstance(band, np.ndarray) else repr(band)
     remedy = "a share lies in 0 … 1, the slope of a parallelogram from 1 on" if isinstance(band, float | tuple) else ""
-    raise DomainError(sentence(whose, f"band must be {MEANINGS}", got, remedy))
+    raise DomainError(sentence(whose, f"band must be {other}{MEANINGS}", got, remedy))
 
 
 def band_rows(band: Band, n: int, m: int, whose: str) -> tuple[Index, Index]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.alignment.bands import Band, band_of
+from likely.alignment.bands import Band, BandLike, band_of
 from likely.alignment.dtw_grid import NOTHING, Grid, Route
 from likely.alignment.local_costs import SQUARED
 from likely.alignment.pairwise_dtw import Rules, distances
 from likely.alignment.series import Series, all_series
-from likely.alignment.step_patterns import StepPattern, step_pattern_of
+from likely.alignment.step_patterns import StepPattern, StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, parameter, weights
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -41,8 +42,9 @@ class BarycenterResult(Value):
 
 
 def barycenter(
-    seqs: Any, *, weight: Any = None, init: Any = None, length: int | None = None, metric: Any = "sqeuclidean",
-    step_pattern: Any = "three", band: Any = None, max_iter: int = 100, tol: float = 1e-5,
+    seqs: Any, *, weight: ArrayLike | None = None, init: ArrayLike | None = None, length: int | None = None,
+    metric: Literal["sqeuclidean"] = "sqeuclidean", step_pattern: StepPatternLike = "three",
+    band: BandLike | None = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> BarycenterResult:  # fmt: skip
     """DTW barycenter: least weighted sum of squared DTW distances, by DBA   (Petitjean, Ketterlin, Gançarski 2011).
 

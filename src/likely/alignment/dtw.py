@@ -11,12 +11,13 @@ from math import comb
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.alignment.bands import band_of
+from likely.alignment.bands import BandLike, band_of
 from likely.alignment.dtw_grid import Grid, Route, total_of
-from likely.alignment.local_costs import local_cost
+from likely.alignment.local_costs import MetricLike, local_cost
 from likely.alignment.series import flag, one_series, same_width
-from likely.alignment.step_patterns import step_pattern_of
+from likely.alignment.step_patterns import StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index, numbers
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -81,7 +82,7 @@ class Alignment(Value):
         """Numbers of frames (n, m)."""
         return self.grid.shape
 
-    def warp_a(self, x: Any) -> Array:
+    def warp_a(self, x: ArrayLike) -> Array:
         """Warp values along a, (n,) or (n, …), to the time axis of b: the mean over matched frames.
 
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_a([1, 0, 1, 2, 1])
@@ -89,7 +90,7 @@ class Alignment(Value):
         """
         return self._warped(x, 0)
 
-    def warp_b(self, y: Any) -> Array:
+    def warp_b(self, y: ArrayLike) -> Array:
         """Warp values along b, (m,) or (m, …), to the time axis of a; NaN where no observed value is matched.
 
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_b([1, 0, 2, 1])
@@ -115,13 +116,13 @@ class Alignment(Value):
 
 
 def dtw(
-    a: Any = None,
-    b: Any = None,
+    a: ArrayLike | None = None,
+    b: ArrayLike | None = None,
     *,
-    costs: Any = None,
-    metric: Any = "cityblock",
-    step_pattern: Any = "three",
-    band: Any = None,
+    costs: ArrayLike | None = None,
+    metric: MetricLike = "cityblock",
+    step_pattern: StepPatternLike = "three",
+    band: BandLike | None = None,
     open_begin: bool = False,
     open_end: bool = False,
 ) -> Alignment:

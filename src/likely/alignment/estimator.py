@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from likely.alignment.bands import band_of
-from likely.alignment.local_costs import LocalCost, local_cost
+from likely.alignment.bands import BandLike, band_of
+from likely.alignment.local_costs import LocalCost, MetricLike, local_cost
 from likely.alignment.nearest_series import NearestSeries, nearest
 from likely.alignment.pairwise_dtw import Rules
 from likely.alignment.series import Series, all_series
-from likely.alignment.step_patterns import step_pattern_of
-from likely.core.arrays import Array, Index, Mask
+from likely.alignment.step_patterns import StepPatternLike, step_pattern_of
+from likely.core.arrays import Array, Index, Mask, SequencesLike
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
 from likely.decision.decide import decisions_from
@@ -24,6 +24,7 @@ from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.sequence_validation import cut
 
+VoteWeights = Literal["uniform", "distance"]
 SHARES = tuple(i / 100 for i in range(21))  # candidate bands of "best"
 
 
@@ -55,7 +56,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         "metric": "no_validation",
         "step_pattern": "no_validation",
         "band": "no_validation",
-        "weights": [StrOptions({"uniform", "distance"})],
+        "weights": [StrOptions(set(get_args(VoteWeights)))],
     }
     saved_attributes: tuple[str, ...] = (
         "frames_", "offsets_", "labels_", "classes_", "class_prior_", "band_", "left_out_errors_", "feature_names_in_",
@@ -65,10 +66,10 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self,
         n_neighbors: int = 1,
         *,
-        metric: Any = "sqeuclidean",
-        step_pattern: Any = "three",
-        band: Any = None,
-        weights: str = "uniform",
+        metric: MetricLike = "sqeuclidean",
+        step_pattern: StepPatternLike = "three",
+        band: BandLike | Literal["best"] | None = None,
+        weights: VoteWeights = "uniform",
     ) -> None:
         self.n_neighbors = n_neighbors
         self.metric = metric
@@ -76,7 +77,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.band = band
         self.weights = weights
 
-    def fit(self, X: Any, y: Any, *, lengths: Any = None) -> Self:
+    def fit(self, X: SequencesLike, y: ArrayLike, *, lengths: ArrayLike | None = None) -> Self:
         """Store the training sequences X and their labels y (n,).
 
         `lengths` split one long array X of frames, (T,) or (T, D), into sequences, here and in the other methods.
@@ -98,24 +99,26 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         self.class_prior_ = np.bincount(self.labels_) / len(series)
         self.__dict__.pop("left_out_errors_", None)
         self.band_ = self._best_band(series) if isinstance(self.band, str) and self.band == "best" else self.band
-        band_of(self.band_, "DTWClassifier")
+        band_of(self.band_, "DTWClassifier", '"best", ')
         return self
 
-    def predict(self, X: Any, lengths: Any = None) -> NDArray[Any]:
+    def predict(self, X: SequencesLike, lengths: ArrayLike | None = None) -> NDArray[Any]:
         """The class with most votes (n,); of equals the first in `classes_`."""
         return self.classes_[self.predict_proba(X, lengths).argmax(axis=1)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
+    def score(
+        self, X: SequencesLike, y: ArrayLike, sample_weight: ArrayLike | None = None, lengths: ArrayLike | None = None
+    ) -> float:
         """Accuracy: the share of sequences that are classified correctly."""
         checked_labels(y, None, "DTWClassifier", each="sequence")
         return float(super().score(cut(X, lengths), y, sample_weight))
 
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+    def predict_proba(self, X: SequencesLike, lengths: ArrayLike | None = None) -> Array:
         """Posterior probabilities as shares of the votes (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
         return self._votes(self._nearest(self._series(X, lengths), self.n_neighbors))
 
-    def log_posterior(self, X: Any, lengths: Any = None) -> Array:
+    def log_posterior(self, X: SequencesLike, lengths: ArrayLike | None = None) -> Array:
         """Logarithms of `predict_proba` (n, C): −inf for a class without a vote."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, lengths))
@@ -123,8 +126,9 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     predict_log_proba = log_posterior
 
     def decide(
-        self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        novelty: float | None = None, full: bool = False, lengths: Any = None,
+        self, X: SequencesLike, *, cost: Any = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, full: bool = False,
+        lengths: ArrayLike | None = None,
     ) -> Any:  # fmt: skip
         """The action of least expected cost by the shares of votes, or `lk.REJECT`; `cost` is as in `lk.decide`.
 
@@ -139,7 +143,9 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
             novel=novel, why_novel=why, full=full,
         )  # fmt: skip
 
-    def kneighbors(self, X: Any = None, n_neighbors: int | None = None, lengths: Any = None) -> tuple[Array, Index]:
+    def kneighbors(
+        self, X: SequencesLike | None = None, n_neighbors: int | None = None, lengths: ArrayLike | None = None
+    ) -> tuple[Array, Index]:
         """Distances and indices (n, n_neighbors) of the nearest training sequences, nearest first.
 
         Without X: of each training sequence among the others. Of equals the first comes first.

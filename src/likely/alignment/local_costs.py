@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
 from likely.alignment.series import Series
-from likely.core.arrays import Array, Mask, parameter
+from likely.core.arrays import Array, Mask, check_option, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.numerics.spd import is_symmetric
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2  # as in _loops, which would load the compiler
-NAMES = ("cityblock", "sqeuclidean", "euclidean", "cosine")
+MetricName = Literal["cityblock", "sqeuclidean", "euclidean", "cosine"]
+MetricLike = MetricName | tuple[Literal["mahalanobis"], ArrayLike] | Callable[[Array, Array], ArrayLike]
 
 
 class LocalCost(NamedTuple):
@@ -51,7 +53,7 @@ class LocalCost(NamedTuple):
         return out
 
 
-def local_cost(metric: Any, whose: str) -> LocalCost:
+def local_cost(metric: MetricLike, whose: str, name: str = "metric") -> LocalCost:
     """Validate a `metric`, the local cost of two frames.
 
     "cityblock" Σ|z|, "sqeuclidean" Σz², "euclidean" √Σz², "cosine" 1 − cos, ("mahalanobis", covariance) √(zᵀ S⁻¹ z),
@@ -60,19 +62,12 @@ def local_cost(metric: Any, whose: str) -> LocalCost:
     >>> local_cost("sqeuclidean", "dtw").takes_root
     True
     """
-    if (
-        isinstance(metric, tuple | list)
-        and len(metric) == 2
-        and isinstance(metric[0], str)
-        and metric[0] == "mahalanobis"
-    ):
+    pair = isinstance(metric, tuple | list) and len(metric) == 2
+    if pair and isinstance(metric[0], str) and metric[0] == "mahalanobis":
         return _mahalanobis(metric[1], whose)
     if callable(metric):
         return LocalCost(ABSOLUTE, False, _complete, metric)
-    if not isinstance(metric, str) or metric not in NAMES:
-        words = ", ".join(f'"{name}"' for name in NAMES)
-        expected = f'metric must be {words}, ("mahalanobis", covariance) or a function of frames'
-        raise DomainError(sentence(whose, expected, repr(metric)))
+    check_option(metric, MetricName, whose, name, '("mahalanobis", covariance), or a function of frames')
     kind = {"cityblock": ABSOLUTE, "euclidean": EUCLIDEAN}.get(metric, SQUARED)
     return LocalCost(kind, metric == "sqeuclidean", _directions if metric == "cosine" else _unchanged)
 

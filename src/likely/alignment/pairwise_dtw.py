@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from likely.alignment._loops import ABSOLUTE, EUCLIDEAN, LANES
-from likely.alignment.bands import Band, band_of, band_rows, refuse_disconnected
+from likely.alignment.bands import Band, BandLike, band_of, band_rows, refuse_disconnected
 from likely.alignment.dtw_grid import NOTHING, Grid
-from likely.alignment.local_costs import LocalCost, local_cost
+from likely.alignment.local_costs import LocalCost, MetricLike, local_cost
 from likely.alignment.series import Series, all_series, flag, same_width
-from likely.alignment.step_patterns import THREE, StepPattern, step_pattern_of
+from likely.alignment.step_patterns import THREE, StepPattern, StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
@@ -70,8 +70,8 @@ class Rules:
 
 
 def dtw_matrix(
-    seqs: Any, others: Any = None, *, metric: Any = "cityblock", step_pattern: Any = "three", band: Any = None,
-    open_begin: bool = False, open_end: bool = False,
+    seqs: Any, others: Any = None, *, metric: MetricLike = "cityblock", step_pattern: StepPatternLike = "three",
+    band: BandLike | None = None, open_begin: bool = False, open_end: bool = False,
 ) -> Array:  # fmt: skip
     """DTW distances of all pairs: (n, n), or (n, m) to `others`; each is exactly `dtw(a, b, …).distance`.
 

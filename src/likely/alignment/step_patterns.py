@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, check_option
 from likely.core.errors import DomainError, ShapeError, sentence
 
 Step = tuple[int, int, float]  # frames of a, frames of b, weight of the point where it arrives
@@ -67,7 +67,7 @@ class StepPattern:
         return mirrored == set(self.chains)
 
 
-def _check_step(step: Any) -> None:
+def _check_step(step: Step) -> None:
     valid = len(step) == 3 and all(d in (0, 1) for d in step[:2]) and step[0] + step[1] > 0
     if not valid or not 0 <= step[2] < np.inf:
         expected = "a step must be (di, dj, weight): 0 or 1 frame of each, not 0 of both, and a weight from 0"
@@ -100,6 +100,11 @@ def _without_constraint(symmetric: bool) -> StepPattern:
 
 
 THREE = StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)))
+PatternName = Literal[
+    "three", "symmetric", "symmetric 1/2", "symmetric 1", "symmetric 2",
+    "asymmetric", "asymmetric 1/2", "asymmetric 1", "asymmetric 2",
+]  # fmt: skip
+StepPatternLike = PatternName | StepPattern
 RULES: dict[str, StepPattern] = {
     "three": THREE,
     "symmetric": _without_constraint(True),
@@ -111,11 +116,9 @@ for _name, _symmetric in (("symmetric", True), ("asymmetric", False)):
     RULES[f"{_name} 2"] = _sakoe_chiba(_symmetric, (1,), diagonals=2)
 
 
-def step_pattern_of(steps: Any, whose: str) -> StepPattern:
+def step_pattern_of(steps: StepPatternLike, whose: str) -> StepPattern:
     """One of `RULES` by name, or a `StepPattern` unchanged."""
     if isinstance(steps, StepPattern):
         return steps
-    if not isinstance(steps, str) or steps not in RULES:
-        names = ", ".join(f'"{name}"' for name in RULES)
-        raise DomainError(sentence(whose, f"step_pattern must be one of {names}, or a StepPattern", repr(steps)))
+    check_option(steps, PatternName, whose, "step_pattern", "a StepPattern")
     return RULES[steps]

@@ -9,9 +9,9 @@ import numpy as np
 
 from likely.alignment.bands import Band
 from likely.alignment.dtw_grid import LEAST_OBSERVED, Grid, part_scale
-from likely.alignment.local_costs import LocalCost, local_cost
+from likely.alignment.local_costs import LocalCost, MetricLike, local_cost
 from likely.alignment.series import Series, one_series, same_width
-from likely.alignment.step_patterns import THREE, StepPattern, step_pattern_of
+from likely.alignment.step_patterns import THREE, StepPattern, StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -40,8 +40,8 @@ def subsequence(
     series: Any,
     n_matches: int = 1,
     *,
-    metric: Any = "cityblock",
-    step_pattern: Any = "three",
+    metric: MetricLike = "cityblock",
+    step_pattern: StepPatternLike = "three",
     max_distance: float | None = None,
 ) -> Matches:
     """The best non-overlapping matches of a query (T, D) in a long series, best first; fewer if there are no more.

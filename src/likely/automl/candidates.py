@@ -19,6 +19,7 @@ from likely.distributions.estimators.categorical_densities import CategoricalDen
 from likely.distributions.estimators.continuous_densities import LaplaceDensity
 from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
 from likely.estimation.scikit_learn import clone
@@ -77,7 +78,7 @@ MOST_LEVELS, ALL_LEVELS = 50, 500  # levels per column, and in total, for a tree
 FEW_LEVELS = 20  # number of values up to which integers may be levels
 
 # key, name, assumption on the numeric columns of a class, covariance shape, components, whether classes share them
-MIXTURES: tuple[tuple[str, str, str, str, int, bool], ...] = (
+MIXTURES: tuple[tuple[str, str, str, CovarianceKind, int, bool], ...] = (
     (
         "mixture-diagonal-2", "mixture of two diagonal Gaussians",
         "each class a mixture of two components, columns independent within each", "diagonal", 2, False,

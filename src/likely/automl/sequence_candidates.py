@@ -12,6 +12,7 @@ from likely.core.errors import DomainError, sentence
 from likely.distributions.estimators.categorical_densities import CategoricalDensity
 from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.topology import Topology
@@ -20,7 +21,7 @@ from likely.mixture.estimators.mixture_density import MixtureDensity
 FEW_COLUMNS = 4  # number of columns up to which a state's covariance is full by default
 
 
-def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | None = None) -> Any:
+def emission(kinds: Mapping[str, str], components: int = 1, covariance: CovarianceKind | None = None) -> Any:
     """Emission density of a state: Gaussian for numbers, Poisson for counts, categorical for categories.
 
     >>> emission({"x": "real", "y": "real"}), emission({"symbol": "category"})
@@ -29,7 +30,7 @@ def emission(kinds: Mapping[str, str], components: int = 1, covariance: str | No
     real = [name for name, kind in kinds.items() if kind == "real"]
     counts = [name for name, kind in kinds.items() if kind == "count"]
     words = [name for name, kind in kinds.items() if kind == "category"]
-    shape = covariance or ("full" if len(real) <= FEW_COLUMNS else "diagonal")
+    shape: CovarianceKind = covariance or ("full" if len(real) <= FEW_COLUMNS else "diagonal")
     parts: list[Any] = []
     if real:
         parts.append((_together(real), GaussianDensity(shape), real))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from scipy.special import logsumexp
@@ -15,7 +15,7 @@ from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
-from likely.decomposition.discriminant_subspace import DiscriminantSubspace
+from likely.decomposition.discriminant_subspace import DiscriminantSubspace, SeparabilityCriterion
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
@@ -60,7 +60,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "criterion": [StrOptions({"trace", "determinant"})],
+        "criterion": [StrOptions(set(get_args(SeparabilityCriterion)))],
         "shrinkage": [Interval(Real, 0, 1, closed="both")],
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
         **RULES,
@@ -70,7 +70,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
     )  # fmt: skip
 
     def __init__(
-        self, n_components: int | None = None, *, criterion: str = "trace", shrinkage: float = 0.0,
+        self, n_components: int | None = None, *, criterion: SeparabilityCriterion = "trace", shrinkage: float = 0.0,
         class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
         reject_below: float | None = None,
     ) -> None:  # fmt: skip

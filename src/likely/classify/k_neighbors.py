@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from likely.estimation.class_labels import checked_labels, encoded, labels_among
 from likely.estimation.decision_mixin import NOVELTY, RULES
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.parameter_constraints import Interval, StrOptions
-from likely.neighbors.distances import METRICS, SYNONYMS, Metric, metric_words
+from likely.neighbors.distances import Metric, MetricName, metric_words
 from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_neighbors
 from likely.neighbors.nearest_neighbors import NeighborSearch
 from likely.neighbors.voting import Voters
@@ -67,7 +67,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"leave-one-out"}), "array-like"],
-        "metric": [StrOptions({*METRICS, *SYNONYMS})],
+        "metric": [StrOptions(set(get_args(MetricName)))],
         "p": [Interval(Real, 1, 64, closed="both")],
         "scale": ["array-like", None],
         "weights": [StrOptions({"uniform", "distance"})],
@@ -84,9 +84,9 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, n_neighbors: Any = 5, metric: str = "l2", *, p: float = 2.0, scale: Any = None, weights: str = "uniform",
-        criterion: str = "errors", smoothing: float = 1.0, prototypes: str | None = None, class_prior: Any = None,
-        cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
+        self, n_neighbors: Any = 5, metric: MetricName = "l2", *, p: float = 2.0, scale: Any = None,
+        weights: str = "uniform", criterion: str = "errors", smoothing: float = 1.0, prototypes: str | None = None,
+        class_prior: Any = None, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None,
     ) -> None:  # fmt: skip
         self.n_neighbors = n_neighbors

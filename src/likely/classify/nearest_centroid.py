@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from likely.core.errors import DataError, sentence
 from likely.core.sketch import Sketch
 from likely.core.warnings import warn, warnings_discarded, warnings_renamed
 from likely.distributions.downdating import Canceled, without
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, warn_of_expected
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
@@ -29,9 +30,10 @@ from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.novelty.novelty_threshold import folds
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians
-from likely.neighbors.distances import METRICS, SYNONYMS, Metric, metric_words, plain_name
+from likely.neighbors.distances import Metric, MetricName, PlainMetric, metric_words, plain_name
 
-KINDS = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}  # metrics equivalent to Gaussians
+# metrics equivalent to Gaussians
+KINDS: dict[str, CovarianceKind] = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}
 
 
 class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
@@ -63,7 +65,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "metric": [StrOptions({*METRICS, *SYNONYMS})],
+        "metric": [StrOptions(set(get_args(MetricName)))],
         "centroid": [StrOptions({"mean", "median"})],
         "p": [Interval(Real, 1, 64, closed="both")],
         "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
@@ -76,7 +78,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, metric: str = "l2", centroid: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
+        self, metric: MetricName = "l2", centroid: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
         cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
         novelty: float | None = None,
     ) -> None:  # fmt: skip
@@ -233,9 +235,9 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------- inside
 
     @property
-    def _named(self) -> str:
+    def _named(self) -> PlainMetric:
         """The canonical name of the metric: "euclidean" means l2, and so on."""
-        return str(plain_name(self.metric))
+        return plain_name(self.metric)
 
     def _distribution_of(self, centers: Array, spread: Array) -> Gaussian:
         kind = KINDS.get(self._named, "diagonal")

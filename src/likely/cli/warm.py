@@ -123,8 +123,8 @@ def _kmeans() -> None:
             X = _rows(dtype)[0]
             holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X).astype(dtype)
             for rows in (X, holes):
-                for variances, method in (("equal", "batch"), ("own", "batch"), ("equal", "exchange")):
-                    lk.KMeans(5, variances=variances, method=method, max_iter=3, random_state=0).fit(rows)
+                for more in ({}, {"variances": "own"}, {"method": "exchange"}):
+                    lk.KMeans(5, max_iter=3, random_state=0).set_params(**more).fit(rows)
         X = _rows("float64")[0]
         lk.KMeans(5, init=X[:1].repeat(5, axis=0), max_iter=3).fit(X)  # four of them are empty
 

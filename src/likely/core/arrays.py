@@ -4,17 +4,35 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+
+if TYPE_CHECKING:
+    from likely.core.columns import Columns
+    from likely.core.ragged import Ragged
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+PerMember = float | Array  # one number, or (K,) for a stack of K members
+Seed = int | np.random.Generator | np.random.RandomState | None
+SequencesLike: TypeAlias = "Ragged | ArrayLike"  # one sequence, or several: a list of arrays of any lengths
+Rows: TypeAlias = "ArrayLike | SparseMatrix | Columns | Ragged"  # one row per case; data frames are array-like
 FEW = 16  # numbers up to which Python's own sum takes half the time of a call of NumPy
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix or array of SciPy."""
+
+    shape: tuple[int, ...]
+
+    def tocsr(self) -> Any:
+        """The same in rows."""
+        ...
 
 
 def frozen(a: NDArray[Any]) -> NDArray[Any]:
@@ -78,6 +96,19 @@ def whole_number(x: Any, whose: str, what: str, least: int = 0) -> int:
     if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
         raise DomainError(sentence(whose, f"{what} must be a whole number of at least {least}", repr(x)))
     return int(x)
+
+
+def check_option(given: object, options: Any, whose: str, name: str, other: str = "") -> None:
+    """Raise an error unless `given` is one of the strings of a Literal type; `other` says what else is taken.
+
+    >>> from typing import Literal
+    >>> check_option("cube", Literal["grid", "columns"], "Histogram", "kind")
+    Traceback (most recent call last):
+    likely.core.errors.DomainError: Histogram: kind must be one of 'grid', 'columns', got 'cube'.
+    """
+    if not isinstance(given, str) or given not in get_args(options):
+        known = ", ".join(map(repr, get_args(options)))
+        raise DomainError(sentence(whose, f"{name} must be one of {known}{other and f', or {other}'}", repr(given)))
 
 
 def all_finite(a: Array) -> bool:

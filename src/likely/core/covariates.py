@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, numbers
+from likely.core.arrays import Array, Index, Rows, SequencesLike, numbers
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -22,7 +22,7 @@ class Driven(NamedTuple):
     covariates: Array
 
 
-def with_covariates(x: Any, covariates: Any) -> Ragged:
+def with_covariates(x: Rows, covariates: SequencesLike) -> Ragged:
     """Sequences with covariates per frame: Columns of "frames" and "covariates".
 
     Both are given as sequences are: a `Ragged`, a list of arrays, or one array; covariates are numbers, (T_i, p) or

@@ -3,15 +3,16 @@
     rate: Annotated[Array, declared.numbers("* d", low=0)]
 
 The reader of model files checks fields by it. In shapes a letter means one size throughout the value, and * the axis of
-a stack. A plain annotation (Array, Index, bool, str, int, float) declares itself.
+a stack. A plain annotation (Array, Index, bool, str, int, float, a Literal type) declares itself.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -77,6 +78,11 @@ def text(*choices: str) -> Kind:
     """A string, one of `choices` if given."""
     words = f"one of {', '.join(map(repr, choices))}" if choices else "a text"
     return Kind(words, lambda x, sizes: isinstance(x, str) and (not choices or x in choices))
+
+
+def option(options: Any) -> Kind:
+    """One of the strings of a Literal type."""
+    return text(*get_args(options))
 
 
 def number(low: float = -np.inf) -> Kind:
@@ -217,9 +223,10 @@ def _declarations(cls: Any) -> dict[str, Kind]:
 def _kind_of(cls: type[Value], name: str, annotation: Any) -> Kind | None:
     """The kind in an annotation, which is a string in modules that postpone them."""
     if isinstance(annotation, str):
-        if not annotation.startswith("Annotated["):
-            return ANNOTATED.get(annotation)
         home = next(base for base in cls.__mro__ if name in vars(base).get("__annotations__", {}))
+        if not annotation.startswith("Annotated["):
+            alias = vars(sys.modules[home.__module__]).get(annotation)
+            return option(alias) if get_origin(alias) is Literal else ANNOTATED.get(annotation)
         alone = type(name, (), {"__annotations__": {name: annotation}, "__module__": home.__module__})
         annotation = get_type_hints(alone, include_extras=True)[name]
     said = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 from numpy.random import Generator
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember, Rows
 from likely.core.stats import Stats
+
+PointRule = Literal["mode", "mean", "median"]  # of the distribution of parameters: where a point estimate is
+AnyPrior: TypeAlias = "Prior[Any, Any]"
+AnyDensity: TypeAlias = "Density[Any]"
+PriorLike: TypeAlias = 'Literal["weak"] | AnyPrior | None'  # of estimators: None is maximum likelihood
 
 X = TypeVar("X")
 S = TypeVar("S", bound=Stats)
@@ -23,7 +28,7 @@ class Prior(Protocol[T, D]):
         """The posterior given sufficient statistics, of the same type: `update(a + b)` equals `update(a).update(b)`."""
         ...
 
-    def point(self, rule: str = "mode", /) -> D:
+    def point(self, rule: PointRule = "mode", /) -> D:
         """Point estimate: the model at the "mode", "mean" or "median" of the parameters."""
         ...
 
@@ -35,11 +40,11 @@ class Prior(Protocol[T, D]):
         """The posterior predictive density of one new observation (parameters integrated out)."""
         ...
 
-    def log_evidence(self, stats: T, /) -> Any:
+    def log_evidence(self, stats: T, /) -> PerMember:
         """Log marginal likelihood log p(data) of the statistics (parameters integrated out)."""
         ...
 
-    def log_density(self, model: D, /) -> Any:
+    def log_density(self, model: D, /) -> PerMember:
         """Log-density of the model's parameters under this distribution."""
         ...
 
@@ -123,6 +128,6 @@ class ConditionalDensity(Protocol[S]):
 class Classifier(Protocol):
     """A probabilistic classifier: decisions, the reject option, combination and evaluation need log-posteriors only."""
 
-    def log_posterior(self, x: Any, /) -> Array:
+    def log_posterior(self, x: Rows, /) -> Array:
         """log p(c | x) for each row (n, C); the exponentials of each row sum to 1."""
         ...

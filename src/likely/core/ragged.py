@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from likely.core.arrays import Array, BadEntry, Index, n_rows, unmasked, weights
+from likely.core.arrays import Array, BadEntry, Index, Rows, n_rows, unmasked, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.long_tables import cut_by_id
@@ -45,7 +45,7 @@ class Ragged(Value):
     # ------------------------------------------------------------------ coming in
 
     @classmethod
-    def of(cls, x: Any, lengths: Any = None) -> Ragged:
+    def of(cls, x: Rows, lengths: ArrayLike | None = None) -> Ragged:
         """Convert sequences in any accepted form to a Ragged; a Ragged passes through.
 
         - a **list** of arrays (T_i,) or (T_i, D), of lists, of data frames: each is a sequence, whatever their lengths;
@@ -71,7 +71,9 @@ class Ragged(Value):
         return cls._cut(*from_iterable(sequences))
 
     @classmethod
-    def from_table(cls, table: Any, id: Any, time: Any = None, columns: Any = None) -> tuple[Ragged, NDArray[Any]]:
+    def from_table(
+        cls, table: Any, id: Any, time: ArrayLike | None = None, columns: Any = None
+    ) -> tuple[Ragged, NDArray[Any]]:
         """Sequences of a long-format table (one row per frame), and their ids (n,) in order of first appearance.
 
         - **table**: a data frame, a dict of columns, Columns, or a matrix whose columns go by number.
@@ -150,7 +152,7 @@ class Ragged(Value):
             raise ShapeError(sentence("Ragged.map", expected, values.shape))
         return Ragged.trusted(values=_locked(values), offsets=self.offsets)
 
-    def weights(self, weight: Any) -> Array | None:
+    def weights(self, weight: ArrayLike) -> Array | None:
         """Weights per sequence (n,) repeated for each frame (T,); None stays None."""
         per_sequence = weights(weight, len(self), "Ragged")
         return None if per_sequence is None else np.repeat(per_sequence, self.lengths, axis=0)

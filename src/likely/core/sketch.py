@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, n_rows, refuse_infinite, weights
+from likely.core.arrays import Array, Index, Rows, n_rows, refuse_infinite, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -52,7 +53,7 @@ class Sketch(Addable, Value):
         self._set(rows=self.rows, weight=weight, hashes=hashes, size=int(self.size))
 
     @classmethod
-    def of(cls, x: Any, weight: Any = None, size: int = SIZE, whose: str = "fit") -> Self:
+    def of(cls, x: Rows, weight: ArrayLike | None = None, size: int = SIZE, whose: str = "fit") -> Self:
         """The sketch of rows: an array of numbers (NaN too) or categories, Columns, Ragged or a sparse matrix.
 
         Infinite values raise an error here, in the name of `whose`, since row numbers are lost in the sketch.

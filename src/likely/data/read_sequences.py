@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, check_option
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.long_tables import first_appearances
 from likely.core.ragged import Ragged
@@ -23,8 +23,8 @@ from likely.data.csv_reader import SNIFFED_LINES, lines_of, looks_like_data, rea
 from likely.data.read_table import (
     ENDINGS,
     PACKED,
-    READERS,
     Named,
+    TableFormat,
     chosen,
     matching,
     read_table,
@@ -37,6 +37,8 @@ from likely.data.table_to_sequences import FrameRoles, cut
 from likely.data.target_labels import Labels, labels
 
 FASTA = ("fa", "fasta", "fna", "faa")
+SymbolFormat = Literal["npy", "fasta", "symbols"]
+SequenceFormat = Literal[TableFormat, SymbolFormat]
 SYMBOLS: dict[str, Callable[[Path], SymbolSequences]] = {
     "npy": read_array,
     "fasta": read_fasta,
@@ -277,9 +279,8 @@ def _inside(folder: Path) -> list[Path]:
 
 def _kind(files: list[Path], format: str | None, is_table: bool) -> str:
     """The common kind of all files: "table", or one of `SYMBOLS`; if columns have roles, text is a table."""
-    if format is not None and format not in {*READERS, *SYMBOLS}:
-        expected = f"format must be one of {', '.join((*READERS, *SYMBOLS))}"
-        raise DomainError(sentence("read_sequences", expected, repr(format)))
+    if format is not None:
+        check_option(format, SequenceFormat, "read_sequences", "format")
     kinds = [_kind_of(path, format, is_table) for path in files]
     odd = next((path for path, kind in zip(files, kinds, strict=True) if kind != kinds[0]), None)
     if odd is not None:

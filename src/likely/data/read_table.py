@@ -8,11 +8,12 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
-from likely.core.errors import DataError, DomainError, by_caller, sentence
+from likely.core.arrays import check_option
+from likely.core.errors import DataError, by_caller, sentence
 from likely.data.cells import clean_numbers, tidy
 from likely.data.csv_reader import Source, first_line, read_delimited, refuse_names, why_unread
 from likely.data.json_records import read_json, read_json_lines
@@ -38,6 +39,7 @@ def read_parquet(source: Source, whose: str) -> pl.DataFrame:
     return frame
 
 
+TableFormat = Literal["csv", "tsv", "parquet", "jsonl", "json"]
 READERS: dict[str, Reader] = {
     "csv": read_delimited,
     "tsv": read_tabs,
@@ -208,9 +210,7 @@ def matching(source: Named) -> list[Path]:
 
 def reader_of(format: str, whose: str) -> Reader:
     """The reader of a format, by name."""
-    if format not in READERS:
-        expected = f"format must be one of {', '.join(READERS)}"
-        raise DomainError(sentence(whose, expected, repr(format)))
+    check_option(format, TableFormat, whose, "format")
     return READERS[format]
 
 

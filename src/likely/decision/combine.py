@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array
@@ -14,7 +15,7 @@ from likely.decision.posteriors import class_shares
 from likely.decision.posteriors import posteriors as checked
 
 
-def change_prior(posterior: Any, trained: Any, new: Any) -> Array:
+def change_prior(posterior: ArrayLike, trained: Any, new: Any) -> Array:
     """Posteriors (n, C) under other class priors: p'(c | x) ∝ p(c | x) p'(c) / p(c)   (Herbst 1.5.4).
 
     >>> change_prior([[0.96, 0.04]], [0.5, 0.5], [0.0004, 0.9996]).round(4)
@@ -39,7 +40,7 @@ def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
     return _normalized(log_posterior + shift, "change_prior")
 
 
-def combine(posteriors: Sequence[Any], class_prior: Any) -> Array:
+def combine(posteriors: Sequence[Any], class_prior: ArrayLike | Mapping[Any, float]) -> Array:
     """One posterior (n, C) from several measurements that are independent given the class   (Herbst 1.5.4).
 
     p(c | x₁ … x_M) ∝ p(c)^(1 − M) Π p(c | x_m): each posterior contains the prior once, and so must the result.

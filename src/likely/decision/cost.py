@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core import declared
 from likely.core.arrays import Array, Index
@@ -142,7 +142,7 @@ class Cost(Value):
         row = np.full((1, self.n_classes), float(cost))
         return self.replace(table=np.concatenate([self.table, row]), actions=(*self.actions, name))
 
-    def expected(self, log_posterior: Any) -> Array:
+    def expected(self, log_posterior: ArrayLike) -> Array:
         """Expected cost of each action (n, A) under log-posteriors (n, C)."""
         return self.expected_of(np.exp(self._checked(log_posterior)))
 
@@ -168,11 +168,11 @@ class Cost(Value):
         R = self.expected_of(posterior)[:, :C]
         return np.where(np.isinf(R).all(axis=1), posterior.argmax(axis=1), R.argmin(axis=1))
 
-    def decide(self, log_posterior: Any) -> Index:
+    def decide(self, log_posterior: ArrayLike) -> Index:
         """The action of smallest expected cost (n,): a row of the table; ties go to the first."""
         return self.expected(log_posterior).argmin(axis=1)
 
-    def risk(self, decided: Any, truth: Any, weight: Any = None, reject_cost: float | None = None) -> float:
+    def risk(self, decided: ArrayLike, truth: ArrayLike, weight: Any = None, reject_cost: float | None = None) -> float:
         """Mean cost of decisions: rows `decided` (n,) of the table against true classes (n,).
 
         Rejections (negative rows) cost `reject_cost`, which must then be given.

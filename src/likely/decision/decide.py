@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from likely.core.arrays import Array, Index, Mask
+from likely.core.arrays import Array, Index, Mask, Rows
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import Classifier
 from likely.decision.cost import Cost, labels
 from likely.decision.posteriors import posteriors
 from likely.decision.reject import NOVEL, REJECT, with_rejections
@@ -20,8 +21,9 @@ SHOWN = 20  # maximum number of printed rows
 
 
 def decide(
-    posterior: Any, X: Any = None, *, cost: Any = None, reject_cost: float | None = None,
-    reject_below: float | None = None, novelty: float | None = None, class_prior: Any = None, full: bool = False,
+    posterior: ArrayLike | Classifier, X: Rows | None = None, *, cost: Any = None, reject_cost: float | None = None,
+    reject_below: float | None = None, novelty: float | None = None,
+    class_prior: ArrayLike | Mapping[Any, float] | None = None, full: bool = False,
 ) -> Any:  # fmt: skip
     """Minimum expected cost decisions, from posteriors (n, C) or by any classifier on rows X.
 

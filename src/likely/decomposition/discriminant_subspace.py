@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -25,6 +26,8 @@ LOST = 1e-14  # share of variance above which a dropped direction is more than a
 FILLED = 'fill them first, or use BayesClassifier(GaussianDensity("pooled")), which integrates missing entries out'
 LARGEST = 1e150  # of coordinates: what is larger cannot be squared
 NOTHING = 1e-12  # share of between-class scatter that is rounding
+
+SeparabilityCriterion = Literal["trace", "determinant"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ class DiscriminantSubspace(Value):
 
     @classmethod
     def of(
-        cls, within: Any, means: Any, shares: Any, components: int | None = None, *, beyond: bool = False,
+        cls, within: Any, means: ArrayLike, shares: Any, components: int | None = None, *, beyond: bool = False,
         shrinkage: float = 0.0, patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
         """Discriminant directions from within-class scatter S_w (d, d), class means (K, d) and class proportions (K,).
@@ -124,20 +127,19 @@ class DiscriminantSubspace(Value):
         with np.errstate(divide="ignore"):
             return np.where(self.within > 0, (1.0 - self.within) / self.within, np.inf)
 
-    def criterion(self, name: str = "trace") -> float:
+    def criterion(self, name: SeparabilityCriterion = "trace") -> float:
         """Separability criterion: "trace" tr(s_w⁻¹ s_b) = Σ λ, "determinant" det(s_w⁻¹ s_b) = Π λ.
 
         With more directions than S_b has rank, det(s_w⁻¹ s_b) is 0, and det(s_w⁻¹ s_t) = Π (1 + λ) is given instead,
         with the total scatter in place of the between-class scatter (Ney 8.2.4).
         """
-        if name not in ("trace", "determinant"):
-            raise DomainError(sentence("DiscriminantSubspace", 'the criterion is "trace" or "determinant"', repr(name)))
+        check_option(name, SeparabilityCriterion, "DiscriminantSubspace", "the criterion")
         if name == "trace":
             return float(self.ratios.sum())
         full = bool((self.within < 1.0 - NOTHING).all())
         return float(np.prod(self.ratios if full else 1.0 + self.ratios))
 
-    def project(self, x: Any) -> Array:
+    def project(self, x: ArrayLike) -> Array:
         """Discriminant coordinates (n, q) of rows (n, d)."""
 
         def coordinates(block: Any) -> Array:
@@ -150,7 +152,7 @@ class DiscriminantSubspace(Value):
 
         return map_rows(coordinates, x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64), len(self.axes))
 
-    def log_joint(self, x: Any, log_shares: Array) -> Array:
+    def log_joint(self, x: ArrayLike, log_shares: Array) -> Array:
         """log p(c) − ½ ‖z − μ_c‖² up to a constant of each row (n, K): Gaussians of one covariance."""
         z = np.asarray(self.project(x), dtype=np.float64)
         return np.asarray(log_shares + z @ self.centroids.T - 0.5 * (self.centroids**2).sum(axis=1))

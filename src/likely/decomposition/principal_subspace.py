@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, BadEntry, numbers, parameter, refuse_infinite, rows
@@ -89,7 +90,7 @@ class PrincipalSubspace(Value):
             raise DomainError(sentence("PrincipalSubspace.relative_error", expected, components))
         return float((self.variances[q:].sum() + self.rest) / self.total) if self.total > 0 else 0.0
 
-    def project(self, x: Any) -> Array:
+    def project(self, x: ArrayLike) -> Array:
         """Coordinates along the axes (n, q)."""
         x = x if hasattr(x, "shape") else numbers(x, "PrincipalSubspace")
         return map_rows(self._project, x, len(self.axes))
@@ -102,7 +103,7 @@ class PrincipalSubspace(Value):
             refuse_gaps(x, "PrincipalSubspace")
         return out
 
-    def whiten(self, x: Any) -> Array:
+    def whiten(self, x: ArrayLike) -> Array:
         """Coordinates along the axes in units of their standard deviations: uncorrelated, variance 1."""
         return self.project(x) / self._deviations
 
@@ -114,12 +115,12 @@ class PrincipalSubspace(Value):
             raise DomainError(sentence("PrincipalSubspace", expected, f"{len(self.variances) - q} constant", remedy))
         return np.sqrt(self.variances)
 
-    def restore(self, y: Any, white: bool = False) -> Array:
+    def restore(self, y: ArrayLike, white: bool = False) -> Array:
         """Reconstruct rows from coordinates (n, q): μ + Aᵀ y; `white`: whitened coordinates are rescaled first."""
         y = rows(y, len(self.axes), "PrincipalSubspace")
         return np.asarray(self.mean + (y * self._deviations if white else y) @ self.axes)
 
-    def reconstruct(self, x: Any) -> Array:
+    def reconstruct(self, x: ArrayLike) -> Array:
         """Projection of each row onto the principal subspace: μ + AᵀA (x − μ)."""
         return self.restore(self.project(x))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,10 +24,10 @@ from likely.density.pairwise_distances import BY_COLUMNS, KEPT, WORTH, NearestDi
 from likely.distributions.gaussian.variance_floors import HUGE, ROUNDING, TINY, constant_note
 from likely.neighbors.nearest_neighbors import nearest_other
 
-SELECTORS = ("leave-one-out", "maximum", "scott", "silverman")
-FIXED = "fixed"  # the bandwidth stays as it is
-RULES = (*SELECTORS, FIXED)
-UNITS = ("pooled", "class", "common")
+BandwidthRule = Literal["leave-one-out", "maximum", "scott", "silverman"]
+KDERule = Literal[BandwidthRule, "fixed"]
+FIXED: KDERule = "fixed"  # the bandwidth stays as it is
+BandwidthUnit = Literal["pooled", "class", "common"]
 WORK = 2e10  # rows left out × points × (columns + 16) for one α: beyond it, a sample of the rows is left out
 FEW = 1000  # rows that are left out in a first, coarse search
 FEWER = 256  # the same, in many columns: each carries more information

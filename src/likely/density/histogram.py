@@ -7,25 +7,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, check_option, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import warn
+from likely.density.histogram_edges import BinRule, edges_for
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.downdating import NOTHING, without
 from likely.distributions.statistics.counts import member_weights, one_column
 
 SUM_TO_ONE = 1e-9
 MOST = 10**7  # bins of a grid
+
+HistogramKind = Literal["grid", "columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,14 +52,13 @@ class Histogram(Distribution):
 
     edges: Annotated[Array, declared.numbers("e")]  # (E,): the bin edges of all columns, one after the other
     masses: Annotated[Array, declared.numbers("* C", 0)]  # (C,) or (K, C)
-    kind: Annotated[str, declared.text("grid", "columns")] = "grid"
+    kind: HistogramKind = "grid"
     bins: Annotated[Index | None, declared.numbers("d", 1, np.int64)] = None  # (d,): number of bins of each column
     pseudo_count: Annotated[float, declared.number(0)] = 0.0
 
     def __post_init__(self) -> None:
         edges, bins = _flat_edges(self.edges, self.bins)
-        if self.kind not in ("grid", "columns"):
-            raise DomainError(sentence("Histogram", "kind must be 'grid' or 'columns'", repr(self.kind)))
+        check_option(self.kind, HistogramKind, "Histogram", "kind")
         cells = _number_of_cells(bins, self.kind)
         masses = parameter(self.masses, "Histogram", "masses")
         if self.kind == "grid" and masses.ndim >= len(bins) and masses.shape[-len(bins) :] == tuple(bins):
@@ -138,7 +142,7 @@ class Histogram(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside the edges. NaN is a missing value."""
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
@@ -242,7 +246,7 @@ class Histogram(Distribution):
         h = -(np.atleast_2d(self.masses) * logs).sum(axis=1)
         return in_units(lone(h if self.members else h[0]), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) in one dimension."""
         edges, steps = self._only_one_column()
         z = one_column(x, self.members)
@@ -250,7 +254,7 @@ class Histogram(Distribution):
             return np.asarray(np.interp(z, edges, steps[0]))
         return np.stack([np.interp(z[..., 0], edges, s) for s in steps], axis=-1)
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """The smallest x with P(X ≤ x) ≥ p in one dimension; for a stack, (n, K)."""
         edges, steps = self._only_one_column()
         p = np.asarray(p, dtype=np.float64)
@@ -275,10 +279,8 @@ class Histogram(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Relative frequencies of weighted rows; options as those of `blank`, with edges that include all rows."""
-        from likely.density.histogram_edges import edges_for
-
         if options.get("edges") is None and isinstance(x, np.ndarray | list | tuple):
             z = rows(x, None, "Histogram")
             bins, joint = options.pop("bins", "doane"), options.get("joint", True)
@@ -287,15 +289,13 @@ class Histogram(Distribution):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, edges: Any = None, joint: bool = True, pseudo_count: float = 0.0,
-        bins: Any = "doane", weight: Any = None,
+        cls, x: ArrayLike, members: int | None = None, *, edges: ArrayLike | None = None, joint: bool = True,
+        pseudo_count: float = 0.0, bins: BinRule | ArrayLike = "doane", weight: ArrayLike | None = None,
     ) -> Histogram:  # fmt: skip
         """Uniform initial density; edges by a rule (`density.histogram_edges`) unless they are given."""
-        from likely.density.histogram_edges import edges_for
-
         each = edges_for(rows(x, None, "Histogram"), bins, joint, weight) if edges is None else edges
         flat, sizes = _flat_edges(each, None)
-        kind = "grid" if joint else "columns"
+        kind: HistogramKind = "grid" if joint else "columns"
         _number_of_cells(sizes, kind)
         widths = [np.diff(e) for e in np.split(flat, np.cumsum(sizes + 1)[:-1])]
         shares = [w / w.sum() for w in widths]
@@ -303,7 +303,7 @@ class Histogram(Distribution):
         masses = masses if members is None else np.repeat(masses[None], members, axis=0)
         return cls(flat, masses, kind, sizes, pseudo_count)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> BinCounts:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> BinCounts:
         """Sufficient statistics: weight of the rows in each bin, and outside; rows of a grid must be complete."""
         n = n_rows(x)
         z = rows(x, self.dim, "Histogram")
@@ -344,7 +344,7 @@ class Histogram(Distribution):
         wide = {k: np.array(v[0] if K is None else np.broadcast_to(v, (K, *v.shape[1:]))) for k, v in parts.items()}
         return BinCounts.trusted(**wide)
 
-    def refit(self, stats: BinCounts, prior: Any = None) -> Histogram:
+    def refit(self, stats: BinCounts, prior: AnyPrior | None = None) -> Histogram:
         """Relative frequencies of the bins, with pseudo-counts; members without rows stay as they were."""
         self._check(stats)
         if not stats.total_weight > 0:
@@ -362,7 +362,7 @@ class Histogram(Distribution):
             masses[:, a:b] = np.where(observed, new / np.where(observed, total, 1.0), masses[:, a:b])
         return self.replace(masses=masses if self.members else masses[0])
 
-    def objective(self, stats: BinCounts, prior: Any = None) -> float:
+    def objective(self, stats: BinCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the counts; −inf where rows lie outside."""
         self._check(stats)
         if np.sum(stats.outside) > 0:

@@ -9,14 +9,15 @@ equal values are no copies, it leaves out one row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from likely.core.arrays import Array, refuse_infinite, weights
+from likely.core.arrays import Array, check_option, refuse_infinite, weights
 from likely.core.errors import DomainError, sentence
 
+BinRule = Literal["doane", "sturges", "knuth", "leave-one-out"]
 MOST = 200  # largest number of bins of a column that a search tries
 LEAST_WIDTH = 1e-8  # of its size: half the width of the one bin of a constant column
 HALF = 0.5  # pseudo-counts per bin when a row is left out: Jeffreys' prior
@@ -53,9 +54,7 @@ def _number(bins: Any, values: Array) -> int:
         if bins < 1:
             raise DomainError(sentence("Histogram", "at least one bin is needed", bins))
         return int(bins)
-    if not isinstance(bins, str) or bins not in (*RULES, *SCORES):
-        expected = f"bins must be a number, edges, or one of {', '.join((*RULES, *SCORES))}"
-        raise DomainError(sentence("Histogram", expected, repr(bins)))
+    check_option(bins, BinRule, "Histogram", "bins", "a number, or edges")
     return max(1, RULES[bins](values)) if len(values) > 1 else 1
 
 

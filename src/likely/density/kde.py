@@ -10,18 +10,20 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, Index, like_input, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, BadEntry, Index, check_option, like_input, parameter, refuse_infinite, rows
 from likely.core.description import vector_words
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.value import fill_cache
 from likely.core.warnings import warnings_discarded
 from likely.density.bandwidth import (
     FIXED,
-    RULES,
-    SELECTORS,
-    UNITS,
+    BandwidthRule,
+    BandwidthUnit,
+    KDERule,
     LeaveOneOut,
     column_variances,
     covariances_of,
@@ -30,7 +32,7 @@ from likely.density.bandwidth import (
 )  # fmt: skip
 from likely.density.kde_missing_values import completed
 from likely.density.kde_tree import Tree, tree_of
-from likely.density.kernels import MARGINAL_KERNELS, Kernel, cdf_of, checked_kernel, kernel_of, reach_of
+from likely.density.kernels import MARGINAL_KERNELS, Kernel, KernelName, cdf_of, checked_kernel, kernel_of, reach_of
 from likely.density.pairwise_distances import Cloud, far_log_sums, lengths
 from likely.density.stored_points import StoredPoints, end_to_end, with_weight
 from likely.distributions.gaussian.variance_floors import ROUNDING
@@ -76,13 +78,13 @@ class KDE(StoredPoints):
     points: Annotated[Array, declared.numbers("n d")]  # (n, d)
     # (d,) or (K, d); None if the kernel is elliptical
     bandwidth: Annotated[Array | None, declared.maybe(declared.numbers("?", 0))] = None
-    kernel: str = "gaussian"
+    kernel: KernelName = "gaussian"
     weight: Annotated[Array | None, declared.numbers("n", 0)] = None  # (n,) once it is checked
     dof: Annotated[float, declared.number(0)] = 3.0
     edges: Annotated[Index | None, declared.maybe(declared.numbers("e", 0, np.int64))] = None  # (K + 1,) for a stack
     tolerance: Annotated[float | None, declared.maybe(declared.number(0))] = None
-    rule: Annotated[Any, declared.rule_or_number] = FIXED
-    unit: Annotated[str, declared.text("class", "pooled", "common")] = "pooled"
+    rule: Annotated[KDERule | float, declared.rule_or_number] = FIXED
+    unit: BandwidthUnit = "pooled"
     kernel_covariance: Annotated[Array | None, declared.maybe(declared.numbers("?"))] = None  # (d, d) or (K, d, d)
 
     def __post_init__(self) -> None:
@@ -91,12 +93,9 @@ class KDE(StoredPoints):
         points, weight, edges = with_weight(given, self.weight, edges, "KDE")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise DomainError(sentence("KDE", "tolerance must lie in 0 … 1", self.tolerance, "0 is exact"))
-        named = isinstance(self.rule, str) and self.rule in RULES
-        if not (named or (isinstance(self.rule, int | float) and 0 < self.rule < np.inf)):
-            expected = f"rule must be a positive number or one of {', '.join(RULES)}"
-            raise DomainError(sentence("KDE", expected, repr(self.rule)))
-        if self.unit not in UNITS:
-            raise DomainError(sentence("KDE", f"unit must be one of {', '.join(UNITS)}", repr(self.unit)))
+        if not (isinstance(self.rule, int | float) and 0 < self.rule < np.inf):
+            check_option(self.rule, KDERule, "KDE", "rule", "a positive number")
+        check_option(self.unit, BandwidthUnit, "KDE", "unit")
         if (self.bandwidth is None) == (self.kernel_covariance is None):
             got = "neither" if self.bandwidth is None else "both"
             raise DomainError(sentence("KDE", "give either bandwidth or kernel_covariance", got))
@@ -207,7 +206,7 @@ class KDE(StoredPoints):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is a missing value."""
         z = rows(x, self.dim, "KDE")
         refuse_infinite(z, "KDE")
@@ -372,7 +371,7 @@ class KDE(StoredPoints):
         assert h is not None
         return self.replace(points=points, bandwidth=np.ascontiguousarray(h[..., at]))
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) in one dimension."""
         self._only_one_column()
         z = one_column(x, self.members)
@@ -387,7 +386,7 @@ class KDE(StoredPoints):
             out[part] = cdf_of(self.kernel, u, self.dof) @ w
         return out.reshape(np.shape(z))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """x with P(X ≤ x) = p in one dimension, by bisection; for a stack, (n, K)."""
         self._only_one_column()
         p = np.asarray(p, dtype=np.float64)
@@ -420,9 +419,10 @@ class KDE(StoredPoints):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, kernel: str = "gaussian", bandwidth: Any = "leave-one-out",
+        cls, x: ArrayLike, members: int | None = None, *, kernel: KernelName = "gaussian",
+        bandwidth: BandwidthRule | ArrayLike = "leave-one-out",
         relative_bandwidth: float | None = None, dof: float = 3.0, tolerance: float | None = None,
-        elliptical: bool = False, unit: str | None = None,
+        elliptical: bool = False, unit: BandwidthUnit | None = None,
     ) -> KDE:  # fmt: skip
         """Initial value for rows like these: one point per member, the first row; `refit` replaces it.
 
@@ -436,7 +436,7 @@ class KDE(StoredPoints):
         rule, widths = _rule_and_widths(bandwidth, relative_bandwidth)
         if elliptical and rule == FIXED:
             expected = "an elliptical kernel needs relative_bandwidth, or bandwidth as the name of a rule"
-            raise DomainError(sentence("KDE", expected, f"bandwidth = {bandwidth}"))
+            raise DomainError(sentence("KDE", expected, f"bandwidth = {bandwidth!r}"))
         stack, d = () if members is None else (members,), z.shape[1]
         eye = np.broadcast_to(np.eye(d), (*stack, d, d))
         size = {"kernel_covariance": eye} if elliptical else {"bandwidth": widths}
@@ -446,7 +446,7 @@ class KDE(StoredPoints):
             tolerance=tolerance, rule=rule, unit=unit or ("class" if elliptical else "pooled"), **size,
         )  # fmt: skip
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> DistinctRows:
         """Sufficient statistics: the distinct rows, each with the total weight of its copies.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) is the member that each row belongs to (−1: none).
@@ -458,7 +458,7 @@ class KDE(StoredPoints):
             self._refuse_missing()
         return DistinctRows.of(z, weight, labels, self.members, "KDE")
 
-    def refit(self, stats: DistinctRows, prior: Any = None) -> KDE:
+    def refit(self, stats: DistinctRows, prior: AnyPrior | None = None) -> KDE:
         """Kernels at the rows of the statistics, with the bandwidth of `rule`; members without rows stay as they were.
 
         A row with missing values takes them from the row that is nearest in the observed columns, of its own member
@@ -498,7 +498,7 @@ class KDE(StoredPoints):
         """The field that holds squared bandwidths (d,), or the kernel's covariance (d, d)."""
         return {"kernel_covariance": squared} if self.elliptical else {"bandwidth": np.sqrt(squared)}
 
-    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
+    def objective(self, stats: DistinctRows, prior: AnyPrior | None = None) -> float:
         """Leave-one-out log-likelihood Σ w log p₋ₙ(x): each row is scored by the kernels at the other rows.
 
         Beyond 2,000 rows per member, the first 2,000 in the order of their hashes (a random sample) stand for all.
@@ -545,7 +545,7 @@ class KDE(StoredPoints):
             raise ShapeError(sentence("KDE", f"statistics must be of {(self.dim, self.members)} columns, members", got))
 
 
-def coulomb_potential(points: Any, x: Any, weight: Any = None, epsilon: float = 1e-3) -> Array:
+def coulomb_potential(points: ArrayLike, x: ArrayLike, weight: ArrayLike | None = None, epsilon: float = 1e-3) -> Array:
     """Coulomb potential of charged points, beside a kernel density.
 
     Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
@@ -610,7 +610,7 @@ def _stacked(parts: list[KDE]) -> KDE:
 def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]:
     """The `rule` of a KDE, and the widths to begin with: those that are fixed, or 1."""
     if relative_bandwidth is not None:
-        if not (isinstance(bandwidth, str) and bandwidth == SELECTORS[0]):
+        if not (isinstance(bandwidth, str) and bandwidth == "leave-one-out"):
             got = f"bandwidth = {bandwidth!r} and relative_bandwidth = {relative_bandwidth!r}"
             raise DomainError(sentence("KDE", "give either bandwidth or relative_bandwidth", got))
         if not (isinstance(relative_bandwidth, Real) and 0 < float(relative_bandwidth) < np.inf):
@@ -618,9 +618,7 @@ def _rule_and_widths(bandwidth: Any, relative_bandwidth: Any) -> tuple[Any, Any]
         return float(relative_bandwidth), 1.0
     if not isinstance(bandwidth, str):
         return FIXED, bandwidth
-    if bandwidth not in SELECTORS:
-        expected = f"bandwidth must be positive numbers or one of {', '.join(SELECTORS)}"
-        raise DomainError(sentence("KDE", expected, repr(bandwidth)))
+    check_option(bandwidth, BandwidthRule, "KDE", "bandwidth", "positive numbers")
     return bandwidth, 1.0
 
 

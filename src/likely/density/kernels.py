@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import lgamma, log, pi
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import betainc, betaln, ndtr, ndtri
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, check_option
 from likely.core.errors import DomainError, sentence
 from likely.distributions.student_t.student_t import StudentT
 
-BALLS = {  # (1 − r^a)^b inside the unit ball
+KernelName = Literal[
+    "gaussian", "t", "cube", "exponential", "cosine",
+    "tophat", "epanechnikov", "quartic", "triweight", "linear", "tricube",
+]  # fmt: skip
+BALLS: dict[str, tuple[float, float]] = {  # (1 − r^a)^b inside the unit ball
     "tophat": (2.0, 0.0),
     "epanechnikov": (2.0, 1.0),
     "quartic": (2.0, 2.0),
@@ -22,7 +26,6 @@ BALLS = {  # (1 − r^a)^b inside the unit ball
     "linear": (1.0, 1.0),
     "tricube": (3.0, 3.0),
 }
-KERNELS = ("gaussian", "t", "cube", "exponential", "cosine", *BALLS)
 MARGINAL_KERNELS = ("gaussian", "t", "cube")  # their marginals are kernels of the same name
 
 
@@ -131,7 +134,6 @@ def reach_of(name: str, p: Array, dof: float) -> Array:
 
 def checked_kernel(name: str, dof: float, whose: str) -> None:
     """Refuse an unknown kernel, or degrees of freedom that are not positive (Ney's M = (dof + d)/2 is above d/2)."""
-    if name not in KERNELS:
-        raise DomainError(sentence(whose, f"kernel must be one of {', '.join(KERNELS)}", repr(name)))
+    check_option(name, KernelName, whose, "kernel")
     if not 0 < dof < np.inf:
         raise DomainError(sentence(whose, "dof must be positive", dof))

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import lgamma, log
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, like_input, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, Index, check_option, like_input, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.density.bandwidth import column_variances
 from likely.density.kde_missing_values import completed
 from likely.density.stored_points import StoredPoints, end_to_end, with_weight
@@ -21,7 +23,9 @@ from likely.neighbors.distances import plain_name
 from likely.neighbors.distinct_rows import DistinctRows
 from likely.neighbors.nearest_neighbors import NeighborSearch
 
-METRICS = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
+BallMetric = Literal["l1", "l2", "linf"]
+BallMetricName = Literal[BallMetric, "euclidean", "manhattan", "cityblock", "chebyshev"]
+METRICS: dict[str, float] = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
 LEAST = 1e-8  # smallest radius, in units: that of a ball of k copies of one row
 FAR = 1e150
 ASKED = 2000  # rows that `objective` scores at most
@@ -52,7 +56,7 @@ class KNNBalls(StoredPoints):
     n_neighbors: Annotated[float, declared.number(0)] = 1.0
     weight: Annotated[Array | None, declared.numbers("n", 0)] = None  # (n,) once it is checked
     unit: Annotated[Array | None, declared.numbers("d", 0)] = None  # (d,) once it is checked
-    metric: Annotated[str, declared.text("l1", "l2", "linf")] = "l2"
+    metric: Annotated[BallMetricName, declared.option(BallMetric)] = "l2"
     shared: bool = False
     unbiased: bool = False
     scaled: bool = False
@@ -75,9 +79,8 @@ class KNNBalls(StoredPoints):
             raise ShapeError(sentence("KNNBalls", f"unit must have one entry per column ({d})", unit.shape))
         if not (unit > 0).all():
             raise DomainError(sentence("KNNBalls", "units must be positive", float(unit.min())))
+        check_option(self.metric, BallMetricName, "KNNBalls", "metric")
         metric = plain_name(self.metric)
-        if not isinstance(metric, str) or metric not in METRICS:
-            raise DomainError(sentence("KNNBalls", f"metric must be one of {', '.join(METRICS)}", self.metric))
         if not 0 < self.n_neighbors < np.inf or (self.unbiased and not self.n_neighbors > 1):
             expected = "n_neighbors must be positive, and above 1 if unbiased"
             raise DomainError(sentence("KNNBalls", expected, self.n_neighbors))
@@ -107,7 +110,7 @@ class KNNBalls(StoredPoints):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack."""
         z = rows(x, self.dim, "KNNBalls")
         refuse_infinite(z, "KNNBalls")
@@ -210,8 +213,8 @@ class KNNBalls(StoredPoints):
 
     @classmethod
     def blank(
-        cls, x: Any, members: int | None = None, *, n_neighbors: float = 5, metric: str = "l2", scaled: bool = True,
-        shared: bool = False, unbiased: bool = False,
+        cls, x: ArrayLike, members: int | None = None, *, n_neighbors: float = 5, metric: BallMetricName = "l2",
+        scaled: bool = True, shared: bool = False, unbiased: bool = False,
     ) -> KNNBalls:  # fmt: skip
         """Initial value for rows like these: one point per member, the first row; `refit` replaces it."""
         z = rows(x, None, "KNNBalls")
@@ -221,13 +224,13 @@ class KNNBalls(StoredPoints):
         one = cls(first, n_neighbors, None, None, metric, shared, unbiased, scaled)
         return one if members is None else one._stacked([one] * members)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DistinctRows:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> DistinctRows:
         """Sufficient statistics: the distinct rows and their weights; `weight` and `labels` as those of `KDE`."""
         if labels is not None and self.members is None:
             raise DomainError(sentence("KNNBalls", "labels are for a stack", "one value"))
         return DistinctRows.of(rows(x, self.dim, "KNNBalls"), weight, labels, self.members, "KNNBalls")
 
-    def refit(self, stats: DistinctRows, prior: Any = None) -> KNNBalls:
+    def refit(self, stats: DistinctRows, prior: AnyPrior | None = None) -> KNNBalls:
         """Store the rows of the statistics; if `scaled`, with the columns' standard deviations as units."""
         self._check(stats)
         stats = completed(stats, "KNNBalls")
@@ -249,7 +252,7 @@ class KNNBalls(StoredPoints):
         "a k-nearest-neighbor density does not integrate to one, and EM need not raise its score; the best is kept"
     )
 
-    def objective(self, stats: DistinctRows, prior: Any = None) -> float:
+    def objective(self, stats: DistinctRows, prior: AnyPrior | None = None) -> float:
         """Score Σ w log p(x) of the rows, of 2,000 rows per member at most; p does not integrate to one."""
         self._check(stats)
         total = 0.0

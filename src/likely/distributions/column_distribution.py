@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import (
     Array,
@@ -30,6 +31,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import Note, warn
 from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse
 from likely.distributions.constant_columns import NARROW, constant_columns
@@ -134,7 +136,7 @@ class ColumnDistribution(Distribution):
         return {}
 
     @classmethod
-    def parameters_seen_in(cls, x: Any) -> dict[str, Any]:
+    def parameters_seen_in(cls, x: ArrayLike) -> dict[str, Any]:
         """Options of `blank` that depend on all rows, not on the first ones alone."""
         return {}
 
@@ -158,7 +160,7 @@ class ColumnDistribution(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         x = sliceable(x, self.dim)
         me, single = type(self).__name__, self.members is None
@@ -199,12 +201,12 @@ class ColumnDistribution(Distribution):
         """Random samples (n, d), or (n, K, d) for a stack."""
         return np.asarray(self._draw((n, *self._shape), rng, **self.parameters))
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """Cumulative distribution function P(X ≤ x) for one column; (n, K) for a stack."""
         with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
             return np.asarray(self._cdf(one_column(x, self.members), **self._one_column()))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF) for one column; (n, K) for a stack. NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         p = p[..., None] if self.members else p
@@ -243,7 +245,7 @@ class ColumnDistribution(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
+    def blank(cls, x: ArrayLike, members: int | None = None, **fixed: Any) -> Self:
         """Initial model: fitted to the first rows, or a default where they have no observed entry."""
         if not hasattr(cls, "_plain"):
             return super().blank(x)  # a distribution that cannot be fitted
@@ -259,13 +261,13 @@ class ColumnDistribution(Distribution):
         )
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any) -> Self:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> Self:
         """The distribution with this mean and variance (method of moments)."""
         expected = "mean and variance do not determine this distribution"
         raise DomainError(sentence(cls.__name__, expected, remedy="use fit"))
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Maximum-likelihood estimate for weighted rows (with a prior, the posterior mode)."""
         refuse_empty(x, cls.__name__)
         if cls._support == "count":
@@ -292,17 +294,17 @@ class ColumnDistribution(Distribution):
                 warn(Note(type(self).__name__, f"{{columns}} {why}: {got}", columns=tuple(held.tolist())))
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Unbiased estimate of the parameters; a weight of k counts as k copies."""
         return super().unbiased_fit(x, weight)
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Method of moments: the distribution with the mean and variance (over n) of weighted rows (n, d)."""
         refuse_options(options, f"{cls.__name__}.moments_fit")
         return cls.from_moments(*column_moments(x, weight, cls.__name__))
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> Any:
         """Sufficient statistics of weighted rows (n, d); missing entries have weight 0.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) is the member of each row (−1: none).
@@ -362,7 +364,7 @@ class FeatureDistribution(ColumnDistribution):
     def _collected(self, z: Array, shares: Any) -> FeatureSums:
         return feature_sums(z, shares, self.members, self._features, self._n_features, self._harmless)
 
-    def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
+    def refit(self, stats: FeatureSums, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood estimate, or with a prior the posterior mode; unobserved columns keep their parameters."""
         self._fits(stats)
         if not (finite := np.isfinite(stats.sums).all(axis=-1)).all():
@@ -374,7 +376,7 @@ class FeatureDistribution(ColumnDistribution):
         found = self._from_means(stats.means(self._plain(1)._features(np.full(1, self._harmless))))
         return self._learned(**{name: np.where(observed, part, getattr(self, name)) for name, part in found.items()})
 
-    def objective(self, stats: FeatureSums, prior: Any = None) -> float:
+    def objective(self, stats: FeatureSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         means = stats.means(self._plain(1)._features(np.full(1, self._harmless)))
@@ -396,7 +398,7 @@ class ValueDistribution(ColumnDistribution):
     def _collected(self, z: Array, shares: Any) -> WeightedValues:
         return weighted_values(z, shares, self.members)
 
-    def refit(self, stats: WeightedValues, prior: Any = None) -> Self:
+    def refit(self, stats: WeightedValues, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood estimate, or with a prior the posterior mode; unobserved columns keep their parameters."""
         self._fits(stats)
         if prior is not None:
@@ -419,7 +421,7 @@ class ValueDistribution(ColumnDistribution):
         """log p of the values in the statistics; count distributions also accept expected (fractional) counts."""
         return np.asarray(self._log_pdf(x, **parts))
 
-    def objective(self, stats: WeightedValues, prior: Any = None) -> float:
+    def objective(self, stats: WeightedValues, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         own = {name: part.reshape(-1)[stats.cell] for name, part in self.parameters.items()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array
@@ -112,7 +113,7 @@ class Distribution(Value):
         return PseudoData.weak(self, stats)
 
     @classmethod
-    def blank(cls, x: Any, *args: Any, **options: Any) -> Self:
+    def blank(cls, x: ArrayLike, *args: Any, **options: Any) -> Self:
         """Initial model for rows like these, from which learning starts."""
         raise DomainError(
             sentence(cls.__name__, "this distribution cannot be fitted", remedy="construct it from its parameters")
@@ -167,14 +168,14 @@ class Distribution(Value):
     _mean_is_all: ClassVar[bool] = False
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None) -> Self:
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None) -> Self:
         """Method of moments: the distribution with the moments of weighted rows."""
         if cls._mean_is_all:
             return cls.fit(x, weight)
         raise DomainError(sentence(cls.__name__, "moments do not determine this distribution", remedy="use fit"))
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None) -> Self:
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None) -> Self:
         """Unbiased estimate of the parameters; a weight of k counts as k copies."""
         if cls._mean_is_all:
             return cls.fit(x, weight)
@@ -193,7 +194,7 @@ class Distribution(Value):
         low, high = self.quantile(np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
         return np.asarray(low), np.asarray(high)
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """Expectation E[g(x)] with its error: a sum for counts, quadrature for one real column, else Monte Carlo.
 
         g takes rows (m, d), or (m, K, d) of a stack, and gives (m, ...). The error is a bound for quadrature, and the

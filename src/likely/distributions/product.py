@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, Index, n_rows
+from likely.core.arrays import Array, BadEntry, Index, PerMember, Rows, n_rows
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import warnings_once
@@ -76,7 +78,7 @@ class Product(Distribution):
         """One member of a stack."""
         return self._each(lambda _, part: part.member(k))
 
-    def take(self, index: Any) -> Product:
+    def take(self, index: ArrayLike) -> Product:
         """Members `index` as a stack."""
         return self._each(lambda _, part: part.take(index))
 
@@ -94,7 +96,7 @@ class Product(Distribution):
     def _each(self, f: Callable[[str, Any], Any]) -> Product:
         return Product.trusted(components=tuple((name, f(name, part)) for name, part in self.components))
 
-    def as_columns(self, x: Any) -> Columns:
+    def as_columns(self, x: Rows) -> Columns:
         """Rows as named columns per part."""
         if isinstance(x, Mapping):
             columns = Columns.of(x)
@@ -113,7 +115,7 @@ class Product(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Rows) -> Array:
         """Σ log p_i(x_i): (n,), or (n, K) for a stack. A missing part contributes 0."""
 
         def evaluate(block: Columns) -> Array:
@@ -132,7 +134,7 @@ class Product(Distribution):
         """Entropy: the sum of the entropies of the parts."""
         return in_units(sum(part.entropy() for _, part in self.components), bits)
 
-    def kl(self, other: Product, bits: bool = False) -> Any:
+    def kl(self, other: Product, bits: bool = False) -> PerMember:
         """KL(self ‖ other): the sum of the divergences of the parts."""
         self._same_parts(other.names, "kl")
         return in_units(sum(part.kl(other[name]) for name, part in self.components), bits)
@@ -160,7 +162,7 @@ class Product(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, distributions: Mapping[str, Any]) -> Product:
+    def blank(cls, x: Rows, distributions: Mapping[str, Any]) -> Product:
         """Initial model: `distributions` maps each name to a distribution class, or to (class, options)."""
         columns = Columns.of(x)
         pairs = {
@@ -173,7 +175,7 @@ class Product(Distribution):
             )
         )
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> ProductStats:
+    def collect(self, x: Rows, weight: Any = None, labels: Index | None = None) -> ProductStats:
         """Sufficient statistics per part."""
         columns = self.as_columns(x)
         if n_rows(columns) > ROWS * BLOCKS:
@@ -183,12 +185,12 @@ class Product(Distribution):
         each = ((name, of_part(name, part.collect, columns[name], weight, **known)) for name, part in self.components)
         return ProductStats(tuple(each))
 
-    def refit(self, stats: ProductStats, prior: Any = None) -> Product:
+    def refit(self, stats: ProductStats, prior: AnyPrior | None = None) -> Product:
         """Refit of each part from its own statistics, with its own prior if there is one."""
         self._same_parts(stats.names, "refit")
         return self._each(lambda name, part: told_of_part(name, part.refit, stats[name], _of(prior, name)))
 
-    def objective(self, stats: ProductStats, prior: Any = None) -> float:
+    def objective(self, stats: ProductStats, prior: AnyPrior | None = None) -> float:
         """Objective: the sum of the objectives of the parts."""
         return sum(part.objective(stats[name], _of(prior, name)) for name, part in self.components)
 

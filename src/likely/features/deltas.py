@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
-from likely.core.arrays import Array
-from likely.core.errors import DomainError, sentence
+from likely.core.arrays import Array, check_option
 
-NORMALIZATIONS = ("mean", "mean and variance", "level", None)
+Normalization = Literal["mean", "mean and variance", "level"]
 LOUD = 0.9  # quantile of the frame energies that defines the level of a sound
 FLAT = 1e-9  # standard deviation of a column, in the unit of the features, below which it is constant
 
@@ -38,7 +38,7 @@ def with_deltas(track: Array, orders: int = 2, width: int = 2) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def normalized(track: Array, how: str | None = "mean", loudness: Sequence[int] = (0,)) -> Array:
+def normalized(track: Array, how: Normalization | None = "mean", loudness: Sequence[int] = (0,)) -> Array:
     """Mean normalization: each column minus its mean, which removes constant channel effects from log spectra.
 
     "mean and variance" also divides each column by its standard deviation, unless it is constant. "level" removes
@@ -49,8 +49,8 @@ def normalized(track: Array, how: str | None = "mean", loudness: Sequence[int] =
     >>> normalized(np.array([[1.0, 5.0], [3.0, 5.0]]), "mean and variance").tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    if how not in NORMALIZATIONS:
-        raise DomainError(sentence("normalize", f"it must be one of {NORMALIZATIONS}", repr(how)))
+    if how is not None:
+        check_option(how, Normalization, "normalized", "how", "None")
     there = ~np.isnan(track).any(axis=1)
     if how is None or not there.any():
         return track

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -13,7 +13,9 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 ME = "equalize_histogram"
 
 
-def equalize_histogram(image: Any, levels: int | None = 256, to: Any = None, weight: Any = None) -> Array:
+def equalize_histogram(
+    image: ArrayLike, levels: int | None = 256, to: Any = None, weight: ArrayLike | None = None
+) -> Array:
     """Histogram equalization: ranks in (0, 1], x_k = Σ_{r ≤ k} n_r / n for gray level k (Herbst 1.2.2, example 3).
 
     `image` has any shape, with whole gray levels 0 … levels − 1; other numbers, or levels=None, are ranked as they are.

@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, check_option
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.data.audio import is_one_sound, signal, signals
-from likely.features.deltas import NORMALIZATIONS, normalized, with_deltas
+from likely.features.deltas import Normalization, normalized, with_deltas
 from likely.features.mel import mel_filters, spectrum_size
-from likely.features.spectrum import WINDOWS, frame_energies, framed, loud_part, power_spectrum, pre_emphasized, window
+from likely.features.spectrum import Taper, frame_energies, framed, loud_part, power_spectrum, pre_emphasized, window
 
 MOST_FILTERS = 1000
 MOST_FRAME = 1 << 20  # maximum number of samples per window
@@ -94,11 +94,11 @@ class MFCC(Value):
     n_filters: int = 24
     n_coefficients: int = 13
     deltas: int = 2
-    normalize: Annotated[str | None, declared.maybe(declared.text("mean", "mean and variance", "level"))] = "mean"
+    normalize: Annotated[Normalization | None, declared.maybe(declared.option(Normalization))] = "mean"
     low: float = 64.0
     high: Annotated[float | None, declared.maybe(declared.number(0))] = None
     preemphasis: float = 0.97
-    taper: Annotated[str, declared.text("hamming", "hann", "rectangular")] = "hamming"
+    taper: Taper = "hamming"
     top_db: float = 60.0
     lifter: float = 22.0
     energy: bool = False
@@ -109,6 +109,9 @@ class MFCC(Value):
         for name, (fits, words) in _RULES.items():
             if not fits(getattr(self, name)):
                 raise DomainError(sentence("MFCC", f"{name} must be {words}", repr(getattr(self, name))))
+        check_option(self.taper, Taper, "MFCC", "taper")
+        if self.normalize is not None:
+            check_option(self.normalize, Normalization, "MFCC", "normalize", "None")
         plain = {
             n: v.item() for n, v in self.field_values().items() if isinstance(v, np.generic)
         }  # files hold plain numbers
@@ -244,11 +247,9 @@ _RULES: dict[str, tuple[Any, str]] = {
     "n_filters": (_count(1, MOST_FILTERS), f"a number from 1 to {MOST_FILTERS}"),
     "n_coefficients": (_count(1, MOST_FILTERS), "a number from 1"),
     "deltas": (_count(0, 8), "a number of orders, 0 … 8"),
-    "normalize": (lambda x: x in NORMALIZATIONS, '"mean", "mean and variance", "level" or None'),
     "low": (_not_negative, "Hz from 0"),
     "high": (lambda x: x is None or _positive(x), "Hz above 0, or None"),
     "preemphasis": (lambda x: _not_negative(x) and x <= 1, "a share from 0 to 1"),
-    "taper": (lambda x: x in WINDOWS, f"one of {', '.join(WINDOWS)}"),
     "top_db": (_positive, "decibels above 0"),
     "lifter": (_not_negative, "a number from 0"),
     "energy": (lambda x: isinstance(x, bool), "True or False"),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from likely.core.arrays import Array
-from likely.core.errors import DomainError, sentence
+from likely.core.arrays import Array, check_option
 
-WINDOWS = ("hamming", "hann", "rectangular")
+Taper = Literal["hamming", "hann", "rectangular"]
 
 
 def pre_emphasized(signal: Array, share: float = 0.97) -> Array:
@@ -37,13 +37,12 @@ def framed(signal: Array, size: int, step: int) -> Array:
 
 
 @cache
-def window(kind: str, size: int) -> Array:
+def window(kind: Taper, size: int) -> Array:
     """A tapered window (size,) in periodic form, or a "rectangular" one.
 
     Hamming: 0.54 − 0.46 cos(2πt/size); Hann: 0.5 − 0.5 cos(2πt/size).
     """
-    if kind not in WINDOWS:
-        raise DomainError(sentence("window", f"taper must be one of {', '.join(WINDOWS)}", repr(kind)))
+    check_option(kind, Taper, "window", "taper")
     mean = {"hamming": 0.54, "hann": 0.5, "rectangular": 1.0}[kind]
     w = mean - (1 - mean) * np.cos(2 * np.pi * np.arange(size) / size)
     w.setflags(write=False)

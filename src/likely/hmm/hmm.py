@@ -9,17 +9,28 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, Index, checked_labels, parameter, unmasked, weights, whole_number
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    SequencesLike,
+    checked_labels,
+    parameter,
+    unmasked,
+    weights,
+    whole_number,
+)
 from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
 from likely.core.columns import Columns
 from likely.core.covariates import COVARIATES, FRAMES, frames_of, table, with_covariates
 from likely.core.description import counted
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.ragged import BadFrame, Ragged, is_single_sequence, single_sequence
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
@@ -229,7 +240,7 @@ class HMM(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Array:
+    def log_prob(self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None) -> Array:
         """log p(x) of each sequence: (n,), or (n, C) for a stack."""
         data = SequenceBlocks.of(self, x, covariates, transition)
         out = np.empty((len(data.frames), self.members or 1))
@@ -260,7 +271,9 @@ class HMM(Distribution):
             return logs  # not shared
         return np.array(logs, dtype=np.float64, order="C")
 
-    def sample(self, n: int, rng: Generator, length: Any = None, *, covariates: Any = None) -> Any:
+    def sample(
+        self, n: int, rng: Generator, length: ArrayLike | None = None, *, covariates: SequencesLike | None = None
+    ) -> Any:
         """Sample n sequences (a Ragged): until the chain exits, or of the given `length`, a number or one per sequence.
 
         For a stack, a list with the sequences of each chain. Where transitions depend on covariates, these are n
@@ -279,7 +292,7 @@ class HMM(Distribution):
 
     # --------------------------------------------------------------- decoding
 
-    def viterbi(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Path:
+    def viterbi(self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None) -> Path:
         """Viterbi path: `states` (T,) and `log_prob`; for many sequences a Ragged and (n,).
 
         For an impossible sequence, log_prob is −inf and every state −1.
@@ -288,14 +301,19 @@ class HMM(Distribution):
         states, score = viterbi.viterbi(data)
         return Path(states, float(score[0])) if is_single_sequence(x) else Path(Ragged(states, data.offsets), score)
 
-    def k_best(self, x: Any, k: int, covariates: Any = None, *, transition: Any = None) -> list[Path]:
+    def k_best(
+        self, x: SequencesLike, k: int, covariates: SequencesLike | None = None, *, transition: Any = None
+    ) -> list[Path]:
         """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
         k = whole_number(k, "HMM.k_best", "k", 1)
         data = self._data("k_best", x, covariates, transition, best=True)
         single_sequence(data.frames, "HMM.k_best")
         return viterbi.k_best(data, k)
 
-    def posterior(self, x: Any, lag: int | None = None, covariates: Any = None, *, transition: Any = None) -> Any:
+    def posterior(
+        self, x: SequencesLike, lag: int | None = None, covariates: SequencesLike | None = None, *,
+        transition: Any = None,
+    ) -> Any:  # fmt: skip
         """Smoothed probabilities p(s_t | x) of every frame (T, K), a Ragged for many sequences.
 
         With a `lag` (fixed-lag smoothing) they are conditional on x_1 … x_{t + lag} only.
@@ -312,7 +330,9 @@ class HMM(Distribution):
         out = decoding.smoothed(data, lag).states
         return out if is_single_sequence(x) else Ragged(out, data.offsets)
 
-    def predictive_log_prob(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Any:
+    def predictive_log_prob(
+        self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None
+    ) -> Any:
         """log p(x_t | x_1 … x_{t−1}) of every frame (T,), a Ragged for many sequences; its sum is `log_prob`.
 
         If the model has `final` probabilities, a frame has the probability of going on to it, too, and the last one
@@ -328,17 +348,19 @@ class HMM(Distribution):
         out = decoding.predictive_log_prob(data)
         return out if is_single_sequence(x) else Ragged(out, data.offsets)
 
-    def smooth(self, x: Any, covariates: Any = None, *, transition: Any = None) -> Smoothed:
+    def smooth(self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None) -> Smoothed:
         """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
         data = self._data("smooth", x, covariates, transition)
         out, total = decoding.smoothed(data, None)
         return Smoothed(out, float(total[0])) if is_single_sequence(x) else Smoothed(Ragged(out, data.offsets), total)
 
-    def sample_states(self, x: Any, rng: Generator, covariates: Any = None) -> Index:
+    def sample_states(self, x: SequencesLike, rng: Generator, covariates: SequencesLike | None = None) -> Index:
         """Sample one state path per sequence from p(s | x), concatenated (T,)."""
         return sample_states(self._data("sample_states", x, covariates), rng)
 
-    def forecast(self, x: Any, steps: int = 1, covariates: Any = None, past: Any = None) -> Forecast:
+    def forecast(
+        self, x: SequencesLike, steps: int = 1, covariates: Any = None, past: SequencesLike | None = None
+    ) -> Forecast:
         """Forecast of states and observations 1 … steps frames after a sequence, or after a belief state.
 
         Where transitions depend on covariates, `covariates` (steps, p) are those to come, (steps,) for one; `past` (T,
@@ -364,7 +386,7 @@ class HMM(Distribution):
         self._require_one("initial_belief")
         return _over_states(self.initial if self.is_logistic else self.chains[0].summed.initial)
 
-    def predict(self, belief: Any, covariates: Any = None) -> Any:
+    def predict(self, belief: Any, covariates: SequencesLike | None = None) -> Any:
         """Prediction step of the filter: the state one frame later, given that the sequence goes on.
 
         Where transitions depend on covariates, those (p,) of the frame to come; without them the transition is due, and
@@ -383,7 +405,7 @@ class HMM(Distribution):
         u = np.asarray(covariates, dtype=np.float64).reshape(1, -1)
         return Categorical.trusted(probs=due.probs @ self.transition.matrices(u)[0], levels=None)
 
-    def update(self, belief: Any, y: Any, covariates: Any = None) -> tuple[Any, float]:
+    def update(self, belief: Any, y: ArrayLike, covariates: SequencesLike | None = None) -> tuple[Any, float]:
         """Update step of the filter: the belief state given frame y, and log p(y | all before).
 
         Where transitions depend on covariates, `covariates` (p,) are those of the transition into y; without them y is
@@ -415,8 +437,8 @@ class HMM(Distribution):
         return not self.is_logistic
 
     def collect(
-        self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Any = None, hard: bool = False,
-        covariates: Any = None,
+        self, x: SequencesLike, weight: ArrayLike | None = None, labels: Index | None = None,
+        log_mask: ArrayLike | None = None, hard: bool = False, covariates: SequencesLike | None = None,
     ) -> HMMStats:  # fmt: skip
         """E-step of Baum–Welch: expected counts of initial, transition and final states, and emission statistics.
 
@@ -460,7 +482,7 @@ class HMM(Distribution):
         best = getattr(self.emission, "best_log_prob", None)
         return self.scores(seqs) if best is None else best(in_double(seqs.values))
 
-    def best_log_prob(self, x: Any) -> Array:
+    def best_log_prob(self, x: SequencesLike) -> Array:
         """Joint log-probability of the Viterbi path, and of the best components: (n,), or (n, C) for a stack."""
         data = [SequenceBlocks.of(one, x, best=True, hard=True) for one in self._member_list]
         out = [viterbi.viterbi(one).log_prob for one in data]
@@ -473,7 +495,7 @@ class HMM(Distribution):
         inner = joined(self.emission, [s.emission for s in parts])
         return HMMStats.trusted(**arrays, emission=inner, seen=all(s.seen for s in parts))
 
-    def refit(self, stats: HMMStats, prior: Any = None) -> HMM:
+    def refit(self, stats: HMMStats, prior: AnyPrior | None = None) -> HMM:
         """M-step of Baum–Welch: relative frequencies (or posterior mode) of transitions, and the emissions' M-step.
 
         An impossible transition stays impossible; a state that was never left keeps its transition probabilities.

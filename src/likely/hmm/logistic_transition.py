@@ -6,14 +6,14 @@ Coefficients are fitted by Böhning's lower bound of the log-likelihood: no step
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, Mask, parameter
+from likely.core.arrays import Array, Index, Mask, SequencesLike, parameter
 from likely.core.covariates import features, table
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.stats import Addable
@@ -90,7 +90,7 @@ class LogisticTransition(Value):
 
     # ------------------------------------------------------------ probabilities
 
-    def matrices(self, covariates: Any) -> Array:
+    def matrices(self, covariates: SequencesLike) -> Array:
         """Transition matrices p(next state | state) at given covariates (T, p): (T, K, K)."""
         u = table(np.asarray(covariates, dtype=np.float64))
         if u.shape[1] != self.n_covariates and u.shape == (self.n_covariates, 1):

@@ -13,6 +13,7 @@ from scipy.special import gammaln, xlogy
 from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.hmm.hmm import HMM
 from likely.hmm.logistic_transition import EFFECT, LogisticPrior
@@ -137,7 +138,7 @@ class HMMPrior(Value):
             _updated(self.initial, stats.initial), _updated(self.transition, stats.transition), final, emission
         )
 
-    def point(self, rule: str = "mode") -> HMM:
+    def point(self, rule: PointRule = "mode") -> HMM:
         """Point estimate: an HMM of the posterior modes, or means, of transitions and emissions."""
         if rule not in ("mode", "mean"):
             raise DomainError(sentence("HMMPrior.point", 'rule must be "mode" or "mean"', repr(rule)))

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, Mask
+from likely.core.arrays import Array, Index, Mask, check_option
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 
 MOST = 5000  # states that an expansion may have: the transition matrix is quadratic in them
-NAMES = ("ergodic", "left-to-right", "cyclic", "parallel")
+TopologyName = Literal["ergodic", "left-to-right", "cyclic", "parallel"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,19 +118,18 @@ class Topology(Value):
         return cls(initial, transition, last if final else None, np.arange(states))
 
     @classmethod
-    def of(cls, what: Any, states: int, final: bool | None = None) -> Topology:
+    def of(cls, what: TopologyLike, states: int, final: bool | None = None) -> Topology:
         """A name, a tuple of allowed steps, a mask (K, K) of transitions, or a Topology, for `states` states."""
         if isinstance(what, Topology):
             if what.states != states:
                 raise ShapeError(sentence("Topology", f"a topology of {states} emitting states is needed", what.states))
             return what
         if isinstance(what, str):
-            if what not in _BY_NAME:
-                raise DomainError(sentence("Topology", f"topology must be one of {NAMES}, steps or a mask", repr(what)))
+            check_option(what, TopologyName, "Topology", "topology", "steps, or a mask")
             make, may_end = _BY_NAME[what]
             return make(states, may_end if final is None else final)
         if np.ndim(what) == 1:
-            return cls.steps(states, tuple(what), True if final is None else final)
+            return cls.steps(states, tuple(np.asarray(what).tolist()), True if final is None else final)
         return cls._of_mask(np.asarray(what), states, bool(final))
 
     @classmethod
@@ -159,7 +158,7 @@ class Topology(Value):
         """The original state of each emitting state (K,): itself, unless this is an expansion."""
         return np.arange(self.states) if self.origin is None else self.origin
 
-    def tied(self, index: Any) -> Topology:
+    def tied(self, index: ArrayLike) -> Topology:
         """The topology with tied states: those with the same number share one density."""
         index = np.array(index)
         if index.shape != (self.densities,) or index.dtype.kind not in "iu":
@@ -217,6 +216,7 @@ class Topology(Value):
         return self.initial / self.initial.sum(), transition, final
 
 
+TopologyLike = TopologyName | ArrayLike | Topology  # ArrayLike: steps, or a mask of transitions
 _BY_NAME: dict[str, tuple[Callable[[int, bool], Topology], bool]] = {
     "ergodic": (lambda states, final: Topology.ergodic(states, final), False),
     "left-to-right": (lambda states, final: Topology.steps(states, (0, 1), final), True),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, Mask, n_rows, refuse_infinite, rows, unmasked
+from likely.core.arrays import Array, Index, Mask, Rows, n_rows, refuse_infinite, rows, unmasked
 from likely.core.columns import Columns
 from likely.core.covariates import apart, with_covariates
 from likely.core.errors import DomainError, sentence
@@ -42,7 +42,7 @@ from likely.mixture.scaled_copies import ScaledCopies
 from likely.numerics import spd
 
 
-def impute(model: Any, x: Any, rng: Generator | None = None) -> Any:
+def impute(model: Any, x: Rows, rng: Generator | None = None) -> Any:
     """Impute missing values: E[missing | observed], or with a generator one draw of the missing given the observed.
 
     A categorical column gets its most probable level where nothing is drawn. Rows come back as they came in: an

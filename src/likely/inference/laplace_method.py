@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -59,7 +60,7 @@ class LaplaceApproximation:
 
 def laplace_approximation(
     log_density: Callable[[Any], Any], x0: Any, *, gradient: Callable[[Array], Any] | None = None,
-    hessian: Callable[[Array], Any] | None = None, scale: Any = None, max_iter: int = BFGS_STEPS,
+    hessian: Callable[[Array], Any] | None = None, scale: ArrayLike | None = None, max_iter: int = BFGS_STEPS,
 ) -> LaplaceApproximation:  # fmt: skip
     """Laplace approximation of a density f that need not be normalized (Herbst 4.4; Bishop 4.4).
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, Index, n_rows, unmasked, weights
@@ -151,7 +152,7 @@ class RobbinsMonro(Value):
         """Prediction step: parameters are constant."""
         return belief
 
-    def update(self, belief: RunningEstimate, y: Any, weight: float = 1.0) -> tuple[RunningEstimate, float]:
+    def update(self, belief: RunningEstimate, y: ArrayLike, weight: float = 1.0) -> tuple[RunningEstimate, float]:
         """Update step with a row, or a block of rows as one step; returns the estimate and the block's log p before."""
         x = self._rows(y)
         scores, logs = self._scores_and_logs(belief, x)
@@ -200,7 +201,9 @@ class RobbinsMonro(Value):
             return 0
         return count + 1 if count < 16 else math.ceil(2 ** ((math.floor(16 * math.log2(count) + 1e-9) + 1) / 16) - 1e-9)
 
-    def run(self, x: Any, weight: Any = None, batch: int = 1, belief: RunningEstimate | None = None) -> RunningEstimate:
+    def run(
+        self, x: ArrayLike, weight: ArrayLike | None = None, batch: int = 1, belief: RunningEstimate | None = None
+    ) -> RunningEstimate:
         """Estimate from a whole table, `batch` rows per step, in their order.
 
         A whole weight of k visits a row k times; a fraction of a visit is a shorter step; 0 is absence.

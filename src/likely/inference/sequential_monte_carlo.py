@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, whole_number
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
@@ -24,7 +25,7 @@ from likely.numerics import spd
 from likely.statespace.nonlinear.state_space import as_states
 from likely.statespace.particle.particle_belief import MOVE, ParticleBelief, keyed, normalized, share
 from likely.statespace.particle.proposals import is_poor
-from likely.statespace.particle.resampling import resampled, scheme
+from likely.statespace.particle.resampling import ResamplingScheme, resampled, scheme
 
 Log = Callable[[Array], Array]  # log-densities (N,) of states (N, d)
 GOOD = 0.3  # target acceptance rate of the random walk: between the optimum for one dimension and for many
@@ -71,8 +72,9 @@ class SMCResult:
 
 def smc_sampler(
     initial: Any, targets: Iterable[Log] | None = None, n_particles: int = 1000, *, likelihood: Log | None = None,
-    pieces: Iterable[Log] | None = None, temperatures: Any = None, mcmc_steps: Any = None, resample: str = "systematic",
-    ess_threshold: float = 0.5, random_state: int = 0, proposal: Callable[[Array], Any] | None = None,
+    pieces: Iterable[Log] | None = None, temperatures: ArrayLike | None = None, mcmc_steps: Any = None,
+    resample: ResamplingScheme = "systematic", ess_threshold: float = 0.5, random_state: int = 0,
+    proposal: Callable[[Array], Any] | None = None,
 ) -> SMCResult:  # fmt: skip
     """Sequential Monte Carlo sampler: weighted particles of the last of a sequence of targets, and its evidence.
 
@@ -137,7 +139,7 @@ def smc_sampler(
 @dataclass(frozen=True)
 class _Rule:
     mcmc_steps: Any
-    resample: str
+    resample: ResamplingScheme
     threshold: float
 
 

@@ -16,6 +16,7 @@ from scipy.special import rel_entr
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyDensity
 from likely.distributions.categorical.categorical import Categorical
 from likely.distributions.distribution import Estimate
 from likely.distributions.entropy import (
@@ -39,7 +40,9 @@ from likely.distributions.univariate.beta_negative_binomial import BetaNegativeB
 from likely.numerics.special import LOG_2
 
 
-def kl_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
+def kl_divergence(
+    p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
+) -> Estimate:
     """Kullback–Leibler divergence.
 
     KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q = 0 < p.
@@ -57,7 +60,9 @@ def kl_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
     return by_members(lambda a, b: _kl(a, b, n, rng), bits, p, q)
 
 
-def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
+def cross_entropy(
+    p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
+) -> Estimate:
     """Cross-entropy of q relative to p.
 
     −E_p[log q(x)] = H[p] + KL(p ‖ q): the expected code length of p under a code for q.
@@ -70,7 +75,9 @@ def cross_entropy(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Gen
     return by_members(lambda a, b: _cross_entropy(a, b, n, rng), bits, p, q)
 
 
-def js_divergence(p: Any, q: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
+def js_divergence(
+    p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
+) -> Estimate:
     """Jensen–Shannon divergence.
 
     ½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): Jensen–Shannon divergence, symmetric and at most log 2.

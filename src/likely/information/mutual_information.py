@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyDensity
 from likely.distributions.categorical.probability_table import ProbabilityTable
 from likely.distributions.distribution import Estimate, in_units
 from likely.distributions.entropy import added, averaged, draws, entropy, exactly, scores
@@ -26,8 +28,8 @@ ROUNDED = 1e-3  # how far probabilities in single precision, or of three digits,
 
 
 def mutual_information(
-    joint: Any, other: Any = None, *, split: Any = None, given: Any = None, bits: bool = False, n: int = 100_000,
-    rng: Generator | None = None, n_neighbors: int = 4,
+    joint: ArrayLike | ProbabilityTable | AnyDensity, other: Any = None, *, split: Any = None, given: Any = None,
+    bits: bool = False, n: int = 100_000, rng: Generator | None = None, n_neighbors: int = 4,
 ) -> Estimate:  # fmt: skip
     """Mutual information.
 
@@ -61,8 +63,9 @@ def mutual_information(
 
 
 def conditional_entropy(
-    joint: Any, given: Any = 0, *, bits: bool = False, n: int = 100_000, rng: Generator | None = None
-) -> Estimate:
+    joint: ArrayLike | ProbabilityTable | AnyDensity, given: Any = 0, *, bits: bool = False, n: int = 100_000,
+    rng: Generator | None = None,
+) -> Estimate:  # fmt: skip
     """Conditional entropy H[y | x] = H[x, y] − H[x] (Herbst 1.6, chain rule).
 
     `given` says what x is: an axis of a table (A, B), variables of a `ProbabilityTable`, columns of a density or parts

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, parameter, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -30,7 +31,7 @@ class Bigram(NamedTuple):
 
 
 def learn_bigram(
-    utterances: Iterable[Sequence[str]], names: Sequence[str], alpha: float = 0.5, weight: Any = None
+    utterances: Iterable[Sequence[str]], names: Sequence[str], alpha: float = 0.5, weight: ArrayLike | None = None
 ) -> Bigram:
     """Estimate a bigram with additive smoothing: p(w | v) = (n_vw + α) / (n_v + α (C + 1))   (Ney 9).
 

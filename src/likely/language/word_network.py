@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, SequencesLike
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import BadFrame, Ragged, is_single_sequence
@@ -139,7 +139,7 @@ class WordNetwork(Value):
             out = list(ordered_map(one, range(len(seqs)), cores()))
         return out[0] if is_single_sequence(x) else out
 
-    def k_best(self, x: Any, k: int, penalty: float = 0.0, scale: float = 1.0) -> list[Transcript]:
+    def k_best(self, x: SequencesLike, k: int, penalty: float = 0.0, scale: float = 1.0) -> list[Transcript]:
         """The k most probable word sequences of one utterance, best first; fewer where fewer are possible.
 
         No two have the same words. Each has its own best segmentation, and no confidence. Exact.
@@ -154,7 +154,7 @@ class WordNetwork(Value):
             paths = k_best_paths(units, plan, scores, int(seqs.lengths[0]), self._columns[1], int(k))
         return [self._transcript(path, None) for path in paths]
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: SequencesLike) -> Array:
         """log p(x) of each sequence (n,), summed over all word sequences and paths."""
         seqs, plan, units = Ragged.of(x), self._plan(0.0, 1.0), self._units(best=False)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, xlogy
 
-from likely.core.arrays import Array, Index, weights
+from likely.core.arrays import Array, Index, check_option, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.distributions.categorical.categorical import is_missing
+
+Mean = Literal["arithmetic", "geometric", "min", "max"]
 
 
 class Contingency(NamedTuple):
@@ -21,7 +23,7 @@ class Contingency(NamedTuple):
     second: list[Any]  # the labels of the columns
 
 
-def contingency(first: Any, second: Any, weight: Any = None) -> Contingency:
+def contingency(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> Contingency:
     """The contingency table of two labelings (n,) of the same rows; labels may be of any type.
 
     >>> contingency(["a", "a", "b"], [1, 2, 2]).table
@@ -91,7 +93,7 @@ def _pairs(first: Any, second: Any, weight: Any) -> _Pairs:
     return _Pairs(*(float((m * (m - 1)).sum()) / 2 for m in (t, t.sum(axis=1), t.sum(axis=0), t.sum())))
 
 
-def rand_index(first: Any, second: Any, weight: Any = None) -> float:
+def rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Rand index: the share of pairs of rows on which both agree, together in both or apart in both (Rand 1971).
 
     >>> rand_index([0, 0, 1, 1], ["x", "x", "y", "z"])
@@ -101,7 +103,7 @@ def rand_index(first: Any, second: Any, weight: Any = None) -> float:
     return 1.0 if p.all <= 0 else (p.all + 2 * p.both - p.first - p.second) / p.all
 
 
-def adjusted_rand_index(first: Any, second: Any, weight: Any = None) -> float:
+def adjusted_rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Adjusted Rand index: 0 for chance agreement, 1 for perfect agreement (Hubert and Arabie 1985).
 
     >>> round(adjusted_rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
@@ -116,7 +118,7 @@ def adjusted_rand_index(first: Any, second: Any, weight: Any = None) -> float:
     return 2 * (p.both * neither - mixed[0] * mixed[1]) / (p.first * apart[1] + p.second * apart[0])
 
 
-def fowlkes_mallows(first: Any, second: Any, weight: Any = None) -> float:
+def fowlkes_mallows(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Fowlkes–Mallows index: geometric mean of the pairwise precision and recall.
 
     >>> round(fowlkes_mallows([0, 0, 1, 1], [0, 0, 1, 2]), 4)
@@ -155,7 +157,9 @@ def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
     return _information(contingency(first, second, weight).table).mutual
 
 
-def normalized_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
+def normalized_mutual_information(
+    first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None, mean: Mean = "arithmetic"
+) -> float:
     """Mutual information over the mean entropy: "arithmetic", "geometric", "min" or "max".
 
     >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
@@ -168,14 +172,15 @@ def normalized_mutual_information(first: Any, second: Any, weight: Any = None, m
     return found.mutual / whole if whole > 0 else 0.0
 
 
-def _mean(a: float, b: float, mean: str) -> float:
+def _mean(a: float, b: float, mean: Mean) -> float:
+    check_option(mean, Mean, "mutual information", "mean")
     means = {"arithmetic": (a + b) / 2, "geometric": float(np.sqrt(a * b)), "min": min(a, b), "max": max(a, b)}
-    if mean not in means:
-        raise DomainError(sentence("mutual information", f"mean must be one of {', '.join(means)}", repr(mean)))
     return means[mean]
 
 
-def adjusted_mutual_information(first: Any, second: Any, weight: Any = None, mean: str = "arithmetic") -> float:
+def adjusted_mutual_information(
+    first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None, mean: Mean = "arithmetic"
+) -> float:
     """Adjusted mutual information: 0 for chance agreement, 1 for perfect agreement (Vinh, Epps and Bailey 2010).
 
     The chance level is exact, for partitions with the same cluster sizes; weights must be integers.
@@ -215,7 +220,7 @@ def _expected_cell(a: float, b: float, n: float) -> float:
     return float(p @ (m / n * gain))
 
 
-def variation_of_information(first: Any, second: Any, weight: Any = None) -> float:
+def variation_of_information(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Variation of information H(first | second) + H(second | first), in nats (Meilă 2007).
 
     >>> variation_of_information([0, 0, 1, 1], [5, 5, 3, 3]), round(variation_of_information([0, 0], [0, 1]), 4)
@@ -233,7 +238,7 @@ class VMeasure(NamedTuple):
     v: float
 
 
-def v_measure(true: Any, found: Any, weight: Any = None, beta: float = 1.0) -> VMeasure:
+def v_measure(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None, beta: float = 1.0) -> VMeasure:
     """Homogeneity 1 − H(true | found) / H(true), completeness, and V = (1 + β) h c / (β h + c).
 
     >>> [round(x, 4) for x in v_measure([0, 0, 1, 1], [0, 0, 1, 2])]
@@ -250,7 +255,7 @@ def v_measure(true: Any, found: Any, weight: Any = None, beta: float = 1.0) -> V
 # ------------------------------------------------------------------------ matching
 
 
-def purity(true: Any, found: Any, weight: Any = None) -> float:
+def purity(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Purity: the share of rows in the largest class of their cluster; it grows with the number of clusters.
 
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
@@ -267,7 +272,7 @@ class Matching(NamedTuple):
     accuracy: float
 
 
-def best_matching(true: Any, found: Any, weight: Any = None) -> Matching:
+def best_matching(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None) -> Matching:
     """The assignment of clusters to classes with the largest accuracy (Hungarian method).
 
     >>> best_matching(["a", "a", "b", "b"], [1, 1, 0, 1])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from likely.core.arrays import Array, Index, weights
+from likely.core.arrays import Array, Index, check_option, weights
 from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.distribution import lone
+
+IntervalMethod = Literal["exact", "wilson"]
 
 
 class Interval(NamedTuple):
@@ -72,7 +75,9 @@ def as_counts(weight: Any, n: int, whose: str = "weights") -> Array:
 # -------------------------------------------------------------------- proportions
 
 
-def proportion_interval(wrong: Any, n: Any, level: float = 0.95, method: str = "exact") -> Interval:
+def proportion_interval(
+    wrong: ArrayLike, n: ArrayLike, level: float = 0.95, method: IntervalMethod = "exact"
+) -> Interval:
     """A proportion k/n with its interval: Clopper–Pearson (exact) or Wilson (Ney 2.5, testing error rates).
 
     exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta distributions, also for k and n that
@@ -83,11 +88,9 @@ def proportion_interval(wrong: Any, n: Any, level: float = 0.95, method: str = "
     """
     k, n = np.asarray(wrong, dtype=np.float64), np.asarray(n, dtype=np.float64)
     if not ((n > 0) & (k >= 0) & (k <= n * (1 + 1e-12))).all():
-        raise DataError(sentence("proportion_interval", "0 ≤ wrong ≤ n and n > 0 are needed", f"{wrong} of {n}"))
-    if method not in _INTERVALS:
-        raise DomainError(
-            sentence("proportion_interval", f"method must be one of {', '.join(_INTERVALS)}", repr(method))
-        )
+        got = f"{lone(k)} of {lone(n)}"
+        raise DataError(sentence("proportion_interval", "0 ≤ wrong ≤ n and n > 0 are needed", got))
+    check_option(method, IntervalMethod, "proportion_interval", "method")
     tail = _tail(level)
     k = np.minimum(k, n)
     low, high = _INTERVALS[method](k, n, tail)
@@ -110,7 +113,9 @@ def _wilson(k: Array, n: Array, tail: float) -> tuple[Array, Array]:
 _INTERVALS = {"exact": _exact, "wilson": _wilson}
 
 
-def weighted_proportion(hit: Any, weight: Array, level: float = 0.95, method: str = "exact") -> Interval | None:
+def weighted_proportion(
+    hit: Any, weight: Array, level: float = 0.95, method: IntervalMethod = "exact"
+) -> Interval | None:
     """The weighted share of `hit` (n,), weights (n,) as counts or shares; None without any weight."""
     if not weight.size or not weight.any():
         return None

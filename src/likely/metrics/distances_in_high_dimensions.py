@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.errors import DataError, sentence
 from likely.core.value import Value
 from likely.metrics.high_dimensional_geometry import Dimension, Hubness, hubness, intrinsic_dimension, relative_contrast
+from likely.neighbors.distances import Metric, MetricName
 from likely.neighbors.nearest_neighbors import NeighborSearch, _Tree
 
 MOST = 5000  # number of rows used: evenly spaced over all
@@ -60,12 +62,12 @@ class DistanceDiagnostics(Value):
 
 
 def distance_diagnostics(
-    X: Any,
+    X: ArrayLike,
     *,
     n_neighbors: int = 10,
-    metric: Any = "scaled",
+    metric: MetricName | Metric = "scaled",
     p: float = 2.0,
-    weight: Any = None,
+    weight: ArrayLike | None = None,
     max_samples: int = MOST,
 ) -> DistanceDiagnostics:
     """Distance diagnostics of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index, numbers, weights
@@ -15,8 +15,16 @@ from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.decision.cost import Cost, labels
-from likely.metrics.confidence_intervals import Interval, Mean, as_counts, mean, mean_over_clusters, weighted_proportion
-from likely.metrics.reliability import Reliability, reliability
+from likely.metrics.confidence_intervals import (
+    Interval,
+    IntervalMethod,
+    Mean,
+    as_counts,
+    mean,
+    mean_over_clusters,
+    weighted_proportion,
+)
+from likely.metrics.reliability import EqualBins, Reliability, reliability
 from likely.metrics.risk_coverage import RiskCoverage, risk_coverage
 from likely.metrics.roc import Det, EqualError, Roc, roc
 
@@ -89,7 +97,7 @@ class Evaluation(Value):
             _ = self.costs  # validates the cost
 
     @classmethod
-    def of(cls, log_posterior: Any, y: Any, classes: Any, **more: Any) -> Evaluation:
+    def of(cls, log_posterior: Any, y: ArrayLike, classes: Any, **more: Any) -> Evaluation:
         """From labels instead of indices: each label of y (n,) is looked up among the classes."""
         names = labels(classes)
         place = {c: i for i, c in enumerate(names.tolist())}
@@ -175,7 +183,7 @@ class Evaluation(Value):
         """
         return self.error_at(0.95)
 
-    def error_at(self, level: float, method: str = "exact") -> Interval:
+    def error_at(self, level: float, method: IntervalMethod = "exact") -> Interval:
         """The error rate at another confidence level, or with Wilson's interval."""
         return self._share(self.wrong, level, method)
 
@@ -205,7 +213,7 @@ class Evaluation(Value):
         taken = self.decided < len(self.classes)
         return weighted_proportion(self.decided[taken] != self.truth[taken], self.counts[taken])
 
-    def _share(self, hit: Any, level: float = 0.95, method: str = "exact") -> Interval:
+    def _share(self, hit: Any, level: float = 0.95, method: IntervalMethod = "exact") -> Interval:
         if self.cluster is not None:
             found = self._mean(np.asarray(hit, dtype=np.float64), level)
             return Interval(found.value, max(found.low, 0.0), min(found.high, 1.0))
@@ -291,7 +299,7 @@ class Evaluation(Value):
 
     # ------------------------------------------------------------------------ curves
 
-    def calibration(self, bins: int = 10, equal: str = "width", of: Any = None) -> Reliability:
+    def calibration(self, bins: int = 10, equal: EqualBins = "width", of: Any = None) -> Reliability:
         """Reliability diagram: forecast probability against frequency, of the most probable class or of one class.
 
         Bins of equal "width", or of equal "count".
@@ -302,7 +310,7 @@ class Evaluation(Value):
         c = self.class_index(of)
         return reliability(np.exp(self.log_posterior[:, c]), self.truth == c, self.counts, bins, equal)
 
-    def class_calibration(self, bins: int = 10, equal: str = "width") -> tuple[Reliability, ...]:
+    def class_calibration(self, bins: int = 10, equal: EqualBins = "width") -> tuple[Reliability, ...]:
         """The reliability diagram of each class."""
         return tuple(self.calibration(bins, equal, of=c) for c in self.classes.tolist())
 

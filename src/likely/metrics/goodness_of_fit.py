@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import chdtr, chdtrc, chdtri, kolmogorov
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.metrics.confidence_intervals import Interval, as_counts, proportion_interval, shown_p
@@ -47,7 +48,7 @@ class DistanceCheck(Value):
         return f"The distances do not follow χ² of {self.dim} degrees ({shown_p(p)}); {share}. Columns may be bounded."
 
 
-def check_squared_distances(d2: Any, dim: Any, weight: Any = None) -> DistanceCheck:
+def check_squared_distances(d2: ArrayLike, dim: Any, weight: ArrayLike | None = None) -> DistanceCheck:
     """Squared Mahalanobis distances (n,) against χ²_dim   (Ney 3.2).
 
     `dim` is the number of columns, or (n,) of those that each row has observed. The distribution should come from other
@@ -127,7 +128,7 @@ def _quantile_pairs(ordered: Array, w: Array, dim: int) -> tuple[Array, Array]:
     return chdtri(dim, 1 - middle[at]), ordered[at]
 
 
-def shell_share(dim: Any, eps: Any) -> Any:
+def shell_share(dim: Any, eps: Any) -> PerMember:
     """The share of a ball's volume in its outermost shell of relative width ε: 1 − (1 − ε)^D   (Herbst 1.4).
 
     >>> round(float(shell_share(10, 0.1)), 5), round(float(shell_share(100, 0.01)), 5)

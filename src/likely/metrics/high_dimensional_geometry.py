@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, PerMember
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 
@@ -35,7 +35,7 @@ def gaussian_shell(dim: int) -> GaussianShell:
     return GaussianShell(float(dim), 2.0 * dim, mode, height)
 
 
-def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> Any:
+def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> PerMember:
     """Probability of the ring a … factor·a relative to the ball of radius a: (factor^D − 1) · density.
 
     `density` is the mean density in the ring over that in the ball, at most 1 where it falls outward   (Ney 3.2).

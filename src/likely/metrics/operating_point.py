@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -56,8 +58,9 @@ def expected_cost_curve(
 
 
 def operating_threshold(
-    scores: Any, truth: Any, class_prior: Any = None, cost: Any = None, weight: Any = None
-) -> OperatingPoint:
+    scores: ArrayLike, truth: ArrayLike, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
+    weight: ArrayLike | None = None,
+) -> OperatingPoint:  # fmt: skip
     """The threshold of minimum expected cost under a prior (which need not be the sample's) and costs.
 
     >>> operating_threshold([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], class_prior=0.5, cost=[[0, 10], [1, 0]]).threshold

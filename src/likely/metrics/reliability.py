@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc, ndtr, rel_entr, xlogy
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, check_option
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.metrics.confidence_intervals import as_counts, proportion_interval, shown_p
 
 FEW = 20  # minimum number of rows for a calibration test
+
+
+EqualBins = Literal["width", "count"]  # what all bins have in common
 
 
 class Decomposition(NamedTuple):
@@ -86,8 +90,9 @@ class Reliability(Value):
 
 
 def reliability(
-    probability: Any, happened: Any, weight: Any = None, bins: int = 10, equal: str = "width", level: float = 0.95
-) -> Reliability:
+    probability: ArrayLike, happened: ArrayLike, weight: ArrayLike | None = None, bins: int = 10,
+    equal: EqualBins = "width", level: float = 0.95,
+) -> Reliability:  # fmt: skip
     """Reliability diagram of forecasts (n,) of an event (n,), in bins of equal "width" or equal "count"."""
     p, y, w = _checked(probability, happened, weight)
     which = _bins(p, w, bins, equal)
@@ -118,9 +123,9 @@ def _checked(probability: Any, happened: Any, weight: Any) -> tuple[Array, Array
 
 def _bins(p: Array, w: Array, bins: int, equal: str) -> Index:
     """The bin of each row, numbered consecutively; equal forecasts share a bin."""
-    if equal not in ("width", "count") or bins < 1:
-        expected = 'bins must be at least 1, of equal "width" or "count"'
-        raise DomainError(sentence("reliability", expected, f"{bins} of equal {equal!r}"))
+    check_option(equal, EqualBins, "reliability", "equal")
+    if bins < 1:
+        raise DomainError(sentence("reliability", "bins must be at least 1", bins))
     share = p
     if equal == "count":
         _, which = np.unique(p, return_inverse=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, numbers, refuse_infinite, rows
 from likely.core.engine import cores, ordered_map
@@ -15,7 +17,9 @@ from likely.metrics.confidence_intervals import as_counts
 ENTRIES = 1_000_000  # distances in memory per thread
 
 
-def silhouette_samples(X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", at: Any = None) -> Array:
+def silhouette_samples(
+    X: ArrayLike, labels: ArrayLike, *, weight: ArrayLike | None = None, metric: str = "euclidean", at: Any = None
+) -> Array:
     """Silhouette (b − a) / max(a, b) of each row: mean distances to its own and the nearest other cluster.
 
     A cluster of a single row has silhouette 0. Distances are computed in strips: memory grows with n, not n².
@@ -60,8 +64,9 @@ def _silhouettes(sums: Array, label: Index, mass: Array) -> Array:
 
 
 def silhouette_score(
-    X: Any, labels: Any, *, weight: Any = None, metric: str = "euclidean", sample: int | None = None, rng: Any = None
-) -> float:
+    X: ArrayLike, labels: ArrayLike, *, weight: ArrayLike | None = None, metric: str = "euclidean",
+    sample: int | None = None, rng: Generator | int | None = None,
+) -> float:  # fmt: skip
     """The mean silhouette of all rows, −1 … 1; or of a `sample` of them, each compared with all rows.
 
     >>> round(silhouette_score([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]), 3)
@@ -82,7 +87,7 @@ def silhouette_score(
     return float(np.average(values, weights=w))
 
 
-def davies_bouldin(X: Any, labels: Any, weight: Any = None) -> float:
+def davies_bouldin(X: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Davies–Bouldin index: mean over clusters of the largest (s_i + s_j) / ‖μ_i − μ_j‖; smaller is better.
 
     >>> davies_bouldin([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
@@ -99,7 +104,7 @@ def davies_bouldin(X: Any, labels: Any, weight: Any = None) -> float:
     return float(ratio.max(axis=1).mean())
 
 
-def calinski_harabasz(X: Any, labels: Any, weight: Any = None) -> float:
+def calinski_harabasz(X: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Calinski–Harabasz index (B / (k − 1)) / (W / (n − k)): larger is better, infinite for clusters without variance.
 
     >>> calinski_harabasz([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])

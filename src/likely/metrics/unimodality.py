@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from likely.core.arrays import Array, Index, Mask, refuse_infinite, rows
@@ -53,8 +54,9 @@ class NeighborCheck(Value):
 
 
 def check_unimodality(
-    X: Any, y: Any, decided: Any, *, covariance: Any = None, weight: Any = None, max_samples: int = 20_000
-) -> NeighborCheck:
+    X: ArrayLike, y: ArrayLike, decided: ArrayLike, *, covariance: Any = None, weight: ArrayLike | None = None,
+    max_samples: int = 20_000,
+) -> NeighborCheck:  # fmt: skip
     """Leave-one-out nearest neighbor against a classifier's decisions   (Ney 3.5).
 
     If classes are unimodal and the model fits, the neighbor cannot be better (its error is up to twice

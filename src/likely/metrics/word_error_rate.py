@@ -10,6 +10,7 @@ from math import isqrt
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, is_gap, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -153,7 +154,7 @@ class WordErrors:
 
 
 def word_errors(
-    reference: Any, hypothesis: Any, *, costs: Sequence[float] = (1, 1, 1), weight: Any = None
+    reference: Any, hypothesis: Any, *, costs: Sequence[float] = (1, 1, 1), weight: ArrayLike | None = None
 ) -> WordErrors:
     """Word errors of a hypothesis against a reference, by a minimum-cost alignment of each pair (Levenshtein 1966).
 

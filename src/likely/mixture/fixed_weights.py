@@ -11,6 +11,7 @@ from numpy.random import Generator
 from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
 
@@ -36,7 +37,7 @@ class FixedWeights(Value):
         """The prior itself: nothing is learned."""
         return self
 
-    def point(self, rule: str = "mode") -> Categorical:
+    def point(self, rule: PointRule = "mode") -> Categorical:
         """The distribution over the components."""
         return Categorical.trusted(probs=np.array(self.probs), levels=None)
 

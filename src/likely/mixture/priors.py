@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from likely.core import declared
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.mixture.mixture import Mixture, categorical, level_counts
@@ -43,7 +44,7 @@ class MixturePrior(Value):
         weights = None if self.weights is None else self.weights.update(level_counts(stats.counts))
         return MixturePrior(weights, None if self.components is None else self.components.update(stats.components))
 
-    def point(self, rule: str = "mode") -> Mixture:
+    def point(self, rule: PointRule = "mode") -> Mixture:
         """The Mixture at the point estimates of weights and components."""
         weights, parts = self._both("point")
         return Mixture(weights.point(rule).probs, parts.point(rule))

@@ -10,6 +10,7 @@ import numpy as np
 from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.categorical.categorical import Categorical
 
@@ -93,7 +94,7 @@ class SparseWeights(Value):
         """α plus counts; entries below 1 remain where counts are too small."""
         return SparseWeights.trusted(alpha=self.alpha + stats.counts)
 
-    def point(self, rule: str = "mode") -> Categorical:
+    def point(self, rule: PointRule = "mode") -> Categorical:
         """The weights of highest density; components with too few rows have weight next to 0."""
         from likely.mixture.mixture import weights_mode
 

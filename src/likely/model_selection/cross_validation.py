@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Rows, Seed
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import warn, warnings_once
 from likely.estimation.class_labels import checked_labels, labeled_things
@@ -21,8 +21,9 @@ from likely.model_selection.splits import Copies, Split, make_splits
 
 
 def evaluate(
-    estimator: Any, X: Any, y: Any, *, cv: Any = None, groups: Any = None, time: Any = None, cost: Any = None,
-    reject_cost: float | None = None, sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+    estimator: Any, X: Rows, y: ArrayLike, *, cv: Any = None, groups: ArrayLike | None = None,
+    time: ArrayLike | None = None, cost: Any = None, reject_cost: float | None = None,
+    sample_weight: ArrayLike | None = None, random_state: Seed = 0, n_jobs: int | None = None,
 ) -> Evaluation:  # fmt: skip
     """Evaluate a classifier on rows that it was not trained on   (Ney 2.5: error rates are measured on test data).
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Rows, Seed, check_option
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import warnings_once
 from likely.estimation.foreign_classifiers import checked_targets, fitted
@@ -59,8 +59,9 @@ class ErrorCurve:
 
 
 def learning_curve(
-    estimator: Any, X: Any, y: Any, *, sizes: Any = None, cv: Any = 5, groups: Any = None, time: Any = None,
-    sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+    estimator: Any, X: Rows, y: ArrayLike, *, sizes: ArrayLike | None = None, cv: Any = 5,
+    groups: ArrayLike | None = None, time: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
+    random_state: Seed = 0, n_jobs: int | None = None,
 ) -> ErrorCurve:  # fmt: skip
     """Learning curve: training and test error against the number of training rows   (Ney 3.6).
 
@@ -84,9 +85,13 @@ def learning_curve(
     return _curve("rows", at, len(splits), errors, n_jobs)
 
 
+ColumnOrder = Literal["ranked", "random", "given"]
+
+
 def hughes_curve(
-    estimator: Any, X: Any, y: Any, *, columns_order: Any = "ranked", dims: Any = None, cv: Any = 5,
-    groups: Any = None, time: Any = None, sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+    estimator: Any, X: Rows, y: ArrayLike, *, columns_order: ColumnOrder | Sequence[Any] = "ranked",
+    dims: ArrayLike | None = None, cv: Any = 5, groups: ArrayLike | None = None, time: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None, random_state: Seed = 0, n_jobs: int | None = None,
 ) -> ErrorCurve:  # fmt: skip
     """Error against the number of columns: with a fixed number of rows it falls, then rises   (Hughes; Ney 3.7).
 
@@ -213,15 +218,13 @@ def _column_order(order: Any, table: _Table, train: Index, seed: int) -> list[An
             expected = "columns_order must name columns of X, without repetition"
             raise DomainError(sentence("hughes_curve", expected, missing[0] if missing else list(order)))
         return list(order)
+    check_option(order, ColumnOrder, "hughes_curve", "columns_order", "a list of columns")
     if order == "given":
         return keys
     if order == "random":
         return [keys[i] for i in np.random.default_rng(seed).permutation(len(keys))]
-    if order == "ranked":
-        separations = [_separation(table, key, train) for key in keys]
-        return [keys[i] for i in np.argsort(np.negative(separations), kind="stable")]
-    expected = 'columns_order must be "ranked", "random", "given" or a list of columns'
-    raise DomainError(sentence("hughes_curve", expected, repr(order)))
+    separations = [_separation(table, key, train) for key in keys]
+    return [keys[i] for i in np.argsort(np.negative(separations), kind="stable")]
 
 
 def _separation(table: _Table, key: Any, train: Index) -> float:

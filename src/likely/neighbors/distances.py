@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self, cast, get_args
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, Index, check_option, parameter, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.core.warnings import warnings_discarded
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
 from likely.numerics.spd import cholesky, inverse_factor
 
-METRICS = ("l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation")
-SYNONYMS = {"euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp"}
+PlainMetric = Literal["l1", "l2", "linf", "lp", "scaled", "mahalanobis", "correlation"]
+MetricName = Literal[PlainMetric, "euclidean", "manhattan", "cityblock", "chebyshev", "minkowski"]
+METRICS: tuple[PlainMetric, ...] = get_args(PlainMetric)
+SYNONYMS: dict[str, PlainMetric] = {
+    "euclidean": "l2", "manhattan": "l1", "cityblock": "l1", "chebyshev": "linf", "minkowski": "lp",
+}  # fmt: skip
 WORDS = {
     "l1": "l1 (sum of absolute differences)", "l2": "l2 (Euclidean)", "linf": "linf (largest difference)",
     "scaled": "scaled (columns divided by their within-class standard deviation)",
@@ -40,7 +45,7 @@ class Metric(Value):
     array([[1.26, 2.  ]])
     """
 
-    name: str = "l2"
+    name: MetricName = "l2"
     p: float = 2.0
     scale: Array | None = None  # (d,) of "scaled", (d, d) of "mahalanobis"
     distribution: Gaussian | None = None  # of all rows: for the expectation of missing entries in "mahalanobis"
@@ -49,10 +54,8 @@ class Metric(Value):
     )
 
     def __post_init__(self) -> None:
-        name = plain_name(self.name)
-        if name not in METRICS:
-            raise DomainError(sentence("Metric", f"metric must be one of {', '.join(METRICS)}", repr(self.name)))
-        self._set(name=name)
+        check_option(self.name, MetricName, "Metric", "metric")
+        self._set(name=plain_name(self.name))
         if self.name == "lp" and not 1.0 <= float(self.p) <= HIGHEST:
             expected, remedy = f"p must lie in 1 … {HIGHEST:g}", 'the limit of large p is metric="linf"'
             raise DomainError(sentence("Metric", expected, self.p, remedy))
@@ -61,7 +64,7 @@ class Metric(Value):
 
     @classmethod
     def learned(
-        cls, name: str, x: Array, weight: Array | None = None, labels: Index | None = None, *,
+        cls, name: MetricName, x: Array, weight: Array | None = None, labels: Index | None = None, *,
         p: float = 2.0, scale: Any = None,
     ) -> Self:  # fmt: skip
         """The metric for rows x (n, d): "scaled" and "mahalanobis" are estimated from them, within classes if these
@@ -134,9 +137,9 @@ class Metric(Value):
         return np.einsum("ij,kj->ik", z, inverse_factor(self._root()))
 
 
-def plain_name(name: Any) -> Any:
+def plain_name(name: MetricName) -> PlainMetric:
     """The name of a metric here, for one that it has elsewhere."""
-    return SYNONYMS.get(name, name) if isinstance(name, str) else name
+    return cast(PlainMetric, SYNONYMS.get(name, name) if isinstance(name, str) else name)
 
 
 def metric_words(metric: Any, p: float) -> str:
@@ -181,7 +184,7 @@ def _checked_scale(name: str, scale: Any) -> Array | None:
     return a
 
 
-def _scale_of(x: Array, weight: Array | None, labels: Index | None, kind: str) -> Array:
+def _scale_of(x: Array, weight: Array | None, labels: Index | None, kind: CovarianceKind) -> Array:
     """Standard deviations (d,) or covariance (d, d) of rows, within classes if these are known; never singular."""
     members = None if labels is None else int(labels.max()) + 1
     blank = Gaussian.blank(x, kind=kind, members=members, tied=members is not None)

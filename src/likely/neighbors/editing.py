@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, Mask, weights
+from likely.core.arrays import Array, Index, Mask, check_option, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import is_missing
+from likely.neighbors.distances import Metric, MetricName
 from likely.neighbors.nearest_neighbors import NeighborSearch, _kind
 from likely.neighbors.voting import Voters
 
-EDITS = ("wilson", "repeated", "all-k", "multiedit")
+Editing = Literal["wilson", "repeated", "all-k", "multiedit"]
+Condensing = Literal["hart", "reduced"]
 PARTS, UNCHANGED = 3, 3  # of multiedit: number of parts, and rounds without a change that end it
 
 
 def edited_nearest_neighbors(
-    X: Any,
-    y: Any,
+    X: ArrayLike,
+    y: ArrayLike,
     n_neighbors: int = 3,
     *,
-    method: str = "wilson",
-    metric: Any = "l2",
+    method: Editing = "wilson",
+    metric: MetricName | Metric = "l2",
     p: float = 2.0,
-    weight: Any = None,
+    weight: ArrayLike | None = None,
 ) -> Index:
     """Edited nearest neighbors: row numbers of the rows whose neighbors agree with their class.
 
@@ -44,10 +47,7 @@ def edited_nearest_neighbors(
     >>> edited_nearest_neighbors(X, y)
     array([0, 1, 2, 3, 4, 5])
     """
-    if method not in EDITS:
-        raise DomainError(
-            sentence("edited_nearest_neighbors", f"method must be one of {', '.join(EDITS)}", repr(method))
-        )
+    check_option(method, Editing, "edited_nearest_neighbors", "method")
     x, labels, w, at = _labeled(X, y, weight, "edited_nearest_neighbors")
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
         raise DomainError(sentence("edited_nearest_neighbors", "k must be a whole number above 0", n_neighbors))
@@ -57,8 +57,9 @@ def edited_nearest_neighbors(
 
 
 def condensed_nearest_neighbor(
-    X: Any, y: Any, *, method: str = "hart", metric: Any = "l2", p: float = 2.0, weight: Any = None
-) -> Index:
+    X: ArrayLike, y: ArrayLike, *, method: Condensing = "hart", metric: MetricName | Metric = "l2", p: float = 2.0,
+    weight: ArrayLike | None = None,
+) -> Index:  # fmt: skip
     """Condensed nearest neighbor: a consistent subset of rows, as row numbers.
 
     - method="hart": rows are added when the ones added before misclassify them, until none is (Hart 1968). They are
@@ -72,8 +73,7 @@ def condensed_nearest_neighbor(
     >>> len(condensed_nearest_neighbor([[0.0], [0.4], [1.0], [9.0], [9.5], [10.0]], ["a", "a", "a", "b", "b", "b"]))
     2
     """
-    if method not in ("hart", "reduced"):
-        raise DomainError(sentence("condensed_nearest_neighbor", 'method must be "hart" or "reduced"', repr(method)))
+    check_option(method, Condensing, "condensed_nearest_neighbor", "method")
     x, labels, w, at = _once(*_labeled(X, y, weight, "condensed_nearest_neighbor"))
     search = NeighborSearch.of(x, metric, p=p, weight=w, labels=labels, whose="condensed_nearest_neighbor")
     order = np.argsort(row_hashes(np.column_stack([x, labels])), kind="stable")

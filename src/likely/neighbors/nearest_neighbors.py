@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, refuse_infinite, rows, weights
 from likely.core.engine import cores, one_blas_thread, ordered_map
@@ -13,7 +14,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.job_size import job
 from likely.core.value import Value
 from likely.distributions.gaussian.missing_values_em import any_missing
-from likely.neighbors.distances import Metric, sums
+from likely.neighbors.distances import Metric, MetricName, sums
 
 TRIED = 48  # pilot queries that measure how much of the tree is visited
 STRIP = 128  # queries per block of matrix products
@@ -43,8 +44,8 @@ class NeighborSearch(Value):
 
     @classmethod
     def of(
-        cls, x: Any, metric: Any = "l2", *, p: float = 2.0, scale: Any = None, weight: Any = None,
-        labels: Index | None = None, whose: str = "NeighborSearch",
+        cls, x: ArrayLike, metric: MetricName | Metric = "l2", *, p: float = 2.0, scale: ArrayLike | None = None,
+        weight: ArrayLike | None = None, labels: Index | None = None, whose: str = "NeighborSearch",
     ) -> Self:  # fmt: skip
         """A search among rows x (n, d) by a metric, a name or a `Metric`, with scales estimated from x."""
         z = rows(x, None, whose)
@@ -67,7 +68,7 @@ class NeighborSearch(Value):
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.metric, self.points, self.unit)
 
-    def nearest(self, x: Any, k: int, whose: str = "NeighborSearch") -> tuple[Array, Index]:
+    def nearest(self, x: ArrayLike, k: int, whose: str = "NeighborSearch") -> tuple[Array, Index]:
         """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
         k = self._sound(k, len(self), whose)
         z = self._asked(x, whose) / self.unit

@@ -318,7 +318,7 @@ def test_infinity_is_named_by_row_and_column():
         (lambda: StudentT(CENTER, FULL, [1.0, 2.0]), ShapeError, r"dof must be a number or have shape \(\)"),
         (lambda: StudentT(CENTER, -FULL, 3.0), DomainError, "StudentT: scale must not have negative eigenvalues"),
         (lambda: StudentT(CENTER, [1.0, 2.0], 3.0), ShapeError, "StudentT: scale"),
-        (lambda: StudentT(CENTER, 1.0, 3.0, kind="round"), DomainError, "independent, got 'round'"),
+        (lambda: StudentT(CENTER, 1.0, 3.0, kind="round"), DomainError, "'independent', got 'round'"),
         (lambda: StudentT(CENTER, [1.0, 0.0, 1.0], 3.0, kind="independent"), DomainError, "positive"),
         (lambda: StudentT(CENTER, FULL, 3.0).cdf(0.0), DomainError, "one column"),
         (lambda: StudentT(CENTER, FULL, 3.0).marginal([3]), ShapeError, "StudentT: columns"),

@@ -100,5 +100,5 @@ def test_what_does_not_fit():
         Beta([1.0, 1.0], 1.0).update(Bernoulli([0.5] * 3).collect(np.ones((1, 3))))
     with pytest.raises(DomainError, match="one column"):
         Beta([1.0, 1.0], 1.0).cdf([0.5])
-    with pytest.raises(DomainError, match='"mode", "mean" or "median"'):
+    with pytest.raises(DomainError, match="'mode', 'mean', 'median'"):
         Beta(1.0, 1.0).point("middle")

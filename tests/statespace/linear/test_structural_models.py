@@ -311,7 +311,7 @@ BAD = [
     (lambda L: L.seasonal(4.5), DomainError, "whole number of at least 2"),
     (lambda L: L.seasonal(1), DomainError, "whole number of at least 2"),
     (lambda L: L.seasonal(np.inf), DomainError, "finite"),
-    (lambda L: L.seasonal(12, form="fourier"), DomainError, "'dummy' or 'trigonometric'"),
+    (lambda L: L.seasonal(12, form="fourier"), DomainError, "'dummy', 'trigonometric'"),
     (lambda L: L.seasonal(12, form="trigonometric", harmonics=7), DomainError, "at most 6"),
     (lambda L: L.seasonal(12, harmonics=2), DomainError, "trigonometric"),
     (lambda L: L.cycle(1.5), DomainError, "at least 2"),

@@ -82,5 +82,5 @@ def test_points_at_the_ends_of_the_line(at):
 
 
 def test_unknown_names():
-    with pytest.raises(DomainError, match="systematic, stratified, residual, multinomial"):
+    with pytest.raises(DomainError, match="'systematic', 'stratified', 'residual', 'multinomial'"):
         resampled("systemic", np.ones(1), 1, np.random.default_rng(0))

@@ -219,8 +219,8 @@ def test_what_is_wrong_is_said() -> None:
             RaoBlackwellizedFilter(two(), 5).run(observed(), keep=True).regime_smoothed(lag)  # type: ignore[arg-type]
     for bad, told in (
         ({"n_particles": 0}, "n_particles must be"),
-        ({"n_particles": 5, "resample": "best"}, "resample must be one of optimal"),
-        ({"n_particles": 5, "proposal": "prior", "resample": "optimal"}, "resample must be one of systematic"),
+        ({"n_particles": 5, "resample": "best"}, "resample must be one of 'optimal'"),
+        ({"n_particles": 5, "proposal": "prior", "resample": "optimal"}, "resample must be one of 'systematic'"),
         ({"n_particles": 5, "proposal": "guided"}, "proposal must be"),
         ({"n_particles": 5, "ess_threshold": 2.0}, "ess_threshold"),
         ({"n_particles": 5, "random_state": -1}, "random_state"),

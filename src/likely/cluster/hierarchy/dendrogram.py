@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, final
+from typing import Annotated, Any, Literal, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, Index, parameter
@@ -94,8 +95,8 @@ class Dendrogram(Value):
         k: int | None = None,
         *,
         height: float | None = None,
-        criterion: str | None = None,
-        X: Any = None,
+        criterion: Literal["likelihood"] | None = None,
+        X: ArrayLike | None = None,
         **how: Any,
     ) -> Index:
         """Labels (n,), numbered by the first row of each cluster: k clusters, or all merges up to a height.

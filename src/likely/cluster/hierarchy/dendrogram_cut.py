@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.core import declared
-from likely.core.arrays import Array, Index, refuse_infinite, rows
+from likely.core.arrays import Array, Index, check_option, refuse_infinite, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.numerics.special import LOG_2PI
 
-KINDS = ("pooled", "full", "diagonal")
+CutCovariance = Literal["pooled", "full", "diagonal"]
+CutChoice = Literal[CutCovariance, "best"]
 FLOOR = 1e-9  # variance floor of any direction, relative to the column's variance
 
 
@@ -26,7 +28,7 @@ class CutCurve(Value):
     k: Annotated[Index, declared.numbers("m", 1, np.int64)]  # (m,) ascending from 1
     log_likelihood: Annotated[Array, declared.numbers("m")]  # (m,) of rows and labels, one Gaussian per cluster
     bic: Annotated[Array, declared.numbers("m")]  # (m,) −2 log-likelihood + parameters · log n: smaller is better
-    covariance: Annotated[str, declared.text("pooled", "full", "diagonal")]
+    covariance: CutCovariance
 
     @property
     def best(self) -> int:
@@ -34,7 +36,9 @@ class CutCurve(Value):
         return int(self.k[np.argmin(self.bic)])
 
 
-def cut_curve(tree: Dendrogram, X: Any, *, covariance: str = "best", max_clusters: int | None = None) -> CutCurve:
+def cut_curve(
+    tree: Dendrogram, X: ArrayLike, *, covariance: CutChoice = "best", max_clusters: int | None = None
+) -> CutCurve:
     """Every cut into at most `max_clusters` clusters, scored by
 
         log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.
@@ -51,13 +55,12 @@ def cut_curve(tree: Dendrogram, X: Any, *, covariance: str = "best", max_cluster
     >>> cut_curve(linkage(X), X).best
     2
     """
-    if covariance not in (*KINDS, "best"):
-        raise DomainError(sentence("cut", "covariance must be pooled, full, diagonal or best", repr(covariance)))
+    check_option(covariance, CutChoice, "cut", "covariance")
     x, n = _rows_of(tree, X), float(tree.weight.sum())
     max_clusters = min(len(tree), max(2, int(np.ceil(np.sqrt(n)))) if max_clusters is None else max_clusters)
     if max_clusters < 1:
         raise DomainError(sentence("cut", "max_clusters must be at least 1", max_clusters))
-    kinds = KINDS if covariance == "best" else (covariance,)
+    kinds = get_args(CutCovariance) if covariance == "best" else (covariance,)
     scores = np.array([[_score(*part, kind) for kind in kinds] for part in _partitions(tree, x, max_clusters)])[::-1]
     curves = [_curve(scores[:, i], kind, x.shape[1], n) for i, kind in enumerate(kinds)]
     return min(curves, key=lambda curve: float(curve.bic.min()))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
-from likely.cluster.hierarchy.linkage import ALIASES, METRICS, linkage
-from likely.cluster.hierarchy.linkage_criteria import LINKS
+from likely.cluster.hierarchy.linkage import ALIASES, MergedCovariance, Metric, linkage
+from likely.cluster.hierarchy.linkage_criteria import LINKS, Linkage
 from likely.core.arrays import Array, Index, refuse_infinite
 from likely.core.description import Description
 from likely.core.engine import map_rows
@@ -46,9 +47,9 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
-        "linkage": [StrOptions(set(LINKS))], "metric": [StrOptions({*METRICS, *ALIASES, "precomputed"})],
+        "linkage": [StrOptions(set(get_args(Linkage)))], "metric": [StrOptions(set(get_args(Metric)))],
         "distance_threshold": [Interval(Real, None, None, closed="neither"), None],
-        "criterion": [StrOptions({"likelihood"}), None], "covariance": [StrOptions({"full", "diagonal"})],
+        "criterion": [StrOptions({"likelihood"}), None], "covariance": [StrOptions(set(get_args(MergedCovariance)))],
     }  # fmt: skip
 
     # fitted attributes stored in a model file
@@ -57,8 +58,9 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, n_clusters: int | None = None, *, linkage: str = "ward", metric: str = "euclidean",
-        distance_threshold: float | None = None, criterion: str | None = None, covariance: str = "full",
+        self, n_clusters: int | None = None, *, linkage: Linkage = "ward", metric: Metric = "euclidean",
+        distance_threshold: float | None = None, criterion: Literal["likelihood"] | None = None,
+        covariance: MergedCovariance = "full",
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
         self.linkage = linkage
@@ -90,7 +92,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         self.labels_ = label if here.all() else self._with_weightless(X, here, label)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Index:
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Index:
         """The labels of the rows (n,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.cluster.hierarchy import _loops as loops
 from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.cluster.hierarchy.greedy_merging import Diagonals, Gaussians, Medians, by_centers, greedy
-from likely.cluster.hierarchy.linkage_criteria import Link, link_named
+from likely.cluster.hierarchy.linkage_criteria import Link, Linkage, link_named
 from likely.cluster.hierarchy.reciprocal_neighbors import (
     Growing,
     by_points,
@@ -20,25 +21,27 @@ from likely.cluster.hierarchy.reciprocal_neighbors import (
     ward_of_squares,
 )
 from likely.cluster.kmeans.assignment import refuse_empty_rows
-from likely.core.arrays import Array, Index, numbers, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, check_option, numbers, refuse_infinite, rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.row_hashes import row_hashes
 from likely.core.warnings import warn
 from likely.distributions.gaussian.missing_values_em import em_moments, expected_rows, gaussian_of
 
-METRICS = (
+Metric = Literal[
     "euclidean", "sqeuclidean", "cityblock", "chebyshev", "cosine", "correlation", "canberra", "braycurtis",
-    "hamming", "jaccard",
-)  # fmt: skip
+    "hamming", "jaccard", "precomputed", "manhattan", "l1", "l2",
+]  # fmt: skip
 ALIASES = {"manhattan": "cityblock", "l1": "cityblock", "l2": "euclidean"}
 WITH_GAPS = {"euclidean": 2, "cityblock": 1}  # metrics with missing values, and their powers
+MergedCovariance = Literal["full", "diagonal"]  # of clusters, for linkage "likelihood"
 MOST = {"full": 2_000, "diagonal": 5_000}  # number of clusters from which all pairs are compared by likelihood
 DETERMINANTS = 1e10  # operations for all pairs, d³ each: two or three seconds; 1,118 clusters of 20 columns
 
 
 def linkage(
-    X: Any, method: str = "ward", *, metric: str = "euclidean", weight: Any = None, covariance: str = "full"
-) -> Dendrogram:
+    X: ArrayLike, method: Linkage = "ward", *, metric: Metric = "euclidean", weight: ArrayLike | None = None,
+    covariance: MergedCovariance = "full",
+) -> Dendrogram:  # fmt: skip
     """The dendrogram of rows X (n, d), or of a matrix of distances (n, n) with metric="precomputed"   (Ney 6.2.3).
 
     - **method**: "single", "complete", "average" (Ney's group average), "weighted" (McQuitty), "sum" (Ney's weighted
@@ -60,14 +63,17 @@ def linkage(
     >>> linkage([[0.0], [1.0], [5.0], [5.5]], "average").heights
     array([0.5 , 1.  , 4.75])
     """
-    kind, metric = link_named(method), ALIASES.get(metric, metric)
+    kind = link_named(method)
+    check_option(metric, Metric, "linkage", "metric")
+    check_option(covariance, MergedCovariance, "linkage", "covariance")
     if metric == "precomputed":
         return _of_distances(_checked_distances(X, kind, method), kind, method, weight)
-    x = _checked_rows(X, kind, method, metric)
+    distance = ALIASES.get(metric, metric)
+    x = _checked_rows(X, kind, method, distance)
     w = _checked_weight(weight, len(x))
     labels, first = _distinct(x)
     total = np.asarray(np.bincount(labels, w), dtype=np.float64)
-    merges, heights = _merged(x[first], total, kind, method, metric, covariance)
+    merges, heights = _merged(x[first], total, kind, method, distance, covariance)
     merges, heights = _with_copies(labels, merges, heights)
     return _tree(merges, heights, w, method)
 
@@ -219,8 +225,6 @@ def _all_known(distances: Array) -> Array:
 
 def _by_likelihood(z: Array, w: Array, covariance: str) -> tuple[Index, Array]:
     """Merge with the smallest loss of likelihood; above some thousand clusters by Ward, in the same units."""
-    if covariance not in MOST:
-        raise DomainError(sentence("linkage", "covariance must be full or diagonal", repr(covariance)))
     z = _whitened_within(z, w, covariance)
     growing, most = Growing(len(z)), _most(covariance, z.shape[1])
     clusters = Gaussians(z, w) if covariance == "full" else Diagonals(z, w)
@@ -306,8 +310,6 @@ def _checked_rows(X: Any, kind: Link, link: str, metric: str) -> Array:
     if not x.size:
         raise DataError(sentence("linkage", "at least one row with a column is needed", x.shape))
     refuse_infinite(x, "linkage")
-    if metric not in METRICS:
-        raise DomainError(sentence("linkage", f"metric must be one of {', '.join(METRICS)}, precomputed", repr(metric)))
     if kind.join is None and metric != "euclidean":
         remedy = 'use metric="euclidean", or linkage="average"'
         raise DomainError(sentence("linkage", f'link "{link}" needs Euclidean distances', repr(metric), remedy))

@@ -6,10 +6,10 @@ neighbors may be merged in any order, all of them at once, and the tree is that 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from likely.cluster.hierarchy._loops import ADD, LARGER, MEAN, SMALLER
-from likely.core.errors import DomainError, sentence
+from likely.core.arrays import check_option
 
 
 class Link(NamedTuple):
@@ -22,7 +22,10 @@ class Link(NamedTuple):
     mean: bool = False  # whether the stored sum is divided by both weights
 
 
-LINKS = {
+Linkage = Literal[
+    "single", "complete", "average", "weighted", "sum", "centroid", "median", "coordinate-median", "ward", "likelihood"
+]  # fmt: skip
+LINKS: dict[Linkage, Link] = {
     "single": Link("the smallest distance of two rows (Ney: single link)", SMALLER),
     "complete": Link("the largest distance of two rows (Ney: complete link)", LARGER),
     "average": Link("the mean distance of two rows, UPGMA (Ney: group average link)", ADD, mean=True),
@@ -36,12 +39,11 @@ LINKS = {
 }
 
 
-def link_named(name: str, whose: str = "linkage") -> Link:
+def link_named(name: Linkage, whose: str = "linkage") -> Link:
     """The linkage criterion of that name.
 
     >>> link_named("average").words
     'the mean distance of two rows, UPGMA (Ney: group average link)'
     """
-    if name not in LINKS:
-        raise DomainError(sentence(whose, f"linkage must be one of {', '.join(LINKS)}", repr(name)))
+    check_option(name, Linkage, whose, "linkage")
     return LINKS[name]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.cluster.kmeans.kmeans_plus_plus import power_of_two, squared_distances
 from likely.core import declared
@@ -123,18 +123,18 @@ class Centroids(Value):
         """Number of free parameters."""
         return self.mean.size + (0 if self.variance is None else self.members)
 
-    def assign(self, x: Any) -> Labels:
+    def assign(self, x: ArrayLike) -> Labels:
         """The cluster of each row (n,)."""
         from likely.cluster.kmeans.assignment import KMeansData  # compiled loops are imported on first use
 
         return KMeansData.of(x, None, self.dim).labeled(self)
 
-    def distances(self, x: Any) -> NDArray[Any]:
+    def distances(self, x: ArrayLike) -> NDArray[Any]:
         """‖x − mean‖ over observed entries (n, k); float32 rows give float32 distances."""
         x = x if isinstance(x, np.ndarray) else rows(x, self.dim, "Centroids")
         return map_rows(self._distances, x, self.members)
 
-    def collect(self, x: Any, weight: Any = None) -> CentroidStats:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None) -> CentroidStats:
         """Assign rows (n, d) to their nearest centers, and collect the statistics of the clusters."""
         from likely.cluster.kmeans.assignment import KMeansData
 

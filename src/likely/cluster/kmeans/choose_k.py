@@ -8,10 +8,11 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from likely.cluster.kmeans.assignment import KMeansData
-from likely.cluster.kmeans.kmeans import kmeans, present
+from likely.cluster.kmeans.kmeans import Initialization, Method, kmeans, present
 from likely.cluster.kmeans.kmeans_plus_plus import filled, power_of_two
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition
 from likely.core.arrays import Array, Index
@@ -88,8 +89,9 @@ class ChoiceOfK:
 
 
 def choose_k(
-    x: Any, ks: Iterable[int] = range(1, 11), weight: Any = None, *, n_init: int = 5, init: Any = "k-means++",
-    method: str = "batch", stop: Stop = DEFAULT_STOP, random_state: int | None = 0, sample_weight: Any = None,
+    x: ArrayLike, ks: Iterable[int] = range(1, 11), weight: ArrayLike | None = None, *, n_init: int = 5,
+    init: Initialization | ArrayLike = "k-means++", method: Method = "batch", stop: Stop = DEFAULT_STOP,
+    random_state: int | None = 0, sample_weight: ArrayLike | None = None,
 ) -> ChoiceOfK:  # fmt: skip
     """Fit k-means for each k, on all rows and with cross-validation (of many rows: one hold-out fold), and compare.
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
-from likely.cluster.kmeans.kmeans import kmeans
+from likely.cluster.kmeans.kmeans import Initialization, Method, Variances, kmeans
 from likely.cluster.kmeans.lloyd import Partition
+from likely.core.arrays import Array, Seed
 from likely.core.description import Description, counted
 from likely.core.em_loop import Stop
 from likely.core.errors import DataError, sentence
@@ -54,10 +56,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"k-means++", "random", "split"}), "array-like"],
+        "init": [StrOptions(set(get_args(Initialization))), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "method": [StrOptions({"batch", "exchange"})],
-        "variances": [StrOptions({"equal", "own"})],
+        "method": [StrOptions(set(get_args(Method)))],
+        "variances": [StrOptions(set(get_args(Variances)))],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
@@ -68,8 +70,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
     )  # fmt: skip
 
     def __init__(
-        self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
-        variances: str = "equal", max_iter: int = 300, tol: float = 1e-6, random_state: Any = None,
+        self, n_clusters: int = 8, *, init: Initialization | ArrayLike = "k-means++", n_init: int = 1,
+        method: Method = "batch", variances: Variances = "equal", max_iter: int = 300, tol: float = 1e-6,
+        random_state: Seed = None,
     ) -> None:  # fmt: skip
         self.n_clusters = n_clusters
         self.init = init
@@ -80,7 +83,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster rows X (n, d); `y` is ignored."""
         self._validate_params()
         X, weight = self._checked(X, sample_weight, reset=True)
@@ -90,7 +93,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.__dict__.pop("sketch_", None)
         return self._adopt(found)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Update with more rows; until there are `n_clusters` distinct ones, they are stored for the initialization."""
         self._validate_params()
         first = not hasattr(self, "model_")
@@ -106,21 +109,21 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         report = FitReport(model, stats, None, False, reason, [self.model_.objective(stats), model.objective(stats)])
         return self._adopt(Partition(report, labels))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ArrayLike) -> Any:
         """The cluster of each row (n,)."""
         check_is_fitted(self)
         return self.model_.assign(self.validate_rows(X, reset=False))
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:
         """`fit`, and the cluster of each row (n,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: ArrayLike) -> Array:
         """Distances to the centers (n, k), over observed entries."""
         check_is_fitted(self)
         return self.model_.distances(self.validate_rows(X, reset=False))
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus Σ w ‖x − own center‖²: larger is better."""
         check_is_fitted(self)
         X, weight = self._checked(X, sample_weight, reset=False)
@@ -135,7 +138,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         save(self, path)
 
     @property
-    def cluster_centers_(self) -> Any:
+    def cluster_centers_(self) -> Array:
         """The centers (k, d)."""
         return self.model_.mean
 
@@ -167,7 +170,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
             X, weight = np.concatenate([before.rows, X]), np.concatenate([before.weight, weight])
         return self._adopt(self._found(X, weight))
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: ArrayLike, reset: bool = False) -> Any:
         if not reset and is_plain(X, self):
             return X
         return numeric_rows(self, X, reset, order="C")

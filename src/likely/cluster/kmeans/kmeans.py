@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from likely.cluster.kmeans.exchange import exchange
 from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd, with_own_variances
 from likely.cluster.kmeans.splitting import split
-from likely.core.arrays import Array
+from likely.core.arrays import Array, check_option
 from likely.core.em_loop import Stop
-from likely.core.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, sentence
 from likely.core.fit_report import Run
 from likely.core.job_size import job
 from likely.core.sketch import SIZE, Sketch
@@ -23,6 +23,9 @@ from likely.core.warnings import Note, warn
 from likely.metrics.clusterings import adjusted_rand_index
 
 Seeds = Callable[[Array, Array, int, np.random.Generator], Any]
+Initialization = Literal["k-means++", "random", "split"]
+Method = Literal["batch", "exchange"]
+Variances = Literal["equal", "own"]
 SEEDS: dict[str, Seeds] = {
     "k-means++": plus_plus,
     "random": lambda x, weight, k, rng: at_random(weight, k, rng),
@@ -32,8 +35,8 @@ PER_SEED = 16  # sketch rows per seed, for thousands of seeds
 
 
 def kmeans(
-    x: Any, k: int, weight: Any = None, *, init: Any = "k-means++", n_init: int = 1, method: str = "batch",
-    variances: str = "equal", stop: Stop = DEFAULT_STOP, rng: np.random.Generator | None = None,
+    x: Any, k: int, weight: Any = None, *, init: Any = "k-means++", n_init: int = 1, method: Method = "batch",
+    variances: Variances = "equal", stop: Stop = DEFAULT_STOP, rng: np.random.Generator | None = None,
 ) -> Partition:  # fmt: skip
     """Cluster rows (n, d) into k clusters: the best of `n_init` runs.
 
@@ -112,11 +115,10 @@ def _check_missing(x: Any, at: Any) -> None:
 
 
 def _refuse_unknown(start: Any, method: str, variances: str) -> None:
-    choices = {"init": (start, (*SEEDS, "split")), "method": (method, ("batch", "exchange"))}
-    choices["variances"] = (variances, ("equal", "own"))
-    for name, (given, known) in choices.items():
-        if isinstance(given, str) and given not in known:
-            raise DomainError(sentence("k-means", f"{name} must be one of {', '.join(known)}", repr(given)))
+    if isinstance(start, str):
+        check_option(start, Initialization, "k-means", "init", "an array of centers")
+    check_option(method, Method, "k-means", "method")
+    check_option(variances, Variances, "k-means", "variances")
 
 
 def _of_all(best: Partition, runs: list[Partition], x: Any, table: KMeansData) -> Partition:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter
@@ -101,7 +103,7 @@ class Boundary(Value):
         scale = np.abs(self.form.back).max(axis=0)
         return np.asarray(np.linalg.inv(self.form.back / scale).T / scale)
 
-    def value(self, x: Any) -> Array:
+    def value(self, x: ArrayLike) -> Array:
         """Log-odds of the first class against the second (n,); missing entries are integrated out.
 
         >>> decision_boundary(Gaussian([0.0], 1.0), Gaussian([2.0], 1.0)).value([[1.0], [0.0]])
@@ -303,8 +305,9 @@ def _tuple(x: Any) -> str:
 
 
 def decision_boundary(
-    a: Any, b: Any = None, *, class_prior: Any = None, cost: Any = None, pair: tuple[Any, Any] | None = None
-) -> Boundary:
+    a: Any, b: Any = None, *, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
+    pair: tuple[Any, Any] | None = None,
+) -> Boundary:  # fmt: skip
     """Decision boundary of two Gaussian classes and its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
 
     - **a, b**: two Gaussians; or a stack, a `Mixture` or a fitted `BayesClassifier` of Gaussians, of which `pair` names

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter, refuse_infinite, rows
@@ -54,19 +55,19 @@ class Hyperplane(Value):
         length = float(np.linalg.norm(n))
         return n / length, self.offset / size / length
 
-    def distance(self, x: Any) -> Array:
+    def distance(self, x: ArrayLike) -> Array:
         """Signed distance (nᵀx + b)/‖n‖ of rows (n, d)."""
         z = rows(x, self.dim, "Hyperplane")
         self._refuse_missing(z)
         n, b = self._unit
         return np.asarray(z @ n + b)
 
-    def project(self, x: Any) -> Array:
+    def project(self, x: ArrayLike) -> Array:
         """The orthogonal projection of each row (n, d) on the hyperplane."""
         z = rows(x, self.dim, "Hyperplane")
         return np.asarray(z - self.distance(z)[:, None] * self._unit[0])
 
-    def side(self, x: Any) -> Array:
+    def side(self, x: ArrayLike) -> Array:
         """1 on the side of the normal, −1 on the other, 0 on the hyperplane itself."""
         return np.sign(self.distance(x))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from likely.core import declared
@@ -54,7 +55,7 @@ class Cusum(Value):
         return cls.for_distribution(lambda z: ndtr((z + shift**2 / 2) / shift), false_alarm_every)
 
     @classmethod
-    def for_draws(cls, increments: Any, false_alarm_every: float) -> Cusum:
+    def for_draws(cls, increments: ArrayLike, false_alarm_every: float) -> Cusum:
         """CUSUM with the threshold from increments (n,) observed, or simulated, without a change.
 
         If they have few distinct values, run lengths increase in steps: false alarms are as rare as requested, or
@@ -92,7 +93,7 @@ class Cusum(Value):
         before = 0.0 if self.alarm else self.total
         return self.replace(total=max(0.0, before + float(increment)))
 
-    def run(self, increments: Any) -> Index:
+    def run(self, increments: ArrayLike) -> Index:
         """The indices of alarms in a series of increments (T,), from 0."""
         now, found = self, []
         for t, z in enumerate(np.asarray(increments, dtype=np.float64).tolist()):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, Index
@@ -84,7 +85,7 @@ class SPRT(Value):
             return self
         return self.replace(total=self.total + float(increment), n_observations=self.n_observations + 1)
 
-    def run(self, increments: Any) -> Decided:
+    def run(self, increments: ArrayLike) -> Decided:
         """The results of the test on n series of increments (n, T), or on one (T,), from its present state."""
         z = _series(increments)
         low, high = self.thresholds

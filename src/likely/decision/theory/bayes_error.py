@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import warn
@@ -21,8 +23,8 @@ BATCH = 100_000  # samples per block
 
 
 def bayes_error(
-    *distributions: Any, class_prior: Any = None, cost: Any = None, tolerance: float | None = None, n: int = DRAWS,
-    rng: Generator | None = None,
+    *distributions: Any, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
+    tolerance: float | None = None, n: int = DRAWS, rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
     """Bayes error (or, with costs, Bayes risk) ∫ min_a Σ_c L(a, c) p(c) p(x | c) dx   (Ney 2.2, 2.5).
 

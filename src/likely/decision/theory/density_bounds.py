@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import AnyDensity
 from likely.decision.theory.decision_problem import Problem, problem
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
@@ -23,8 +26,9 @@ DRAWS = 100_000
 
 
 def bhattacharyya_bound(
-    p: Any, q: Any, class_prior: Any = None, *, n: int = DRAWS, rng: Generator | None = None
-) -> Estimate:
+    p: AnyDensity, q: AnyDensity, class_prior: ArrayLike | Mapping[Any, float] | None = None, *, n: int = DRAWS,
+    rng: Generator | None = None,
+) -> Estimate:  # fmt: skip
     """Bhattacharyya bound p_B ≤ √(p(0) p(1)) ∫ √(p q) dx: an upper bound of the Bayes error of two classes.
 
     Independent Bernoulli columns, mirrored: ½ (4λ(1 − λ))^{D/2}, half of the bound in Ney 2.6.3. Exact (`error` 0) for
@@ -39,8 +43,8 @@ def bhattacharyya_bound(
 
 
 def chernoff_bound(
-    p: Any, q: Any, class_prior: Any = None, *, exponent: float | None = None, n: int = DRAWS,
-    rng: Generator | None = None,
+    p: AnyDensity, q: AnyDensity, class_prior: ArrayLike | Mapping[Any, float] | None = None, *,
+    exponent: float | None = None, n: int = DRAWS, rng: Generator | None = None,
 ) -> tuple[Estimate, float]:  # fmt: skip
     """Chernoff bound p_B ≤ p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ dx, minimized over s in 0 … 1, and its s.
 

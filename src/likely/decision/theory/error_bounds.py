@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, weights
@@ -152,8 +153,8 @@ class ErrorBounds:
 
 
 def error_bounds(
-    *given: Any, truth: Any = None, weight: Any = None, class_prior: Any = None, n: int = DRAWS,
-    rng: Generator | None = None,
+    *given: Any, truth: ArrayLike | None = None, weight: ArrayLike | None = None,
+    class_prior: ArrayLike | Mapping[Any, float] | None = None, n: int = DRAWS, rng: Generator | None = None,
 ) -> ErrorBounds:  # fmt: skip
     """All bounds from posteriors (n, C), weighted; with labels `truth` (n,) also those that need them.
 
@@ -219,7 +220,7 @@ def _stratified(rows: list[Array], prior: Array) -> tuple[Any, ...]:
     return mean, float(np.sqrt(square))
 
 
-def squared_error_bound(posterior: Any, truth: Any, weight: Any = None) -> float:
+def squared_error_bound(posterior: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Mean of Σ_c (p(c | x) − [c = truth])²: an upper bound of the Bayes error for any model   (Ney 4.6, 5.5).
 
     >>> squared_error_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1])
@@ -229,7 +230,7 @@ def squared_error_bound(posterior: Any, truth: Any, weight: Any = None) -> float
     return _squared_error(P, _labels(truth, P.shape), _shares(weight, len(P)))
 
 
-def cross_entropy_bound(posterior: Any, truth: Any, weight: Any = None) -> float:
+def cross_entropy_bound(posterior: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Mean of −log p(truth | x): an upper bound of the Bayes error for any model   (Ney 4.6).
 
     >>> round(cross_entropy_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1]), 4)

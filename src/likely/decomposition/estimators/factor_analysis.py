@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from likely.core.arrays import Array, refuse_infinite, rows
+from likely.core.arrays import Array, Seed, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, loadings_words
 from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import PriorLike
 from likely.core.warnings import warn, warnings_discarded
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.factor_fits import em_start
-from likely.distributions.gaussian.factor_gaussian import FactorGaussian, of_columns, refuse_too_many
+from likely.distributions.gaussian.factor_gaussian import FactorGaussian, NoiseKind, of_columns, refuse_too_many
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.priors.pseudo_observations import PseudoObservations
 from likely.estimation.base_estimator import check_is_fitted
@@ -37,9 +40,9 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     """Base of PPCA and FactorAnalysis: `model_` is a `FactorGaussian`, `transform` gives posterior means of factors."""
 
     model_types = (FactorGaussian,)
-    _kind: str
+    _kind: NoiseKind
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
         super().partial_fit(X, y, sample_weight)
         if self.n_components is None:
@@ -51,12 +54,12 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
                 self._adopt(FitReport(model, report.stats, report.prior, report.converged, report.reason, [objective]))
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: ArrayLike) -> Array:
         """Posterior means of the factors (n, q); missing entries are integrated out."""
         check_is_fitted(self)
         return self.model_.scores(self.validate_rows(X, reset=False))
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows reconstructed from factors (n, q), without noise: μ + W z."""
         check_is_fitted(self)
         return self.model_.mean + rows(X, self.n_components_, type(self).__name__) @ self.model_.loadings.T
@@ -103,7 +106,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     def _n_features_out(self) -> int:
         return self.n_components_
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> FactorGaussian:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> FactorGaussian:
         return FactorGaussian.blank(X[:LOOK], factors=self._factors(X, None), kind=self._kind, members=members)
 
     def _initial_model(self, X: Any, weight: Any) -> FactorGaussian:
@@ -125,7 +128,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         refuse_too_many(number, X.shape[1], type(self).__name__)
         return number
 
-    def _initial_gaussian(self, X: Any, weight: Any, kind: str) -> Gaussian:
+    def _initial_gaussian(self, X: Any, weight: Any, kind: CovarianceKind) -> Gaussian:
         """Initial Gaussian; where nothing is missing, the result does not depend on it."""
         with np.errstate(all="ignore"):
             whole = np.isfinite(np.sum(X))
@@ -137,7 +140,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
         return initial_gaussian(X, weight, kind)
 
-    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: ArrayLike) -> tuple[Any, Any]:
         """Without missing values the search starts again, so that chunks give the same result as the batch."""
         if self._kind == "diagonal" and stats.complete and np.isfinite(np.sum(X)):
             model = model.replace(loadings=np.zeros_like(model.loadings))
@@ -156,6 +159,8 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
         with warnings_discarded():
             return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
+
+Method = Literal["closed", "em"]
 
 
 class PPCA(FactorDensity):
@@ -182,12 +187,12 @@ class PPCA(FactorDensity):
 
     _kind = "spherical"
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        **FACTORS, "method": [StrOptions({"closed", "em"})], "random_state": ["random_state"],
+        **FACTORS, "method": [StrOptions(set(get_args(Method)))], "random_state": ["random_state"],
     }  # fmt: skip
 
     def __init__(
-        self, n_components: int | None = None, *, prior: Any = "weak", method: str = "closed", max_iter: int = 100,
-        tol: float = 1e-6, random_state: Any = None,
+        self, n_components: int | None = None, *, prior: PriorLike = "weak", method: Method = "closed",
+        max_iter: int = 100, tol: float = 1e-6, random_state: Seed = None,
     ) -> None:  # fmt: skip
         self.n_components = n_components
         self.prior = prior
@@ -196,7 +201,7 @@ class PPCA(FactorDensity):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (n, d), NaN for missing values; `y` is ignored."""
         if self.method == "closed":
             return super().fit(X, y, sample_weight)
@@ -259,7 +264,7 @@ class FactorAnalysis(FactorDensity):
     _parameter_rules: ClassVar[dict[str, Any]] = FACTORS
 
     def __init__(
-        self, n_components: int | None = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6
+        self, n_components: int | None = None, *, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6
     ) -> None:
         self.n_components = n_components
         self.prior = prior

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from likely.core.arrays import Array, refuse_infinite, rows
@@ -33,6 +34,8 @@ from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_constraints import Interval, StrOptions
 
 PART = 4  # blocks per task: 200,000 rows are then a dozen tasks, and two cores finish together
+
+Solver = Literal["auto", "scatter", "qr"]
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -66,16 +69,16 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), Interval(Real, 0, 1, closed="neither"), None],
         "whiten": ["boolean"],
-        "solver": [StrOptions({"auto", "scatter", "qr"})],
+        "solver": [StrOptions(set(get_args(Solver)))],
     }
     saved_attributes: tuple[str, ...] = ("principal_", "stats_", "solver_", "n_features_in_", "feature_names_in_")
 
-    def __init__(self, n_components: Any = None, *, whiten: bool = False, solver: str = "auto") -> None:
+    def __init__(self, n_components: Any = None, *, whiten: bool = False, solver: Solver = "auto") -> None:
         self.n_components = n_components
         self.whiten = whiten
         self.solver = solver
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the axes to rows X (n, d); `y` is ignored."""
         self._validate_params()
         X, weight = self.checked_rows(X, sample_weight, reset=True)
@@ -96,7 +99,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             _warn_of_route(found, number(found, self.n_components))
         return self._adopt(stats, axes_of(stats, found, self.n_components), taken)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "principal_")
@@ -117,7 +120,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             warn(f'{text}, and a stream keeps the scatter only: request fewer axes, or use solver="qr"')
         return self._adopt(stats, axes_of(stats, found, wanted), taken)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Array:
         """Coordinates along the axes (n, q); expected coordinates for rows with missing entries."""
         check_is_fitted(self)
         X = self.validate_rows(X, reset=False)
@@ -126,7 +129,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             X = expected_rows(gaussian_of(self.stats_), X)[0].astype(X.dtype)
         return self.principal_.whiten(X) if self.whiten else self.principal_.project(X)
 
-    def inverse_transform(self, X: Any) -> Any:
+    def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows reconstructed from coordinates (n, q)."""
         check_is_fitted(self)
         return self.principal_.restore(X, white=self.whiten)

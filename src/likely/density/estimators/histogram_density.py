@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
+
+from likely.core.arrays import Array
 from likely.density.histogram import Histogram
+from likely.density.histogram_edges import BinRule
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_constraints import Interval, StrOptions
@@ -34,13 +38,13 @@ class HistogramDensity(DensityEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "bins": [
-            StrOptions({"doane", "sturges", "knuth", "leave-one-out"}), Interval(Integral, 1, None, closed="left"),
+            StrOptions(set(get_args(BinRule))), Interval(Integral, 1, None, closed="left"),
             "array-like", list,
         ],
         "joint": ["boolean"], "pseudo_count": [Interval(Real, 0, None, closed="left")],
     }  # fmt: skip
 
-    def __init__(self, bins: Any = "doane", *, joint: bool = False, pseudo_count: float = 0.5) -> None:
+    def __init__(self, bins: BinRule | ArrayLike = "doane", *, joint: bool = False, pseudo_count: float = 0.5) -> None:
         self.bins = bins
         self.joint = joint
         self.pseudo_count = pseudo_count
@@ -49,12 +53,12 @@ class HistogramDensity(DensityEstimator):
     model_types = (Histogram,)
     traits = Traits(reports_unobserved=False, sketchable=False)  # the edges must include all rows
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Histogram:
+    def blank_model(self, X: ArrayLike, members: int | None = None, weight: ArrayLike | None = None) -> Histogram:
         bins = vars(self).get("bins_", self.bins)
         options = {"bins": bins, "joint": bool(self.joint), "pseudo_count": float(self.pseudo_count)}
         return Histogram.blank(X, members, weight=weight, **options)
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: ArrayLike, reset: bool = False) -> Any:
         if reset:
             self.__dict__.pop("bins_", None)
         return super().validate_rows(X, reset)
@@ -70,7 +74,7 @@ class HistogramDensity(DensityEstimator):
         """The prior is given by `pseudo_count`."""
 
     @property
-    def edges_(self) -> Any:
+    def edges_(self) -> Array:
         """The bin edges of each column."""
         return self.learned_model_.column_edges
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
-from likely.density.bandwidth import SELECTORS, UNITS
+from numpy.typing import ArrayLike
+
+from likely.core.arrays import Array
+from likely.density.bandwidth import BandwidthRule, BandwidthUnit
 from likely.density.kde import KDE
-from likely.density.kernels import KERNELS, MARGINAL_KERNELS
+from likely.density.kernels import MARGINAL_KERNELS, KernelName
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
+
+KernelOption = Literal[KernelName, "elliptical"]
 
 
 class KernelDensity(DensityEstimator):
@@ -54,17 +59,18 @@ class KernelDensity(DensityEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "bandwidth": [StrOptions(set(SELECTORS)), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "kernel": [StrOptions({*KERNELS, "elliptical"})],
+        "bandwidth": [StrOptions({*get_args(BandwidthRule)}), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "kernel": [StrOptions(set(get_args(KernelOption)))],
         "relative_bandwidth": [Interval(Real, 0, None, closed="neither"), None],
         "dof": [Interval(Real, 0, None, closed="neither")],
         "tolerance": [Interval(Real, 0, 1, closed="left"), None],
-        "unit": [StrOptions(set(UNITS)), None],
+        "unit": [StrOptions(set(get_args(BandwidthUnit))), None],
     }
 
     def __init__(
-        self, *, bandwidth: Any = "leave-one-out", kernel: str = "gaussian", relative_bandwidth: float | None = None,
-        dof: float = 3.0, tolerance: float | None = None, unit: str | None = None,
+        self, *, bandwidth: BandwidthRule | ArrayLike = "leave-one-out", kernel: KernelOption = "gaussian",
+        relative_bandwidth: float | None = None, dof: float = 3.0, tolerance: float | None = None,
+        unit: BandwidthUnit | None = None,
     ) -> None:  # fmt: skip
         self.bandwidth = bandwidth
         self.kernel = kernel
@@ -77,10 +83,10 @@ class KernelDensity(DensityEstimator):
     model_types = (KDE,)
     traits = Traits(reports_unobserved=False)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> KDE:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> KDE:
         elliptical = self.kernel == "elliptical"
         return KDE.blank(
-            X[:1], members, kernel="gaussian" if elliptical else self.kernel, bandwidth=self.bandwidth,
+            X[:1], members, kernel="gaussian" if self.kernel == "elliptical" else self.kernel, bandwidth=self.bandwidth,
             relative_bandwidth=self.relative_bandwidth, dof=float(self.dof),
             tolerance=None if self.tolerance is None else float(self.tolerance), elliptical=elliptical, unit=self.unit,
         )  # fmt: skip
@@ -89,12 +95,12 @@ class KernelDensity(DensityEstimator):
         """A kernel density takes no prior."""
 
     @property
-    def bandwidth_(self) -> Any:
+    def bandwidth_(self) -> Array:
         """Bandwidth of each column in its own units (d,); of "elliptical", the kernel's standard deviations."""
         return self.model_._widths
 
     @property
-    def relative_bandwidth_(self) -> Any:
+    def relative_bandwidth_(self) -> Array:
         """Bandwidth in standard deviations of the columns (1,)."""
         return self.model_.relative_bandwidth
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
-from likely.density.knn_balls import METRICS, KNNBalls
+from numpy.typing import ArrayLike
+
+from likely.density.knn_balls import BallMetricName, KNNBalls
 from likely.estimation.component import Traits
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
-from likely.neighbors.distances import SYNONYMS
-
-NAMES = {name for name, meant in SYNONYMS.items() if meant in METRICS}  # synonyms
 
 
 class KNNDensity(DensityEstimator):
@@ -35,7 +34,8 @@ class KNNDensity(DensityEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [Interval(Real, 0, None, closed="neither")], "metric": [StrOptions({*METRICS, *NAMES})],
+        "n_neighbors": [Interval(Real, 0, None, closed="neither")],
+        "metric": [StrOptions(set(get_args(BallMetricName)))],
         "scaled": ["boolean"], "shared": ["boolean"], "unbiased": ["boolean"],
     }  # fmt: skip
 
@@ -43,7 +43,7 @@ class KNNDensity(DensityEstimator):
         self,
         n_neighbors: float = 5,
         *,
-        metric: str = "l2",
+        metric: BallMetricName = "l2",
         scaled: bool = True,
         shared: bool = False,
         unbiased: bool = False,
@@ -58,7 +58,7 @@ class KNNDensity(DensityEstimator):
     model_types = (KNNBalls,)
     traits = Traits(reports_unobserved=False)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> KNNBalls:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> KNNBalls:
         return KNNBalls.blank(
             X[:1],
             members,

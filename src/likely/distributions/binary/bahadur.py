@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.positive_part import TruncatedExpansion
 from likely.distributions.binary.sign_products import (
@@ -68,7 +70,7 @@ class Bahadur(TruncatedExpansion):
         self._set(probs=probs, correlations=r, order=order)
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, order: int = 2) -> Bahadur:
+    def blank(cls, x: ArrayLike, members: int | None = None, order: int = 2) -> Bahadur:
         """Initial model: independent columns with p = ½, as many as the rows have."""
         d = width_of(x, "Bahadur")
         order = checked_order(d, order, "Bahadur")
@@ -79,7 +81,7 @@ class Bahadur(TruncatedExpansion):
 
     # ---------------------------------------------------------------- density
 
-    def value(self, x: Any) -> Array:
+    def value(self, x: ArrayLike) -> Array:
         """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
 
         def score(z: Array, observed: Mask, binary: Mask) -> Array:
@@ -87,7 +89,7 @@ class Bahadur(TruncatedExpansion):
 
         return self._mapped(score, x)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
         negative = 0
         cut = self._positive is not None
@@ -181,7 +183,7 @@ class Bahadur(TruncatedExpansion):
         out = np.concatenate(found, axis=-1)
         return np.where(stats.weight > 0, out, 0.0)
 
-    def objective(self, stats: SignSums, prior: Any = None) -> float:
+    def objective(self, stats: SignSums, prior: AnyPrior | None = None) -> float:
         """The log-likelihood to second order in r: Σ n₁ log p + n₀ log(1 − p) + N Σ_S (r_S r̂_S − ½ r_S²).
 
         r̂_S is the mean of Π z over the rows, where the sum over S has its maximum. A truncated expansion has no

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import rel_entr, xlogy
 
 from likely.core import declared
@@ -17,6 +18,7 @@ from likely.core.arrays import (
     BadEntry,
     Index,
     Mask,
+    PerMember,
     n_rows,
     parameter,
     refuse_infinite,
@@ -27,6 +29,7 @@ from likely.core.arrays import (
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.categorical.sparse_counts import SparseRows, column_sums, is_sparse, row_sums, shares_of
@@ -85,7 +88,7 @@ class Bernoulli(Distribution):
         """One member of a stack."""
         return self.replace(probs=self.probs[k].copy())
 
-    def take(self, index: Any) -> Bernoulli:
+    def take(self, index: ArrayLike) -> Bernoulli:
         """Stack of the selected members."""
         return self.replace(probs=self.probs[np.asarray(index)])
 
@@ -102,7 +105,7 @@ class Bernoulli(Distribution):
         """∂ log p by the log-odds of p."""
         return (x - probs,)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         if is_sparse(x):
             x, score = SparseRows.of(x, self.dim, "Bernoulli"), self._sparse
@@ -159,13 +162,13 @@ class Bernoulli(Distribution):
         """The median of each column: the smallest value with P(X ≤ x) ≥ ½."""
         return np.where(self.probs > 0.5, 1.0, 0.0)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) for one column; (n, K) for a stack."""
         z = one_column(x, self.members)
         below = np.where(z >= 1, 1.0, np.where(z >= 0, 1.0 - self._one_probability(), 0.0))
         return np.where(np.isnan(z), np.nan, below)
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """The smallest x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack. NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         p = p[..., None] if self.members else p
@@ -194,13 +197,13 @@ class Bernoulli(Distribution):
             lone(-(xlogy(p, p) + np.where(q > 0, q * np.log1p(-np.where(q > 0, p, 0.0)), 0.0)).sum(-1)), bits
         )
 
-    def kl(self, other: Bernoulli, bits: bool = False) -> Any:
+    def kl(self, other: Bernoulli, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ p log(p/q) + (1 − p) log((1 − p)/(1 − q)); member by member for stacks."""
         same_columns(self, other)
         p, q = self.probs, other.probs
         return in_units(lone((rel_entr(p, q) + rel_entr(1 - p, 1 - q)).sum(axis=-1)), bits)
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all rows (by Monte Carlo where these are too many).
 
         >>> Bernoulli([0.5, 0.25]).expect(lambda x: x[..., 0] * x[..., 1]).value
@@ -261,7 +264,7 @@ class Bernoulli(Distribution):
         parts = {"rows": np.asarray(rows), "ones": np.asarray(ones), "zeros": zeros}
         return Trials.trusted(**{name: per_member(part, self.members) for name, part in parts.items()})
 
-    def refit(self, stats: Trials, prior: Any = None) -> Bernoulli:
+    def refit(self, stats: Trials, prior: AnyPrior | None = None) -> Bernoulli:
         """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> b = Bernoulli(0.5)
@@ -276,7 +279,7 @@ class Bernoulli(Distribution):
             raise DataError(sentence("Bernoulli", "at least one row with weight is needed", "none", "or give a prior"))
         return self.replace(probs=np.where(stats.ones + stats.zeros > 0, stats.mean, self.probs))
 
-    def objective(self, stats: Trials, prior: Any = None) -> float:
+    def objective(self, stats: Trials, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ n₁ log p + n₀ log(1 − p) (+ log prior)."""
         self._check(stats)
         with np.errstate(divide="ignore", invalid="ignore"):

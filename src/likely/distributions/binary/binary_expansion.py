@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, Mask, n_rows, parameter, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
@@ -65,7 +66,7 @@ class SignDistribution(Distribution):
         """One member of a stack."""
         return self.replace(**{name: np.array(getattr(self, name)[k]) for name in self._arrays})
 
-    def take(self, index: Any) -> Self:
+    def take(self, index: ArrayLike) -> Self:
         """Stack of the selected members."""
         return self.replace(**{name: getattr(self, name)[np.asarray(index)] for name in self._arrays})
 
@@ -84,7 +85,7 @@ class SignDistribution(Distribution):
 
         return map_rows(evaluate, self._rows_of(x), self.members)
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all cells (by Monte Carlo where these are too many)."""
         return exact_expectation(self, g, np.zeros(self.dim), np.ones(self.dim)) or super().expect(g, n, rng)
 

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from likely.core import declared
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, PerMember
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.binary.binary_expansion import SignDistribution, width_of
 from likely.distributions.binary.log_linear_fit import all_log_cells, exact_log_z, independent, most_likely
 from likely.distributions.binary.positive_part import completions, rows_from_table
@@ -66,7 +68,7 @@ class LogLinear(SignDistribution):
             raise DomainError(sentence("LogLinear", "the first weight must be −log Z", f"off by {off:.3g}", remedy))
 
     @classmethod
-    def normalized(cls, weights: Any, dim: int, order: int = 2) -> LogLinear:
+    def normalized(cls, weights: ArrayLike, dim: int, order: int = 2) -> LogLinear:
         """The distribution with these weights (M,) or (K, M), with the first of them replaced by −log Z."""
         b = np.array(weights, dtype=np.float64)
         b[..., 0] = 0.0
@@ -85,13 +87,13 @@ class LogLinear(SignDistribution):
         return cls.trusted(weights=b, dim=dim, order=order)
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, order: int = 2) -> LogLinear:
+    def blank(cls, x: ArrayLike, members: int | None = None, order: int = 2) -> LogLinear:
         """Initial model: uniform, with as many columns as the rows have."""
         return cls.even(width_of(x, "LogLinear"), order, members)
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is missing."""
 
         def score(z: Array, observed: Mask, binary: Mask) -> Array:
@@ -160,7 +162,7 @@ class LogLinear(SignDistribution):
         logs = np.stack(self._log_cells) if self.members else self._log_cells[0]
         return in_units(lone(-(p * logs).sum(axis=-1)), bits)
 
-    def kl(self, other: LogLinear, bits: bool = False) -> Any:
+    def kl(self, other: LogLinear, bits: bool = False) -> PerMember:
         """KL(self ‖ other) over all cells; member by member for stacks."""
         if other.dim != self.dim:
             raise ShapeError(sentence("LogLinear.kl", f"both distributions must have {self.dim} columns", other.dim))
@@ -231,7 +233,7 @@ class LogLinear(SignDistribution):
     def _most_likely(self, mean: Array, start: Array) -> Array:
         return independent(mean, self.dim) if self.order == 1 else most_likely(mean, start, self.dim, self.order)
 
-    def objective(self, stats: SignSums, prior: Any = None) -> float:
+    def objective(self, stats: SignSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ_S b_S Σ w φ_S, plus the entropy of missing entries (+ log prior)."""
         self._check(stats)
         if self.order == 1:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, Mask, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import warn
 from likely.distributions.binary.binary_expansion import width_of
 from likely.distributions.binary.positive_part import TruncatedExpansion
@@ -55,7 +57,7 @@ class Walsh(TruncatedExpansion):
         self._set(expectations=c, order=order)
 
     @classmethod
-    def of(cls, probs: Any, order: int | None = None) -> Walsh:
+    def of(cls, probs: ArrayLike, order: int | None = None) -> Walsh:
         """Expansion of a table of probabilities of all cells 0…00, 0…01, … (2ᵈ,), exact unless truncated."""
         p = parameter(probs, "Walsh", "probs")
         d = int(p.size).bit_length() - 1
@@ -72,7 +74,7 @@ class Walsh(TruncatedExpansion):
         return cls.trusted(expectations=np.clip(c, -1.0, 1.0), dim=d, order=order)
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, order: int = 2) -> Walsh:
+    def blank(cls, x: ArrayLike, members: int | None = None, order: int = 2) -> Walsh:
         """Initial model: uniform, with as many columns as the rows have."""
         d = width_of(x, "Walsh")
         order = checked_order(d, order, "Walsh", least=0)
@@ -88,7 +90,7 @@ class Walsh(TruncatedExpansion):
         """Coefficients a = 2⁻ᵈ c in the notation of the notes (..., M)."""
         return self.expectations * 0.5**self.dim
 
-    def value(self, x: Any) -> Array:
+    def value(self, x: ArrayLike) -> Array:
         """The expansion itself, possibly negative: (n,), or (n, K) for a stack. NaN entries are summed out."""
 
         def score(z: Array, observed: Mask, binary: Mask) -> Array:
@@ -97,7 +99,7 @@ class Walsh(TruncatedExpansion):
 
         return self._mapped(score, x)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf where the expansion is not positive."""
         negative, cut = 0, self._positive is not None
 
@@ -156,7 +158,7 @@ class Walsh(TruncatedExpansion):
         mean[..., 0] = 1.0
         return self.replace(expectations=self._kept(mean, stats, "expectations"))
 
-    def objective(self, stats: SignSums, prior: Any = None) -> float:
+    def objective(self, stats: SignSums, prior: AnyPrior | None = None) -> float:
         """Σ_S n_S (2 c_S ĉ_S − c_S²): up to a constant minus the squared error, which the means minimize.
 
         A truncated expansion minimizes the squared error, not the negative log-likelihood (Parseval: Σₓ (p̂ − p)² = 2⁻ᵈ

@@ -11,16 +11,17 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import rel_entr, xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, n_rows, parameter, unmasked, weights
+from likely.core.arrays import Array, Index, PerMember, n_rows, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.description import clipped
 from likely.core.em_loop import Stop, fit
 from likely.core.engine import Engine, Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone, no_option
@@ -109,7 +110,7 @@ class Categorical(Distribution):
 
     # ----------------------------------------------------------------- levels
 
-    def encode(self, x: Any) -> Index:
+    def encode(self, x: ArrayLike) -> Index:
         """Codes of values among the levels (n,): −1 where missing, −2 where not a level.
 
         >>> Categorical.over(["red", "blue"]).encode(["blue", "red", None, "pink"])
@@ -162,7 +163,7 @@ class Categorical(Distribution):
         out[np.arange(len(x)), x[:, 0].astype(np.intp)] += 1
         return (out,)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log π of each value (n,) or (n, 1): (n,), or (n, K) for a stack; 0 where it is missing."""
         return map_rows(lambda block: self._table[self.encode(block)], one_column_of(x), self.members)
 
@@ -189,18 +190,18 @@ class Categorical(Distribution):
         return self.values[self.probs.argmax(axis=-1)]
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> PerMember:
         """Σ πᵢ levelᵢ for numeric levels; (K,) for a stack."""
         return lone(self.probs @ self._numbers("mean"))
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> PerMember:
         """Σ πᵢ (levelᵢ − mean)² for numeric levels; (K,) for a stack."""
         away = self._numbers("variance") - np.asarray(self.mean)[..., None]
         return lone((self.probs * away**2).sum(axis=-1))
 
     @property
-    def median(self) -> Any:
+    def median(self) -> PerMember:
         """The smallest level x with P(X ≤ x) ≥ ½, for numeric levels; (K,) for a stack.
 
         Strings have no order and no median: an error says so.
@@ -212,13 +213,13 @@ class Categorical(Distribution):
         """−Σ πᵢ log πᵢ with 0 log 0 = 0 (Herbst 1.6), in nats or bits; one per member for a stack."""
         return in_units(lone(-xlogy(self.probs, self.probs).sum(axis=-1)), bits)
 
-    def kl(self, other: Categorical, bits: bool = False) -> Any:
+    def kl(self, other: Categorical, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σ πᵢ log(πᵢ / ρᵢ); infinite where ρᵢ = 0 < πᵢ; member by member for stacks."""
         if self.values.tolist() != other.values.tolist():
             raise DomainError(sentence("Categorical.kl", "both must have the same levels in the same order"))
         return in_units(lone(rel_entr(self.probs, other.probs).sum(axis=-1)), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) for numeric levels; (n, K) for a stack."""
         self._numbers("cdf")
         levels, order = self._ordered
@@ -226,7 +227,7 @@ class Categorical(Distribution):
         at = np.searchsorted(levels, one_column(x, None), side="right")
         return np.asarray(np.moveaxis(sums[:, at], 0, -1) if self.members else sums[at])
 
-    def quantile(self, p: Any) -> NDArray[Any]:
+    def quantile(self, p: ArrayLike) -> NDArray[Any]:
         """The smallest level x with P(X ≤ x) ≥ p, for numeric levels; (n, K) for a stack."""
         self._numbers("quantile")
         levels, order = self._ordered
@@ -243,7 +244,7 @@ class Categorical(Distribution):
         sums = np.minimum(np.cumsum(probs, axis=-1), 1.0)
         return np.where(np.arange(self.size) >= last[..., None], 1.0, sums)
 
-    def expect(self, g: Callable[[Any], Array], n: int = 0, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 0, rng: Generator | None = None) -> Estimate:
         """E[g(x)] = Σ πᵢ g(levelᵢ), exactly; `n` and `rng` are not used.
 
         >>> Categorical([0.5, 0.25, 0.25]).expect(lambda x: x**2).value
@@ -260,7 +261,7 @@ class Categorical(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, levels: Any = None, members: int | None = None) -> Categorical:
+    def blank(cls, x: ArrayLike, levels: ArrayLike | None = None, members: int | None = None) -> Categorical:
         """Uniform initial model over the given levels, 0 … L − 1 for a number L, or else the levels found in x, sorted.
 
         Nonnegative integers keep their values (`levels` None, L one more than the largest). A −1 in the
@@ -271,7 +272,7 @@ class Categorical(Distribution):
     @classmethod
     def fit(
         cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
-        stop: Stop | None = None, levels: Any = None, **options: Any,
+        stop: Stop | None = None, levels: ArrayLike | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Relative frequencies (or posterior mode, with a prior); levels are those of all the data."""
         for name in options.keys() - {"members"}:
@@ -284,7 +285,7 @@ class Categorical(Distribution):
             raise DataError(sentence("Categorical", expected, "none", remedy))
         return report.model
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> LevelCounts:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> LevelCounts:
         """Counts of each level among values (n,) or (n, 1).
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
@@ -319,7 +320,7 @@ class Categorical(Distribution):
         parts = {"counts": counts.astype(np.float64), "rows": rows.astype(np.float64)}
         return LevelCounts.trusted(**{name: per_member(part, self.members) for name, part in parts.items()})
 
-    def refit(self, stats: LevelCounts, prior: Any = None) -> Categorical:
+    def refit(self, stats: LevelCounts, prior: AnyPrior | None = None) -> Categorical:
         """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> c = Categorical.over(2)
@@ -343,7 +344,7 @@ class Categorical(Distribution):
             raise DomainError(sentence("Categorical", expected, levels.tolist()[:8]))
         return self.replace(probs=prior.update(stats).point("mode").probs)
 
-    def objective(self, stats: LevelCounts, prior: Any = None) -> float:
+    def objective(self, stats: LevelCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ nᵢ log πᵢ (+ log prior)."""
         self._check(stats)
         value = float(xlogy(stats.counts, self.probs).sum())

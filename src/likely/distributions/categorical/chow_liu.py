@@ -8,13 +8,15 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, n_rows, parameter, weights
+from likely.core.arrays import Array, Index, PerMember, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import warn
 from likely.distributions.binary.sign_products import each_share
 from likely.distributions.categorical.pair_counts import (
@@ -106,7 +108,7 @@ class ChowLiuTree(Leveled, Distribution):
         )
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> ChowLiuTree:
+    def blank(cls, x: ArrayLike, members: int | None = None) -> ChowLiuTree:
         """Initial model with the levels found in the rows."""
         levels = levels_of(x, "ChowLiuTree")
         if not levels:
@@ -129,7 +131,7 @@ class ChowLiuTree(Leveled, Distribution):
         """One member of a stack."""
         return self.replace(parent=self.parent[k].copy(), tables=self.tables[k].copy())
 
-    def take(self, index: Any) -> ChowLiuTree:
+    def take(self, index: ArrayLike) -> ChowLiuTree:
         """Stack of the selected members."""
         at = np.asarray(index)
         return self.replace(parent=self.parent[at], tables=self.tables[at])
@@ -154,7 +156,7 @@ class ChowLiuTree(Leveled, Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
 
         def evaluate(block: Any) -> Array:
@@ -195,7 +197,7 @@ class ChowLiuTree(Leveled, Distribution):
             out[..., j] = known[np.minimum(codes[..., j], len(known) - 1)]
         return out
 
-    def marginals(self, x: Any = None) -> Array:
+    def marginals(self, x: ArrayLike | None = None) -> Array:
         """p(xⱼ = level b | observed entries of a row) (n, d, L) of one tree; marginals (d, L) without rows."""
         parent, tables, _ = self._lone()
         if x is None:
@@ -242,7 +244,7 @@ class ChowLiuTree(Leveled, Distribution):
         each = [self._expected(*self._pairs_under(tree), tree[2]) for tree in self._trees]
         return in_units(lone(-np.array(each if self.members else each[0])), bits)
 
-    def kl(self, other: ChowLiuTree, bits: bool = False) -> Any:
+    def kl(self, other: ChowLiuTree, bits: bool = False) -> PerMember:
         """KL(self ‖ other) of trees over the same levels; member by member for stacks."""
         if not same_levels(self.levels, other.levels) or self.members != other.members:
             raise ShapeError(sentence("ChowLiuTree.kl", "both must have the same levels and members"))
@@ -349,7 +351,7 @@ class ChowLiuTree(Leveled, Distribution):
             parent, tables = parent[0].copy(), tables[0].copy()
         return self.replace(parent=parent, tables=tables)
 
-    def objective(self, stats: PairCounts, prior: Any = None) -> float:
+    def objective(self, stats: PairCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σⱼ Σ n(parent, xⱼ) log p(xⱼ | parent), plus the entropy of missing values
         (+ log prior)."""
         self._check(stats)

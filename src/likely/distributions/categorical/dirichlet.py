@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, digamma
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.distributions.categorical.categorical import Categorical, LevelCounts, known_levels
 from likely.distributions.categorical.dirichlet_fit import DirichletLearning
 from likely.distributions.distribution import in_units, lone
@@ -65,7 +66,7 @@ class Dirichlet(DirichletLearning):
         return cls(np.full(size, concentration), levels)
 
     @classmethod
-    def weak(cls, stats: LevelCounts, levels: Any = None) -> Dirichlet:
+    def weak(cls, stats: LevelCounts, levels: ArrayLike | None = None) -> Dirichlet:
         """Weak prior with one pseudo-count in all, α = 1 + 1/L: the mode is (n + 1/L) / (N + 1)."""
         size = stats.counts.shape[-1]
         return cls.symmetric(size, 1.0 + 1.0 / size, levels)
@@ -104,7 +105,7 @@ class Dirichlet(DirichletLearning):
         """∂ log p by log α."""
         return (alpha * (np.log(x) - digamma(alpha) + digamma(alpha.sum())),)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p of rows of probabilities (n, L): (n,), or (n, K) for a stack; −inf off the simplex.
 
         A row with NaN entries gets the marginal density of the observed ones, the others summed into one.
@@ -169,7 +170,7 @@ class Dirichlet(DirichletLearning):
         h = gamma_entropy(self.alpha).sum(axis=-1) - gamma_entropy(total) - (self.dim - 1) * digamma(total)
         return in_units(lone(h), bits)
 
-    def kl(self, other: Dirichlet, bits: bool = False) -> Any:
+    def kl(self, other: Dirichlet, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = log B(β)/B(α) + Σ (αᵢ − βᵢ)(ψ(αᵢ) − ψ(α₀)); member by member for stacks.
 
         Computed from divergences of gamma distributions, Σ D(βᵢ, αᵢ) − D(β₀, α₀), accurate for similar distributions,
@@ -199,10 +200,9 @@ class Dirichlet(DirichletLearning):
         self._check(stats)
         return self.replace(alpha=self.alpha + stats.counts)
 
-    def point(self, rule: str = "mode") -> Categorical:
+    def point(self, rule: PointRule = "mode") -> Categorical:
         """Categorical distribution at the "mode", "mean" or "median" of the probabilities."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("Dirichlet", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "Dirichlet", "rule")
         return Categorical.trusted(probs=np.array(getattr(self, rule)), levels=self.levels)
 
     def draw(self, rng: Generator) -> Categorical:
@@ -213,7 +213,7 @@ class Dirichlet(DirichletLearning):
         """Posterior predictive: level i with probability αᵢ / α₀ (Herbst 2.1)."""
         return self.point("mean")
 
-    def log_evidence(self, stats: LevelCounts) -> Any:
+    def log_evidence(self, stats: LevelCounts) -> PerMember:
         """log marginal likelihood of the observations in sequence, probabilities integrated out; one per member.
 
         Σ log Γ(αᵢ + nᵢ)/Γ(αᵢ) − log Γ(α₀ + N)/Γ(α₀). Weights count repetitions.
@@ -222,7 +222,7 @@ class Dirichlet(DirichletLearning):
         each = log_gamma_ratio(self.alpha, stats.counts).sum(axis=-1)
         return lone(each - log_gamma_ratio(self.concentration, stats.counts.sum(axis=-1)))
 
-    def log_density(self, model: Categorical) -> Any:
+    def log_density(self, model: Categorical) -> PerMember:
         """log prior density of the probabilities of a Categorical; one per member for a stack."""
         if model.probs.shape[-1] != self.dim:
             raise ShapeError(sentence("Dirichlet", f"a model with {self.dim} levels is needed", model.probs.shape))

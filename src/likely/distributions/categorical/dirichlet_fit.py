@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, BadEntry, Index, n_rows, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DataError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.distribution import Distribution
 from likely.distributions.statistics.counts import member_weights
 from likely.distributions.statistics.feature_sums import FeatureSums, feature_sums
@@ -29,7 +31,7 @@ class DirichletLearning(Distribution):
     _rest_tells: ClassVar[bool] = True
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> Self:
+    def blank(cls, x: ArrayLike, members: int | None = None) -> Self:
         """Initial model: uniform, with as many proportions as the rows have columns."""
         width = rows(x, None, "Dirichlet").shape[1]
         if width == 0:
@@ -37,7 +39,7 @@ class DirichletLearning(Distribution):
         return cls.trusted(alpha=np.ones((width,) if members is None else (members, width)), levels=None)
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None) -> Self:
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None) -> Self:
         """Method of moments: the mean m of the rows and the sum of the variances Σ mᵢ(1 − mᵢ)/(α₀ + 1).
 
         >>> import likely as lk
@@ -56,7 +58,7 @@ class DirichletLearning(Distribution):
             raise DataError(sentence("Dirichlet", "rows must differ for the method of moments", "rows all alike"))
         return cls(alpha=mean * (float((mean * (1 - mean)).sum()) / spread - 1))  # type: ignore[call-arg]
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> FeatureSums:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> FeatureSums:
         """Sums of log proportions of weighted rows (n, L).
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: none).
@@ -78,7 +80,7 @@ class DirichletLearning(Distribution):
             )  # the same error, with the row's own number
             raise
 
-    def refit(self, stats: FeatureSums, prior: Any = None) -> Self:
+    def refit(self, stats: FeatureSums, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood α, or with a prior the posterior mode; a member without data keeps its parameters."""
         self._learns_from(stats)
         if prior is not None:
@@ -90,7 +92,7 @@ class DirichletLearning(Distribution):
         found = [dirichlet_shapes(mean) if there else a for there, mean, a in zip(observed, logs, old, strict=True)]
         return self.replace(alpha=np.array(found).reshape(self.alpha.shape))
 
-    def objective(self, stats: FeatureSums, prior: Any = None) -> float:
+    def objective(self, stats: FeatureSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._learns_from(stats)
         each = np.where(stats.rows > 0, stats.rows * dirichlet_expected_log_prob(self.alpha, _mean_logs(stats)), 0.0)

@@ -8,12 +8,14 @@ from typing import Annotated, Any, Self
 import numpy as np
 import scipy.sparse
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, Index, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, BadEntry, Index, Rows, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.categorical.dirichlet_multinomial_counts import UrnCounts, urn_counts
 from likely.distributions.categorical.dirichlet_multinomial_fit import fitted_alpha
 from likely.distributions.categorical.multinomial import (
@@ -81,11 +83,11 @@ class DirichletMultinomial(Distribution):
         """One member of a stack."""
         return self.replace(alpha=self.alpha[k].copy())
 
-    def take(self, index: Any) -> DirichletMultinomial:
+    def take(self, index: ArrayLike) -> DirichletMultinomial:
         """Stack of the selected members."""
         return self.replace(alpha=self.alpha[np.asarray(index)])
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Rows) -> Array:
         """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
         warn_of_fractions(x, "DirichletMultinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "DirichletMultinomial"), self.members)
@@ -147,13 +149,13 @@ class DirichletMultinomial(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> DirichletMultinomial:
+    def blank(cls, x: Rows, members: int | None = None) -> DirichletMultinomial:
         """Initial model: uniform, α = 1; the length is the mean total of the rows, at least 1."""
         like = Multinomial.blank(x, members)
         return cls.trusted(alpha=np.ones(like.probs.shape), length=like.length)
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def fit(cls, x: Rows, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Maximum-likelihood fit to weighted rows (or posterior mode); warns of fractions."""
         warn_of_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
@@ -180,7 +182,7 @@ class DirichletMultinomial(Distribution):
         ways = log_multinomial_coefficient(z, total)
         return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
 
-    def refit(self, stats: UrnCounts, prior: Any = None) -> DirichletMultinomial:
+    def refit(self, stats: UrnCounts, prior: AnyPrior | None = None) -> DirichletMultinomial:
         """Maximum-likelihood α, or with a prior the posterior mode; a member without data keeps its parameters."""
         self._learns_from(stats)
         if prior is not None:
@@ -196,7 +198,7 @@ class DirichletMultinomial(Distribution):
                 alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width, alpha[k])
         return self.replace(alpha=alpha.reshape(self.alpha.shape))
 
-    def objective(self, stats: UrnCounts, prior: Any = None) -> float:
+    def objective(self, stats: UrnCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._learns_from(stats)
         alpha = np.atleast_2d(self.alpha)

@@ -10,13 +10,27 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import rel_entr, xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, Index, Mask, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    Index,
+    Mask,
+    PerMember,
+    Rows,
+    n_rows,
+    parameter,
+    refuse_infinite,
+    rows,
+    weights,
+)
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.categorical.sparse_counts import SparseRows, column_sums, is_sparse, row_sums, shares_of
@@ -88,7 +102,7 @@ class Multinomial(Distribution):
         """One member of a stack."""
         return self.replace(probs=self.probs[k].copy())
 
-    def take(self, index: Any) -> Multinomial:
+    def take(self, index: ArrayLike) -> Multinomial:
         """Stack of the selected members."""
         return self.replace(probs=self.probs[np.asarray(index)])
 
@@ -98,7 +112,7 @@ class Multinomial(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Rows) -> Array:
         """log p(x | N) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack; warns of fractions."""
         warn_of_fractions(x, "Multinomial", EXPECTED)
         return map_rows(self.log_prob_block, count_rows(x, self.dim, "Multinomial"), self.members)
@@ -218,11 +232,11 @@ class Multinomial(Distribution):
         each = [-n * xlogy(p, p).sum() + _expected_log_factorial(n, p) for p in self._each]
         return in_units(lone(np.reshape(each, self.probs.shape[:-1]) - log_factorial(np.array(n))), bits)
 
-    def kl(self, other: Multinomial, bits: bool = False) -> Any:
+    def kl(self, other: Multinomial, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = N Σ p log(p / q) for rows of this distribution's length; member by member for stacks."""
         return in_units(lone(self.length * rel_entr(self.probs, other.probs).sum(axis=-1)), bits)
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)] over rows of total `length`, summed exactly (by Monte Carlo where these are too many).
 
         >>> Multinomial([0.5, 0.5], length=2).expect(lambda x: x[..., 0] ** 2).value.round(10)
@@ -255,7 +269,7 @@ class Multinomial(Distribution):
         return cls.trusted(probs=np.full(shape, 1.0 / width), length=np.asarray(length))
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def fit(cls, x: Rows, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Maximum-likelihood fit to weighted rows (or posterior mode); warns of fractions."""
         warn_of_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
@@ -308,7 +322,7 @@ class Multinomial(Distribution):
             **{name: per_member(part, self.members) for name, part in parts.items()}, complete=whole
         )
 
-    def refit(self, stats: WordCounts, prior: Any = None) -> Multinomial:
+    def refit(self, stats: WordCounts, prior: AnyPrior | None = None) -> Multinomial:
         """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> m = Multinomial([0.5, 0.5])
@@ -325,7 +339,7 @@ class Multinomial(Distribution):
         total = stats.counts.sum(axis=-1, keepdims=True)
         return self.replace(probs=np.where(total > 0, stats.counts / np.where(total > 0, total, 1.0), self.probs))
 
-    def objective(self, stats: WordCounts, prior: Any = None) -> float:
+    def objective(self, stats: WordCounts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ nⱼ log pⱼ + constant (+ log prior)."""
         self._check(stats)
         value = float(xlogy(stats.counts, self.probs).sum() + np.sum(stats.constant))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, rel_entr, xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, numbers, weights
+from likely.core.arrays import Array, Index, check_option, numbers, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -30,6 +30,7 @@ from likely.distributions.distribution import in_units
 MOST_CELLS = 1 << 27  # 1 GB
 SHOWN = 20  # cells that a printed table shows
 
+TestKind = Literal["chi2", "g"]
 Names = str | tuple[str, ...] | list[str]
 
 
@@ -73,12 +74,12 @@ class ProbabilityTable(Value):
         self._set(probs=probs, names=tuple(variables), levels=tuple(levels for _, levels in distributions), total=None)
 
     @classmethod
-    def joint(cls, probs: Any, variables: Mapping[str, Any]) -> ProbabilityTable:
+    def joint(cls, probs: ArrayLike, variables: Mapping[str, Any]) -> ProbabilityTable:
         """From an array with one axis per variable: `variables` names them in order, each with its levels."""
         return cls._of(numbers(probs, "ProbabilityTable").copy(), variables, None)
 
     @classmethod
-    def from_counts(cls, counts: Any, variables: Mapping[str, Any]) -> ProbabilityTable:
+    def from_counts(cls, counts: ArrayLike, variables: Mapping[str, Any]) -> ProbabilityTable:
         """Relative frequencies of an array of counts; the total is kept for `independence_test`.
 
         >>> t = ProbabilityTable.from_counts([[30, 10], [10, 30]], {"A": ["x", "y"], "B": [0, 1]})
@@ -91,7 +92,7 @@ class ProbabilityTable(Value):
         return cls._of(a / a.sum(), variables, float(a.sum()))
 
     @classmethod
-    def from_rows(cls, rows: Any, weight: Any = None) -> ProbabilityTable:
+    def from_rows(cls, rows: Any, weight: ArrayLike | None = None) -> ProbabilityTable:
         """Relative frequencies of the columns of a table (dict, Columns or data frame), over complete rows."""
         columns = Columns(rows)
         levels = {name: _distinct(columns[name], name) for name in columns}
@@ -133,7 +134,9 @@ class ProbabilityTable(Value):
 
     # -------------------------------------------------------------------- building
 
-    def times(self, name: str, *, given: Names | None = None, rows: Any, levels: Any = None) -> ProbabilityTable:
+    def times(
+        self, name: str, *, given: Names | None = None, rows: Any, levels: ArrayLike | None = None
+    ) -> ProbabilityTable:
         """Joint distribution with one more variable: p(…, name) = p(…) p(name | given).
 
         `rows` is {level of given: {level of name: probability}}, keyed by tuples where several are given; with
@@ -270,7 +273,9 @@ class ProbabilityTable(Value):
         joint, product = self._against(a, b, given)
         return bool((np.abs(joint - product) <= tolerance * np.maximum(joint, product)).all())
 
-    def independence_test(self, a: Names, b: Names, given: Names | None = None, kind: str = "chi2") -> Independence:
+    def independence_test(
+        self, a: Names, b: Names, given: Names | None = None, kind: TestKind = "chi2"
+    ) -> Independence:
         """Pearson's χ² (or "g", the likelihood ratio) of counts against independence, summed over `given`.
 
         Degrees of freedom are (rows − 1)(columns − 1) per level of `given`, without empty rows and columns.
@@ -278,8 +283,7 @@ class ProbabilityTable(Value):
         if self.total is None:
             expected = "a test needs the total count"
             raise DomainError(sentence("independence_test", expected, remedy="use ProbabilityTable.from_counts"))
-        if kind not in ("chi2", "g"):
-            raise DomainError(sentence("independence_test", 'kind must be "chi2" or "g"', repr(kind)))
+        check_option(kind, TestKind, "independence_test", "kind")
         joint, product = self._against(a, b, given)
         terms = 2 * rel_entr(joint, product) if kind == "g" else _pearson(joint, product)
         degrees = int(np.maximum(_live(joint, 1) - 1, 0) @ np.maximum(_live(joint, 0) - 1, 0))

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import (
     Array,
     BadEntry,
     Index,
+    check_option,
     n_rows,
     numbers,
     parameter,
@@ -27,11 +29,13 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.em_loop import FitStep
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
     PROFILES,
     Profile,
+    ProfileName,
     check_function,
     log_volume,
     mean_log,
@@ -84,15 +88,14 @@ class Elliptical(Centered, Distribution):
     array([-1.837877])
     """
 
-    profile: Annotated[Any, declared.text("gaussian", "t", "laplace", "power", "logistic", "uniform")]
+    profile: Annotated[ProfileName | Callable[[Array], ArrayLike], declared.option(ProfileName)]
     center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     scale: Annotated[Array, declared.numbers("* d d")] = 1.0  # type: ignore[assignment]  # (d, d) or (K, d, d)
     shape: Annotated[Array, declared.numbers("", 0)] = None  # type: ignore[assignment]  # (): shape parameter of the profile
 
     def __post_init__(self) -> None:
-        if not callable(self.profile) and self.profile not in PROFILES:
-            expected = f"profile must be one of {', '.join(PROFILES)}, or a function log f(q)"
-            raise DomainError(sentence("Elliptical", expected, repr(self.profile)))
+        if not callable(self.profile):
+            check_option(self.profile, ProfileName, "Elliptical", "profile", "a function log f(q)")
         center = np.atleast_1d(parameter(self.center, "Elliptical", "center"))
         if center.ndim > 2 or 0 in center.shape:
             raise ShapeError(sentence("Elliptical", "center must have shape (d,) or (K, d)", center.shape))
@@ -151,7 +154,7 @@ class Elliptical(Centered, Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) of complete rows (n, d): (n,), or (n, K) for a stack."""
         x = sliceable(x, self.dim)
         form = self._gaussian.form
@@ -212,7 +215,7 @@ class Elliptical(Centered, Distribution):
         mean = mean_log(self.profile, float(self.shape), self.dim)
         return in_units(lone(0.5 * (logdet if self.members else logdet[0]) - self._constant - mean), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """CDF P(X ≤ x) for one column; (n, K) for a stack. In closed form, or by quadrature to 1e-10 for a function.
 
         >>> Elliptical("logistic", [0.0], 1.0).cdf([0.0, 1.0]).round(4)
@@ -223,7 +226,7 @@ class Elliptical(Centered, Distribution):
         tail = 0.5 * radial.outside(np.abs(z))
         return np.where(z < 0, tail, 1.0 - tail)
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF) for one column; (n, K) for a stack. NaN outside 0 … 1.
 
         >>> Elliptical("uniform", [1.0], 4.0).quantile([0.0, 0.5, 0.75])
@@ -260,8 +263,9 @@ class Elliptical(Centered, Distribution):
 
     @classmethod
     def blank(
-        cls, x: Any, profile: Any = "power", members: int | None = None, shape: float | None = None
-    ) -> Elliptical:
+        cls, x: ArrayLike, profile: ProfileName | Callable[[Array], ArrayLike] = "power", members: int | None = None,
+        shape: float | None = None,
+    ) -> Elliptical:  # fmt: skip
         """Initial model: mean and variances of the first rows, in the units of the profile."""
         z = rows(x, None, "Elliptical")
         refuse_infinite(z, "Elliptical")
@@ -290,7 +294,7 @@ class Elliptical(Centered, Distribution):
         z = self._complete(rows(x, self.dim, "Elliptical"))
         return weighted_rows(z, member_weights(w, labels, n, self.members, "Elliptical"), self.members)
 
-    def refit(self, stats: WeightedRows, prior: Any = None) -> Elliptical:
+    def refit(self, stats: WeightedRows, prior: AnyPrior | None = None) -> Elliptical:
         """Maximum-likelihood estimate, or the posterior mode with a Gaussian's prior for center and scale."""
         self.statistics_in_kind(stats)
         if not self._radial.learns:
@@ -393,7 +397,7 @@ class Elliptical(Centered, Distribution):
         center = np.abs(other.center - self.center) / unit
         return float(max(center.max(), (np.abs(other.scale - self.scale) / unit[:, None] / unit).max()))
 
-    def objective(self, stats: WeightedRows, prior: Any = None) -> float:
+    def objective(self, stats: WeightedRows, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the rows (+ log prior)."""
         self.statistics_in_kind(stats)
         logs = self.log_prob(stats.values).T if len(stats.values) else np.zeros(stats.each.shape)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
+
+from likely.core.arrays import Array
+from likely.core.protocols import PriorLike
 from likely.distributions.elliptical.elliptical import Elliptical
-from likely.distributions.elliptical.radial_profile import PROFILES
+from likely.distributions.elliptical.radial_profile import LearnedProfile
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.estimation.parameter_constraints import Interval, StrOptions
 
@@ -28,13 +33,13 @@ class EllipticalDensity(DensityEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "profile": [StrOptions({name for name, p in PROFILES.items() if p.learns}), callable],
+        "profile": [StrOptions(set(get_args(LearnedProfile))), callable],
         "shape": [Interval(Real, 0, None, closed="neither"), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
     def __init__(
-        self, profile: Any = "power", shape: float | None = None, *, prior: Any = "weak", max_iter: int = 100,
-        tol: float = 1e-6,
+        self, profile: LearnedProfile | Callable[[Array], ArrayLike] = "power", shape: float | None = None, *,
+        prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.profile = profile
         self.shape = shape
@@ -44,16 +49,16 @@ class EllipticalDensity(DensityEstimator):
 
     model_types = (Elliptical,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Elliptical:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Elliptical:
         return Elliptical.blank(X[:4096], self.profile, members, self.shape)
 
     @property
-    def center_(self) -> Any:
+    def center_(self) -> Array:
         """Estimated center (d,)."""
         return self.learned_model_.center
 
     @property
-    def scale_(self) -> Any:
+    def scale_(self) -> Array:
         """Estimated scale (d, d)."""
         return self.learned_model_.scale
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -55,7 +55,9 @@ def _root(q: Array) -> Array:
     return np.sqrt(np.maximum(q, NEAREST))
 
 
-PROFILES: dict[str, Profile] = {
+LearnedProfile = Literal["gaussian", "t", "laplace", "power", "logistic"]
+ProfileName = Literal[LearnedProfile, "uniform"]
+PROFILES: dict[ProfileName, Profile] = {
     "gaussian": Profile(
         lambda q, s, d: -0.5 * q, lambda q, s, d: np.ones_like(q),
         lambda s, d: (0.5 * d - 1) * np.log(2.0) + gammaln(0.5 * d), lambda s, d: float(d),

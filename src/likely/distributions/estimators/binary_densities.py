@@ -7,8 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
+from likely.core.arrays import Array, Rows
 from likely.core.errors import DataError, sentence
+from likely.core.protocols import PriorLike
 from likely.distributions.binary.bahadur import Bahadur
 from likely.distributions.binary.bernoulli import Bernoulli, is_binary
 from likely.distributions.binary.log_linear import LogLinear
@@ -44,8 +47,8 @@ class BernoulliDensity(DensityEstimator):
     }  # fmt: skip
 
     def __init__(
-        self, *, prior: Any = "weak", threshold: float | None = 0.0, predictive: bool = False, max_iter: int = 100,
-        tol: float = 1e-6,
+        self, *, prior: PriorLike = "weak", threshold: float | None = 0.0, predictive: bool = False,
+        max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.prior = prior
         self.threshold = threshold
@@ -55,7 +58,7 @@ class BernoulliDensity(DensityEstimator):
 
     model_types = (Bernoulli,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Bernoulli:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Bernoulli:
         return Bernoulli.blank(X[:4096], members)
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
@@ -97,7 +100,7 @@ class BernoulliDensity(DensityEstimator):
         return X
 
     @property
-    def probs_(self) -> Any:
+    def probs_(self) -> Array:
         """The estimated probabilities of a 1 (d,)."""
         return self.learned_model_.probs
 
@@ -131,7 +134,7 @@ class BinaryDensity(DensityEstimator):
             return lambda model, stats: PseudoData.trusted(distribution=model, stats=pseudo_spin_sums(stats, strength))
         return self.prior
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         X = checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
         return X if self.threshold is None else self._binary(X, float(self.threshold), reset)
 
@@ -191,7 +194,7 @@ class WalshDensity(BinaryDensity):
     _parameter_rules: ClassVar[dict[str, Any]] = {**BINARY_SETTINGS, "log": ["boolean"]}
 
     def __init__(
-        self, order: int = 2, log: bool = False, *, prior: Any = "weak", threshold: float | None = 0.0,
+        self, order: int = 2, log: bool = False, *, prior: PriorLike = "weak", threshold: float | None = 0.0,
         max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.order = order
@@ -203,7 +206,7 @@ class WalshDensity(BinaryDensity):
 
     model_types = (Walsh, LogLinear)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Walsh | LogLinear:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Walsh | LogLinear:
         distribution: Any = LogLinear if self.log else Walsh
         blank: Walsh | LogLinear = distribution.blank(X[:1], members, min(int(self.order), X.shape[1]))
         return blank
@@ -226,7 +229,7 @@ class BahadurDensity(BinaryDensity):
     """
 
     def __init__(
-        self, order: int = 2, *, prior: Any = "weak", threshold: float | None = 0.0, max_iter: int = 100,
+        self, order: int = 2, *, prior: PriorLike = "weak", threshold: float | None = 0.0, max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.order = order
@@ -237,5 +240,5 @@ class BahadurDensity(BinaryDensity):
 
     model_types = (Bahadur,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Bahadur:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Bahadur:
         return Bahadur.blank(X[:1], members, min(int(self.order), X.shape[1]))

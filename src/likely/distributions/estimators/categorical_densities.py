@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, in_memory
+from likely.core.arrays import Array, Rows, in_memory
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
+from likely.core.protocols import PriorLike
 from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.distributions.categorical.chow_liu import ChowLiuTree
@@ -52,7 +54,7 @@ class CategoricalDensity(DensityEstimator):
     }  # fmt: skip
 
     def __init__(
-        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+        self, *, prior: PriorLike = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
     ) -> None:
         self.prior = prior
         self.predictive = predictive
@@ -61,7 +63,7 @@ class CategoricalDensity(DensityEstimator):
 
     model_types = (Categorical, Product)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Categorical | Product:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Categorical | Product:
         if len(X) >= 20 and any(len(np.unique(X[:, j].astype(str))) == len(X) for j in range(X.shape[1])):
             text = "CategoricalDensity: a column has as many levels as rows: is it a number, or an identifier?"
             warn(text)
@@ -233,7 +235,7 @@ class ChowLiuTreeDensity(DensityEstimator):
         "words": [list, tuple, None], "prior": [*PRIOR, Interval(Real, 0, None, closed="neither")], **EM,
     }  # fmt: skip
 
-    def __init__(self, *, words: Any = None, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(self, *, words: Any = None, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
         self.words = words
         self.prior = prior
         self.max_iter = max_iter
@@ -243,7 +245,7 @@ class ChowLiuTreeDensity(DensityEstimator):
     _for_text = "say which words each column may hold: ChowLiuTreeDensity(words=[['n', 'y'], …])"
     traits = Traits(reports_unobserved=False, sketchable=False)  # levels must be found in all rows
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> ChowLiuTree:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> ChowLiuTree:
         distribution = ChowLiuTree.blank(X, members)
         self._warn_of_measurements(
             [j for j, known in enumerate(distribution.levels) if _measured(known, X.shape[0])], distribution
@@ -259,7 +261,7 @@ class ChowLiuTreeDensity(DensityEstimator):
         text = "each value becomes a level of its own, and any other value has probability 0"
         warn(f"ChowLiuTreeDensity: {what}: {text}; bin them, or use GaussianDensity or KernelDensity")
 
-    def extend_model(self, model: Any, stats: Any, X: Any) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Any, X: Rows) -> tuple[Any, Any]:
         levels = joined_levels(model.levels, levels_of(X, "ChowLiuTreeDensity"))
         return model.grown(levels), stats.grown(levels)
 
@@ -273,7 +275,7 @@ class ChowLiuTreeDensity(DensityEstimator):
             )
         return self.prior
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         if self.words is not None:
             return self._coded(X, reset)
         return checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)

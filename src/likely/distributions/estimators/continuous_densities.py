@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import refuse_infinite
+from likely.core.arrays import Array, Rows, refuse_infinite
 from likely.core.blocks import Blocks
 from likely.core.errors import MANY, DataError, DomainError, sentence
+from likely.core.protocols import PriorLike
 from likely.core.warnings import warn
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.column_distribution import ColumnDistribution, outside, refuse_outside
@@ -27,6 +29,7 @@ from likely.distributions.unobserved_columns import nothing_seen
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, predictive
 from likely.estimation.parameter_constraints import Interval, StrOptions
 
+Outside = Literal["missing", "error"]  # what values outside the support are
 OTHER_DISTRIBUTIONS = (
     'use a distribution of real numbers: GaussianDensity or HistogramDensity (in NaiveBayes "gaussian" or "histogram")'
 )
@@ -41,7 +44,7 @@ class ColumnDensity(DensityEstimator):
     _distribution: ClassVar[type[ColumnDistribution]]
     _parameter_rules: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
 
-    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(self, *, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
@@ -50,10 +53,10 @@ class ColumnDensity(DensityEstimator):
     def model_types(self) -> Any:
         return (self._distribution,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> ColumnDistribution:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> ColumnDistribution:
         return self._distribution.blank(X[:4096], members)
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         X = super().validate_rows(X, reset)
         if reset:
             self._refuse_outside(X, self._distribution._support)
@@ -120,7 +123,7 @@ class PredictingDensity(ColumnDensity):
     _parameter_rules: ClassVar[dict[str, Any]] = {"prior": PRIOR, "predictive": ["boolean"], **EM}
 
     def __init__(
-        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+        self, *, prior: PriorLike = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
     ) -> None:
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.predictive = predictive
@@ -146,12 +149,12 @@ class UniformDensity(PredictingDensity):
     _distribution = Uniform
 
     @property
-    def low_(self) -> Any:
+    def low_(self) -> Array:
         """The estimated lower ends (d,)."""
         return self.learned_model_.low
 
     @property
-    def high_(self) -> Any:
+    def high_(self) -> Array:
         """The estimated upper ends (d,)."""
         return self.learned_model_.high
 
@@ -173,27 +176,28 @@ class TriangularDensity(ColumnDensity):
     }  # fmt: skip
 
     def __init__(
-        self, *, low: Any = None, high: Any = None, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6
-    ) -> None:
+        self, *, low: ArrayLike | None = None, high: ArrayLike | None = None, prior: PriorLike = "weak",
+        max_iter: int = 100, tol: float = 1e-6,
+    ) -> None:  # fmt: skip
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.low = low
         self.high = high
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Triangular:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Triangular:
         return Triangular.blank(X[:4096], members, low=self.low, high=self.high)
 
     @property
-    def low_(self) -> Any:
+    def low_(self) -> Array:
         """The lower ends (d,)."""
         return self.learned_model_.low
 
     @property
-    def mode_(self) -> Any:
+    def mode_(self) -> Array:
         """The estimated modes (d,)."""
         return self.learned_model_.mode
 
     @property
-    def high_(self) -> Any:
+    def high_(self) -> Array:
         """The upper ends (d,)."""
         return self.learned_model_.high
 
@@ -212,12 +216,12 @@ class LaplaceDensity(ColumnDensity):
     _distribution = Laplace
 
     @property
-    def center_(self) -> Any:
+    def center_(self) -> Array:
         """The estimated medians (d,)."""
         return self.learned_model_.center
 
     @property
-    def scale_(self) -> Any:
+    def scale_(self) -> Array:
         """The estimated mean absolute deviations (d,)."""
         return self.learned_model_.scale
 
@@ -236,12 +240,12 @@ class CauchyDensity(ColumnDensity):
     _distribution = Cauchy
 
     @property
-    def center_(self) -> Any:
+    def center_(self) -> Array:
         """The estimated centers (d,)."""
         return self.learned_model_.center
 
     @property
-    def scale_(self) -> Any:
+    def scale_(self) -> Array:
         """The estimated scales (d,)."""
         return self.learned_model_.scale
 
@@ -261,7 +265,7 @@ class ExponentialDensity(PredictingDensity):
     _distribution = Exponential
 
     @property
-    def rate_(self) -> Any:
+    def rate_(self) -> Array:
         """The estimated rates (d,)."""
         return self.learned_model_.rate
 
@@ -280,14 +284,16 @@ class GammaDensity(ColumnDensity):
 
     _distribution = Gamma
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "prior": PRIOR, "zeros": [StrOptions({"missing", "error"})], **EM,
+        "prior": PRIOR, "zeros": [StrOptions(set(get_args(Outside)))], **EM,
     }  # fmt: skip
 
-    def __init__(self, *, prior: Any = "weak", zeros: str = "missing", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, *, prior: PriorLike = "weak", zeros: Outside = "missing", max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.zeros = zeros
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         X = DensityEstimator.validate_rows(self, X, reset)
         if reset:
             support = "unsigned" if self.zeros == "missing" else "positive"
@@ -299,12 +305,12 @@ class GammaDensity(ColumnDensity):
         return X
 
     @property
-    def shape_(self) -> Any:
+    def shape_(self) -> Array:
         """The estimated shapes (d,)."""
         return self.learned_model_.shape
 
     @property
-    def rate_(self) -> Any:
+    def rate_(self) -> Array:
         """The estimated rates (d,)."""
         return self.learned_model_.rate
 
@@ -335,7 +341,7 @@ class ChiSquareDensity(ColumnDensity):
 
     _distribution = ChiSquare
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         X = DensityEstimator.validate_rows(self, X, reset)
         if reset:
             self._refuse_outside(X, "unsigned")
@@ -345,7 +351,7 @@ class ChiSquareDensity(ColumnDensity):
         return X
 
     @property
-    def dof_(self) -> Any:
+    def dof_(self) -> Array:
         """The estimated degrees of freedom (d,)."""
         return self.learned_model_.dof
 
@@ -367,11 +373,11 @@ class BetaDensity(ColumnDensity):
     _distribution = Beta
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "low": [Interval(Real, None, None, closed="neither")], "high": [Interval(Real, None, None, closed="neither")],
-        "prior": PRIOR, "outside": [StrOptions({"missing", "error"})], **EM,
+        "prior": PRIOR, "outside": [StrOptions(set(get_args(Outside)))], **EM,
     }  # fmt: skip
 
     def __init__(
-        self, *, low: float = 0.0, high: float = 1.0, prior: Any = "weak", outside: str = "missing",
+        self, *, low: float = 0.0, high: float = 1.0, prior: PriorLike = "weak", outside: Outside = "missing",
         max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
@@ -406,7 +412,7 @@ class BetaDensity(ColumnDensity):
     def _look_for_unobserved(self, data: Any) -> None:
         """No check: it was made before outside values were dropped; an all-missing table is left to the prior."""
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Rows) -> Array:
         """log p(x) of each row (n,), in the units of x."""
         found = super().score_samples(X)
         if (self.low, self.high) == (0, 1):
@@ -418,12 +424,12 @@ class BetaDensity(ColumnDensity):
         return super().decode_rows(self.low + (self.high - self.low) * rows, like)
 
     @property
-    def a_(self) -> Any:
+    def a_(self) -> Array:
         """The estimated a (d,)."""
         return self.learned_model_.a
 
     @property
-    def b_(self) -> Any:
+    def b_(self) -> Array:
         """The estimated b (d,)."""
         return self.learned_model_.b
 
@@ -442,12 +448,12 @@ class VonMisesDensity(ColumnDensity):
     _distribution = VonMises
 
     @property
-    def center_(self) -> Any:
+    def center_(self) -> Array:
         """The estimated directions (d,)."""
         return self.learned_model_.center
 
     @property
-    def concentration_(self) -> Any:
+    def concentration_(self) -> Array:
         """The estimated concentrations (d,)."""
         return self.learned_model_.concentration
 
@@ -469,7 +475,9 @@ class DirichletDensity(DensityEstimator):
         "prior": PRIOR, "floor": [Interval(Real, 0, 0.1, closed="neither")], **EM,
     }  # fmt: skip
 
-    def __init__(self, *, prior: Any = "weak", floor: float = 1e-6, max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, *, prior: PriorLike = "weak", floor: float = 1e-6, max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         self.prior = prior
         self.floor = floor
         self.max_iter = max_iter
@@ -477,7 +485,7 @@ class DirichletDensity(DensityEstimator):
 
     model_types = (Dirichlet,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Dirichlet:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Dirichlet:
         return Dirichlet.blank(X[:4096], members)
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
@@ -514,7 +522,7 @@ class DirichletDensity(DensityEstimator):
         )
 
     @property
-    def alpha_(self) -> Any:
+    def alpha_(self) -> Array:
         """The estimated α (d,)."""
         return self.learned_model_.alpha
 

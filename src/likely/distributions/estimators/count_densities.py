@@ -6,9 +6,11 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import refuse_infinite
+from likely.core.arrays import Array, Rows, refuse_infinite
 from likely.core.errors import DataError, sentence
+from likely.core.protocols import PriorLike
 from likely.core.warnings import warn
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.multinomial import Multinomial
@@ -34,7 +36,7 @@ from likely.estimation.sparse_validation import (
 class CountDensity(ColumnDensity):
     """Base of estimators of counts: numbers that are not integers have probability 0, and are refused."""
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         X = super().validate_rows(X, reset)
         if reset:
             refuse_non_integers(self, X)
@@ -50,7 +52,7 @@ class TrialsDensity(CountDensity):
     trials: Any
     traits = Traits(sketchable=False)  # unless given, trials are the largest count of all rows
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Any:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Any:
         given = self.trials is not None
         if not given:
             warn(f"{type(self).__name__}: trials were not given: the largest count of each column is used")
@@ -99,7 +101,7 @@ class PoissonDensity(DensityEstimator):
     }  # fmt: skip
 
     def __init__(
-        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+        self, *, prior: PriorLike = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
     ) -> None:
         self.prior = prior
         self.predictive = predictive
@@ -108,7 +110,7 @@ class PoissonDensity(DensityEstimator):
 
     model_types = (Poisson,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Poisson:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Poisson:
         return Poisson.blank(X[:4096], members)
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
@@ -135,7 +137,7 @@ class PoissonDensity(DensityEstimator):
         return X
 
     @property
-    def rate_(self) -> Any:
+    def rate_(self) -> Array:
         """The estimated rates (d,)."""
         return self.learned_model_.rate
 
@@ -161,7 +163,7 @@ class NegativeBinomialDensity(CountDensity):
 
     _distribution = NegativeBinomial
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         if not is_sparse(X):
             return super().validate_rows(X, reset)
         X = checked_sparse(self, X, reset)
@@ -184,12 +186,12 @@ class NegativeBinomialDensity(CountDensity):
         return tags
 
     @property
-    def size_(self) -> Any:
+    def size_(self) -> Array:
         """The estimated sizes (d,)."""
         return self.learned_model_.size
 
     @property
-    def prob_(self) -> Any:
+    def prob_(self) -> Array:
         """The estimated probabilities (d,)."""
         return self.learned_model_.prob
 
@@ -215,8 +217,8 @@ class BinomialDensity(TrialsDensity):
     }  # fmt: skip
 
     def __init__(
-        self, *, trials: Any = None, prior: Any = "weak", predictive: bool = False, max_iter: int = 100,
-        tol: float = 1e-6,
+        self, *, trials: ArrayLike | None = None, prior: PriorLike = "weak", predictive: bool = False,
+        max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.trials = trials
@@ -230,7 +232,7 @@ class BinomialDensity(TrialsDensity):
         return predictive(model, stats, prior, "BinomialDensity") if self.predictive else model
 
     @property
-    def probs_(self) -> Any:
+    def probs_(self) -> Array:
         """The estimated probabilities of success (d,)."""
         return self.learned_model_.probs
 
@@ -252,7 +254,9 @@ class BetaBinomialDensity(TrialsDensity):
         "trials": [Interval(Real, 1, None, closed="left"), "array-like", None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
-    def __init__(self, *, trials: Any = None, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, *, trials: ArrayLike | None = None, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.trials = trials
 
@@ -265,12 +269,12 @@ class BetaBinomialDensity(TrialsDensity):
         return model
 
     @property
-    def a_(self) -> Any:
+    def a_(self) -> Array:
         """The estimated a (d,)."""
         return self.learned_model_.a
 
     @property
-    def b_(self) -> Any:
+    def b_(self) -> Array:
         """The estimated b (d,)."""
         return self.learned_model_.b
 
@@ -296,7 +300,7 @@ class MultinomialDensity(DensityEstimator):
     }  # fmt: skip
 
     def __init__(
-        self, *, prior: Any = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
+        self, *, prior: PriorLike = "weak", predictive: bool = False, max_iter: int = 100, tol: float = 1e-6
     ) -> None:
         self.prior = prior
         self.predictive = predictive
@@ -306,7 +310,7 @@ class MultinomialDensity(DensityEstimator):
     model_types = (Multinomial, DirichletMultinomial)
     traits = Traits(reports_unobserved=False)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Multinomial:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Multinomial:
         return Multinomial.blank(X[:4096], members)
 
     def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
@@ -323,7 +327,7 @@ class MultinomialDensity(DensityEstimator):
             return lambda model, stats: MultinomialPrior(self.prior, model.length)
         return self.prior
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Any:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Any:
         X = checked_sparse(self, X, reset) if is_sparse(X) else super().validate_rows(X, reset)
         if reset:
             refuse_negative(X, "MultinomialDensity")
@@ -333,7 +337,7 @@ class MultinomialDensity(DensityEstimator):
         return X
 
     @property
-    def probs_(self) -> Any:
+    def probs_(self) -> Array:
         """The estimated probabilities (d,)."""
         return self.learned_model_.probs
 
@@ -359,14 +363,14 @@ class DirichletMultinomialDensity(DensityEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {"prior": PRIOR, **EM}
 
-    def __init__(self, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(self, *, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
 
     model_types = (DirichletMultinomial,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> DirichletMultinomial:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> DirichletMultinomial:
         return DirichletMultinomial.blank(X[:4096], members)
 
     def validate_rows(self, X: Any, reset: bool = False) -> Any:
@@ -385,7 +389,7 @@ class DirichletMultinomialDensity(DensityEstimator):
         return X
 
     @property
-    def alpha_(self) -> Any:
+    def alpha_(self) -> Array:
         """The estimated α (d,)."""
         return self.learned_model_.alpha
 

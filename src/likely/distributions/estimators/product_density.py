@@ -7,13 +7,15 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from likely.core.arrays import in_memory
+from likely.core.arrays import Rows, in_memory
 from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.em_loop import resolve_prior
 from likely.core.errors import DataError, DomainError, sentence
+from likely.core.protocols import PriorLike
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.priors.product_prior import ProductPrior
 from likely.distributions.product import Product, ProductStats, told_of_part
@@ -45,7 +47,9 @@ class ProductDensity(DensityEstimator):
         "components": [list, tuple, a_density(), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
-    def __init__(self, components: Any = None, *, prior: Any = "weak", max_iter: int = 100, tol: float = 1e-6) -> None:
+    def __init__(
+        self, components: Any = None, *, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-6
+    ) -> None:
         self.components = components
         self.prior = prior
         self.max_iter = max_iter
@@ -73,7 +77,7 @@ class ProductDensity(DensityEstimator):
 
     saved_attributes = (*DensityEstimator.saved_attributes, "densities_", "takes_arrays_")
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Columns:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Columns:
         X = self._table(X, reset)
         if reset:
             self.densities_ = self._laid_out(X)
@@ -163,7 +167,7 @@ class ProductDensity(DensityEstimator):
                 return False
         return [p[0] for p in parts] == model.names and isinstance(getattr(self, "takes_arrays_", None), bool)
 
-    def blank_model(self, X: Columns, members: int | None = None, weight: Any = None) -> Product:
+    def blank_model(self, X: Columns, members: int | None = None, weight: ArrayLike | None = None) -> Product:
         return Product(tuple((name, part.blank_model(X[name], members, weight)) for name, part, _ in self.densities_))
 
     @property

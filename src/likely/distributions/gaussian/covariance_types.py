@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, check_option
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.numerics import small_matrices, spd
 
-KINDS = ("full", "diagonal", "spherical")
+CovarianceKind = Literal["full", "diagonal", "spherical"]
+KINDS: tuple[CovarianceKind, ...] = get_args(CovarianceKind)
 SMALL = 256  # entries of a covariance up to which checking each one is cheap
 # members from which, and columns up to which, one pass per entry beats one factorization per member
 MANY, FEW = 256, 8
 
 
-def covariance_and_kind(mean: Array, covariance: Array, kind: str | None) -> tuple[Array, str]:
+def covariance_and_kind(mean: Array, covariance: Array, kind: CovarianceKind | None) -> tuple[Array, CovarianceKind]:
     """The covariance in the shape of its kind, and the kind; ambiguous shapes raise."""
-    if kind is not None and kind not in KINDS:
-        raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+    if kind is not None:
+        check_option(kind, CovarianceKind, "Gaussian", "kind")
     d, lead, shape = mean.shape[-1], mean.shape[:-1], covariance.shape
     if kind is None and len(shape) <= 2 and shape == (d,) * len(shape):
         return covariance, KINDS[2 - len(shape)]
-    shared = {(): "spherical", (d,): "diagonal", (d, d): "full"}
-    per_member = {(*lead, d, d): "full"} if lead else {}
+    shared: dict[tuple[int, ...], CovarianceKind] = {(): "spherical", (d,): "diagonal", (d, d): "full"}
+    per_member: dict[tuple[int, ...], CovarianceKind] = {(*lead, d, d): "full"} if lead else {}
     if lead and d == 1 and lead != (1,):
         per_member[(*lead, 1)] = "diagonal"  # with one column the shape is not ambiguous
     named = {"spherical": lead, "diagonal": (*lead, d), "full": (*lead, d, d)}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks
 from likely.core.engine import Threads
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PriorLike
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.shrinkage import ShrunkCovariances, pooled_covariance
 from likely.estimation.component import Traits
@@ -17,7 +21,11 @@ from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator, pre
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.neighbors.distinct_rows import DistinctRows
 
-SHRUNK = ("shrunk-pooled", "shrunk-diagonal")
+Shrunk = Literal["shrunk-pooled", "shrunk-diagonal"]
+SHRUNK = get_args(Shrunk)
+GaussianCovariance = Literal[CovarianceKind, "pooled", Shrunk]
+Pooling = Literal["observation", "class"]
+Predictive = Literal["mean", "all"]
 EXACT, APPROXIMATE, GIVEN = "leave-one-out", "approximate leave-one-out, from statistics", "given"
 
 
@@ -54,17 +62,17 @@ class GaussianDensity(DensityEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "covariance": [StrOptions({"full", "diagonal", "spherical", "pooled", *SHRUNK})], "prior": PRIOR,
-        "pooling": [StrOptions({"observation", "class"})],
+        "covariance": [StrOptions(set(get_args(GaussianCovariance)))], "prior": PRIOR,
+        "pooling": [StrOptions(set(get_args(Pooling)))],
         "shrinkage": [StrOptions({"leave-one-out"}), Interval(Real, 0, 1, closed="both")],
-        "predictive": [StrOptions({"mean", "all"}), None],
+        "predictive": [StrOptions(set(get_args(Predictive))), None],
         "noise": ["array-like", Interval(Real, 0, None, closed="left"), None], **EM,
     }  # fmt: skip
 
     def __init__(
-        self, covariance: str = "full", *, prior: Any = "weak", pooling: str = "observation",
-        shrinkage: Any = "leave-one-out", predictive: str | None = None, noise: Any = None,
-        max_iter: int = 100, tol: float = 1e-6,
+        self, covariance: GaussianCovariance = "full", *, prior: PriorLike = "weak", pooling: Pooling = "observation",
+        shrinkage: Literal["leave-one-out"] | float = "leave-one-out", predictive: Predictive | None = None,
+        noise: ArrayLike | None = None, max_iter: int = 100, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance
         self.prior = prior
@@ -78,8 +86,8 @@ class GaussianDensity(DensityEstimator):
     model_types = (Gaussian,)
     saved_attributes = (*DensityEstimator.saved_attributes, "shrinkage_", "shrinkage_method_")
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> Gaussian:
-        kind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Gaussian:
+        kind: CovarianceKind = self.covariance if self.covariance in ("diagonal", "spherical") else "full"
         tied = members is not None and self.covariance == "pooled" and self.pooling == "observation"
         return Gaussian.blank(X[:4096], kind=kind, members=members, tied=tied)
 
@@ -190,12 +198,12 @@ class GaussianDensity(DensityEstimator):
         return Gaussian.trusted(mean=model.mean, covariance=covariance, kind="full")
 
     @property
-    def mean_(self) -> Any:
+    def mean_(self) -> Array:
         """Estimated mean (d,)."""
         return self.learned_model_.mean
 
     @property
-    def covariance_(self) -> Any:
+    def covariance_(self) -> Array:
         """Covariance of `model_`: (d, d), (d,) or a number, by kind."""
         return self.model_.covariance
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, Mask, numbers, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, Index, Mask, PerMember, check_option, numbers, parameter, refuse_infinite, rows
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import Note, warn
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.gaussian.factor_fits import Factors, em_step, factor_analysis, principal_factors
@@ -24,7 +26,7 @@ from likely.distributions.gaussian.variance_floors import column_floor, warn_of_
 from likely.distributions.gaussian.woodbury import LowRank
 from likely.numerics.special import LOG_2PI
 
-KINDS = ("spherical", "diagonal")
+NoiseKind = Literal["spherical", "diagonal"]
 LOUD = 1e4  # signal-to-noise ratio beyond which traces by the Woodbury identity lose digits that the covariance has
 WIDE = 64  # columns from which one thread per member pays
 LEAST = 1e-9  # floor of the noise variance relative to the column's variance, as for other covariances
@@ -47,7 +49,7 @@ class FactorGaussian(Distribution):
     mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     loadings: Annotated[Array, declared.numbers("?")]  # (d, q) or (K, d, q)
     noise_variance: Annotated[Array, declared.numbers("* d | *", 0)] = 1.0  # type: ignore[assignment]  # spherical ([K]), diagonal ([K,] d): variances
-    kind: Annotated[str, declared.text("spherical", "diagonal")] = None  # type: ignore[assignment]
+    kind: NoiseKind = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         me = "FactorGaussian"
@@ -87,7 +89,7 @@ class FactorGaussian(Distribution):
         parts = {name: np.array(getattr(self, name)[k]) for name in ("mean", "loadings", "noise_variance")}
         return FactorGaussian.trusted(**parts, kind=self.kind)
 
-    def take(self, index: Any) -> FactorGaussian:
+    def take(self, index: ArrayLike) -> FactorGaussian:
         """Members `index` (an integer array) as a stack."""
         at = np.atleast_1d(np.asarray(index, dtype=np.intp))
         parts = {name: getattr(self, name)[at] for name in ("mean", "loadings", "noise_variance")}
@@ -162,7 +164,7 @@ class FactorGaussian(Distribution):
         """True where factors are so few that q products per row cost less than the full covariance."""
         return 2 * (self.factors + 2) < self.dim
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log N(x | μ, W Wᵀ + Ψ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         if not self._few:
             return self.gaussian.log_prob(x)
@@ -205,7 +207,7 @@ class FactorGaussian(Distribution):
         h = 0.5 * (self.dim * (LOG_2PI + 1) + self._low.logdet)
         return in_units(h if self.members else float(h[0]), bits)
 
-    def kl(self, other: FactorGaussian | Gaussian, bits: bool = False) -> Any:
+    def kl(self, other: FactorGaussian | Gaussian, bits: bool = False) -> PerMember:
         """KL(self ‖ other), where other is a FactorGaussian or a Gaussian; per member for stacks."""
         return self.gaussian.kl(other.gaussian if isinstance(other, FactorGaussian) else other, bits)
 
@@ -219,7 +221,7 @@ class FactorGaussian(Distribution):
             raise DomainError(sentence("FactorGaussian", expected, "a stack", "take member(k) first"))
         return Latent(self.mean, self.loadings, self.column_noise)
 
-    def posterior(self, x: Any) -> Gaussian:
+    def posterior(self, x: ArrayLike) -> Gaussian:
         """Posterior of z per row, a stack of n members: means (n, q), one covariance (q, q) if no entry is missing.
 
         M = I + WᵀΨ⁻¹W over the observed columns; mean M⁻¹WᵀΨ⁻¹(x − μ), covariance M⁻¹.
@@ -229,16 +231,16 @@ class FactorGaussian(Distribution):
         """
         return self.latent.posterior(rows(x, self.dim, "FactorGaussian"))
 
-    def scores(self, x: Any) -> Array:
+    def scores(self, x: ArrayLike) -> Array:
         """Factor scores: posterior means E[z | x] (n, q)."""
         x = x if hasattr(x, "shape") else numbers(x, "FactorGaussian")
         return map_rows(lambda b: self.latent.means(rows(b, self.dim, "FactorGaussian")), x, self.factors)
 
-    def reconstruct(self, x: Any) -> Array:
+    def reconstruct(self, x: ArrayLike) -> Array:
         """Reconstruction of rows without noise: μ + W E[z | x]."""
         return np.asarray(self.mean + self.scores(x) @ self.loadings.T)
 
-    def impute(self, x: Any, rng: Generator | None = None) -> Array:
+    def impute(self, x: ArrayLike, rng: Generator | None = None) -> Array:
         """Rows with missing entries imputed: by conditional expectation, or with `rng` by conditional samples.
 
         >>> FactorGaussian([0.0, 0.0], [[1.0], [1.0]], 0.5).impute([[1.5, np.nan]])
@@ -249,10 +251,11 @@ class FactorGaussian(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, factors: int = 1, kind: str = "spherical", members: int | None = None) -> FactorGaussian:
+    def blank(
+        cls, x: ArrayLike, factors: int = 1, kind: NoiseKind = "spherical", members: int | None = None
+    ) -> FactorGaussian:
         """Initial model: mean and variance per column of the first rows, loadings 0."""
-        if kind not in KINDS:
-            raise DomainError(sentence("FactorGaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+        check_option(kind, NoiseKind, "FactorGaussian", "kind")
         start = Gaussian.blank(x, kind=kind, members=members)
         refuse_too_many(factors, start.dim, "FactorGaussian")
         loadings = np.zeros((*start.mean.shape, factors))
@@ -268,12 +271,12 @@ class FactorGaussian(Distribution):
         """Reference point of the statistics: means are stored as differences from it."""
         return self.gaussian.origin
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Moments:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> Moments:
         """Sufficient statistics of a full Gaussian; missing entries are filled by an E-step at this model."""
         stats: Moments = self.gaussian.collect(x, weight, labels)
         return stats
 
-    def refit(self, stats: Any, prior: Any = None) -> FactorGaussian:
+    def refit(self, stats: Any, prior: AnyPrior | None = None) -> FactorGaussian:
         """Maximum-likelihood estimate, or with a prior the posterior mode, with the same number of factors.
 
         Spherical noise: in closed form (Tipping and Bishop). Diagonal: Newton's method on log ψ until convergence, from
@@ -436,7 +439,7 @@ class FactorGaussian(Distribution):
             raise ShapeError(sentence("FactorGaussian", expected, stats.shift.shape))
         return stats
 
-    def objective(self, stats: Any, prior: Any = None) -> float:
+    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self.statistics_in_kind(stats)
         value = float(np.sum(self.expected_log_prob(stats)) + stats.entropy.sum())
@@ -490,10 +493,10 @@ def refuse_too_many(factors: int, d: int, whose: str) -> None:
         raise ShapeError(sentence(whose, f"at most {d} factors are possible for {d} columns", factors, "use fewer"))
 
 
-def _noise_and_kind(mean: Array, noise: Array, kind: str | None) -> tuple[Array, str]:
+def _noise_and_kind(mean: Array, noise: Array, kind: NoiseKind | None) -> tuple[Array, NoiseKind]:
     """Noise variances in the shape of their kind, and the kind."""
-    if kind is not None and kind not in KINDS:
-        raise DomainError(sentence("FactorGaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+    if kind is not None:
+        check_option(kind, NoiseKind, "FactorGaussian", "kind")
     lead = mean.shape[:-1]
     if noise.shape == () and lead:
         noise = np.full(lead, float(noise))

@@ -9,13 +9,16 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from likely.core import declared
 from likely.core.arrays import (
     Array,
     Index,
+    PerMember,
     all_finite,
+    check_option,
     checked_labels,
     n_rows,
     numbers,
@@ -29,12 +32,14 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.job_size import job
+from likely.core.protocols import AnyPrior
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, warn
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian import moments
 from likely.distributions.gaussian.covariance_types import (
     KINDS,
+    CovarianceKind,
     check_covariance,
     covariance_and_kind,
     covariance_score,
@@ -74,7 +79,7 @@ class Gaussian(Algebra):
 
     mean: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d)
     covariance: Array = 1.0  # type: ignore[assignment]  # full ([K,] d, d), diagonal ([K,] d), spherical ([K])
-    kind: Annotated[str, declared.text("full", "diagonal", "spherical")] = None  # type: ignore[assignment]
+    kind: CovarianceKind = None  # type: ignore[assignment]
 
     @staticmethod
     def inconsistency(fields: Mapping[str, Any]) -> str:
@@ -151,7 +156,7 @@ class Gaussian(Algebra):
         z, v = whitened(x, mean, covariance)
         return v, covariance_score(z, v, covariance, 1.0)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log N(x | μ, Σ) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         x = sliceable(_rows_like(x), self.dim)
         with job(self.form.work(n_rows(x))):
@@ -189,7 +194,7 @@ class Gaussian(Algebra):
         q, logdet, n_observed = self.form.incomplete(x)
         return -0.5 * (q + logdet + (n_observed if n_observed.ndim == 2 else n_observed[:, None]) * LOG_2PI)
 
-    def squared_distance(self, x: Any) -> Array:
+    def squared_distance(self, x: ArrayLike) -> Array:
         """Squared Mahalanobis distance (x − μ)ᵀ Σ⁻¹ (x − μ) of rows; missing entries are integrated out."""
         zero = np.zeros(len(self.form.mean))
 
@@ -203,7 +208,7 @@ class Gaussian(Algebra):
 
         return map_rows(evaluate, _rows_like(x), self.members)
 
-    def mahalanobis(self, x: Any) -> Array:
+    def mahalanobis(self, x: ArrayLike) -> Array:
         """Mahalanobis distance of rows: square root of `squared_distance` (Herbst 2.3)."""
         return np.sqrt(self.squared_distance(x))
 
@@ -257,7 +262,7 @@ class Gaussian(Algebra):
         h = 0.5 * (self.form.rank * (LOG_2PI + 1) + self.form.logdet)
         return in_units(h if self.members else float(h[0]), bits)
 
-    def kl(self, other: Gaussian, bits: bool = False) -> Any:
+    def kl(self, other: Gaussian, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = ½ [tr(Σ₂⁻¹Σ₁) + Δᵀ Σ₂⁻¹ Δ − d + log det Σ₂ / det Σ₁], Δ = μ₂ − μ₁; per member."""
         self._check_same_shape(other, "kl")
         root = spd.cholesky(np.ascontiguousarray(other.covariance_matrix))
@@ -269,15 +274,15 @@ class Gaussian(Algebra):
         ratio = spd.logdet(root) - (self.form.logdet if self.members else self.form.logdet[0])
         return in_units(lone(0.5 * (trace + (delta**2).sum(-1) - self.dim + ratio)), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """Cumulative distribution function P(X ≤ x) in one dimension."""
         return np.asarray(ndtr(self._standardized(x)))
 
-    def log_cdf(self, x: Any) -> Array:
+    def log_cdf(self, x: ArrayLike) -> Array:
         """Log of the cumulative distribution function in one dimension, accurate in the far tail."""
         return np.asarray(log_ndtr(self._standardized(x)))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF) in one dimension; for a stack, (n, K)."""
         z = np.asarray(ndtri(np.asarray(p, dtype=np.float64)))
         mean, deviation = self._one_column()
@@ -310,13 +315,12 @@ class Gaussian(Algebra):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, kind: str = "full", members: int | None = None, tied: bool = False) -> Gaussian:
+    def blank(cls, x: Any, kind: CovarianceKind = "full", members: int | None = None, tied: bool = False) -> Gaussian:
         """Initial model: mean and variance per column of the first rows, missing entries left out.
 
         Its mean also serves as the origin of the statistics. Correlations are 0.
         """
-        if kind not in KINDS:
-            raise DomainError(sentence("Gaussian", f"kind must be one of {', '.join(KINDS)}", repr(kind)))
+        check_option(kind, CovarianceKind, "Gaussian", "kind")
         z = rows(x[:BLANK_ROWS] if hasattr(x, "shape") else x, None, "Gaussian")
         refuse_infinite(z, "Gaussian")
         if z.shape[1] == 0:
@@ -338,12 +342,12 @@ class Gaussian(Algebra):
         return cls(mean, variance)
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, kind: CovarianceKind = "full") -> Gaussian:
         """Moment estimate: weighted mean and scatter over n, which is also the maximum-likelihood estimate."""
         return cls.fit(x, weight, kind=kind)
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Gaussian:
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, kind: CovarianceKind = "full") -> Gaussian:
         """Weighted mean and unbiased covariance, scatter / (n − 1), where weights count repetitions (Ney 3.4).
 
         >>> Gaussian.unbiased_fit([[1.0], [3.0]]).covariance
@@ -367,7 +371,7 @@ class Gaussian(Algebra):
         """Reference point of the statistics: means are stored as differences from it."""
         return np.atleast_2d(self.mean).mean(axis=0)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
+    def collect(self, x: Any, weight: ArrayLike | None = None, labels: Index | None = None) -> Any:
         """Sufficient statistics of rows (n, d): weight, mean and scatter.
 
         `weight` is (n,) or, for a stack, (n, K), such as responsibilities; `labels` (n,) is the member of each row
@@ -481,7 +485,7 @@ class Gaussian(Algebra):
             raise DomainError(sentence("Gaussian", expected, "a singular one"))
         return spd.precision(roots)
 
-    def refit(self, stats: Any, prior: Any = None, unbiased: bool = False) -> Gaussian:
+    def refit(self, stats: Any, prior: AnyPrior | None = None, unbiased: bool = False) -> Gaussian:
         """Maximum-likelihood estimate with the same kind of covariance, or with a prior the posterior mode (MAP).
 
         μ = Σ w x / Σ w and Σ = scatter / Σ w. `unbiased` divides the scatter by weight − 1 (weights count
@@ -509,7 +513,7 @@ class Gaussian(Algebra):
             raise DomainError(sentence("Gaussian", expected, f"{type(prior).__name__} for a {prior.kind} one"))
         return prior._as_tied() if self.tied and hasattr(prior, "tied") else prior
 
-    def in_kind(self, model: Gaussian, weight: Any = None) -> Gaussian:
+    def in_kind(self, model: Gaussian, weight: ArrayLike | None = None) -> Gaussian:
         """The point estimate of a prior, converted to the kind of covariance of this distribution.
 
         A prior with known covariance may have a simpler kind. Where all members share one covariance and the prior
@@ -567,7 +571,7 @@ class Gaussian(Algebra):
             warn(replace(note, members=tuple(members)) if self.members and not self.tied else note)
         return per_member.reshape(covariance.shape)
 
-    def objective(self, stats: Any, prior: Any = None) -> float:
+    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self.statistics_in_kind(stats)
         value = float(np.sum(self._expected_log_prob(stats)))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -71,7 +72,7 @@ class Algebra(Distribution):
         increment = np.einsum("...ij,...j->...i", gain, given - self.mean[..., b])
         return _gaussian(self.mean[..., a] + increment, residual_covariance, "full")
 
-    def affine(self, matrix: Any, offset: Any = 0.0, noise: Any = None) -> Gaussian:
+    def affine(self, matrix: Any, offset: Any = 0.0, noise: ArrayLike | None = None) -> Gaussian:
         """Distribution of y = A x + b (+ independent noise with covariance R = `noise`): N(Aμ + b, AΣAᵀ + R).
 
         A may have any shape (m, d). With rank below m the covariance is singular, and the density is that on its
@@ -84,7 +85,7 @@ class Algebra(Distribution):
         mean = np.einsum("ij,...j->...i", A, self.mean) + b
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
-    def posterior(self, y: Any, matrix: Any, offset: Any = 0.0, noise: Any = 0.0) -> Gaussian:
+    def posterior(self, y: ArrayLike, matrix: Any, offset: Any = 0.0, noise: ArrayLike = 0.0) -> Gaussian:
         """Posterior of x given y = A x + b + noise: Bayes' theorem for linear Gaussian models (Bishop 2.3.3).
 
         Gain K = ΣAᵀ(AΣAᵀ + R)⁻¹, mean μ + K(y − Aμ − b), covariance (I − KA)Σ(I − KA)ᵀ + KRKᵀ (Joseph form, positive
@@ -112,11 +113,11 @@ class Algebra(Distribution):
             return _gaussian(self.mean + other.mean, self._shared_matrix() + other._shared_matrix(), kind)
         return _gaussian(self.mean + other.mean, self.covariance + other.covariance, kind)
 
-    def noisy(self, noise: Any) -> Gaussian:
+    def noisy(self, noise: ArrayLike) -> Gaussian:
         """Distribution with additive measurement noise of covariance β: the convolution N(μ, Σ + β) (Crowley)."""
         return _gaussian(self.mean, self._shared_matrix() + _noise(noise, self.dim, "Gaussian.noisy"), "full")
 
-    def log_spread_over_noise(self, noise: Any) -> Any:
+    def log_spread_over_noise(self, noise: ArrayLike) -> Any:
         """Log ratio of generalized variances log(det Σ / det β), β the measurement noise (Crowley); per member.
 
         Far above 0 the covariance of the class determines the density; below 0 the noise dominates, and simpler

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.core.errors import DomainError, sentence
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.matrix.matrix_distribution import (
@@ -71,7 +71,7 @@ class InverseWishart(MatrixDistribution):
         return ((c + 4) * self.scale**2 + (c + 2) * outer) / ((c + 3) * (c + 2) ** 2 * c) if d else outer
 
     @property
-    def mean_logdet(self) -> Any:
+    def mean_logdet(self) -> PerMember:
         """E log det X = log det Ψ/2 − ψ_d(ν/2); one per member for a stack."""
         return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
 
@@ -87,7 +87,7 @@ class InverseWishart(MatrixDistribution):
         h = 0.5 * (d + 1) * self.mean_logdet - 0.5 * v * mean - matrix_constant(0.5 * v, d)
         return in_units(lone(h), bits)
 
-    def kl(self, other: InverseWishart, bits: bool = False) -> Any:
+    def kl(self, other: InverseWishart, bits: bool = False) -> PerMember:
         """KL(self ‖ other) in closed form; per member for stacks."""
         d, w = self.size, spd.inverse_factor(self._root)
         trace = spd.trace_form(w, other.scale)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import digamma
 
 from likely.core import declared
@@ -14,6 +15,7 @@ from likely.core.arrays import Array, Index, n_rows, parameter, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.distribution import Distribution
 from likely.distributions.matrix.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
 from likely.distributions.statistics.counts import member_weights
@@ -103,7 +105,7 @@ class MatrixDistribution(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(X) of matrices (n, d, d), or flattened (n, d²): (n,), or (n, K) for a stack.
 
         −inf where a matrix is not positive definite; a row of NaN is missing.
@@ -135,7 +137,7 @@ class MatrixDistribution(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> Self:
+    def blank(cls, x: ArrayLike, members: int | None = None) -> Self:
         """Initial model: scale matrix identity, of the size of these matrices."""
         shape = np.shape(x)
         d = shape[1] if len(shape) == 3 else round(float(np.sqrt(shape[1]))) if len(shape) == 2 else 1
@@ -151,7 +153,7 @@ class MatrixDistribution(Distribution):
             return Threads().total(lambda b: self.collect(b.x, b.weight, b.labels), Blocks.of(x, w, labels=labels))
         return matrix_sums(x, member_weights(w, labels, n, self.members, me), self.members, self.size, me)
 
-    def refit(self, stats: MatrixSums, prior: Any = None) -> Self:
+    def refit(self, stats: MatrixSums, prior: AnyPrior | None = None) -> Self:
         """Maximum-likelihood estimate: scale in closed form, ν as the root of one equation; or the posterior mode."""
         self.statistics_in_kind(stats)
         if prior is not None:
@@ -174,7 +176,7 @@ class MatrixDistribution(Distribution):
         scale = np.where(has_rows[..., None, None], scale, old[1])
         return self.replace(dof=np.where(has_rows, dof, old[0]), scale=scale)
 
-    def objective(self, stats: MatrixSums, prior: Any = None) -> float:
+    def objective(self, stats: MatrixSums, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self.statistics_in_kind(stats)
         v, d, n = self.dof, self.size, stats.weight

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, weights
+from likely.core.arrays import Array, PerMember, weights
 from likely.core.errors import DataError, DomainError, sentence
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.matrix.matrix_distribution import (
@@ -41,7 +42,7 @@ class Wishart(MatrixDistribution):
     _inverse: ClassVar[bool] = False
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None) -> Self:
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None) -> Self:
         """Method of moments: mean M of the matrices, and sum of the entry variances Σ (M²ᵢⱼ + MᵢᵢMⱼⱼ)/ν."""
         d = cls.blank(x).size
         rows = matrices(x, d, "Wishart")
@@ -84,7 +85,7 @@ class Wishart(MatrixDistribution):
         return self.dof[..., None, None] * (self.scale**2 + v[..., :, None] * v[..., None, :])
 
     @property
-    def mean_logdet(self) -> Any:
+    def mean_logdet(self) -> PerMember:
         """E log det X = ψ_d(ν/2) + log det 2V; one per member for a stack."""
         return lone(multidigamma(0.5 * self.dof, self.size) + self.size * LOG_2 + spd.logdet(self._root))
 
@@ -100,7 +101,7 @@ class Wishart(MatrixDistribution):
         h = 0.5 * (d + 1) * self.mean_logdet - 0.5 * v * mean - matrix_constant(0.5 * v, d)
         return in_units(lone(h), bits)
 
-    def kl(self, other: Wishart, bits: bool = False) -> Any:
+    def kl(self, other: Wishart, bits: bool = False) -> PerMember:
         """KL(self ‖ other) in closed form; per member for stacks."""
         d, w = self.size, spd.inverse_factor(other._root)
         trace = spd.trace_form(w, self.scale)

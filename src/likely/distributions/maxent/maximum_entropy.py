@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import Categorical
+from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.maxent.maximum_entropy_distribution import (
     FEATURES,
@@ -41,7 +43,7 @@ class Constraint(NamedTuple):
     value: float
 
 
-def maximum_entropy(*, values: Any = None, interval: Any = None, expect: Any = None) -> Any:
+def maximum_entropy(*, values: ArrayLike | None = None, interval: Any = None, expect: Any = None) -> Distribution:
     """Maximum-entropy distribution p(x) ∝ exp(λ·f(x)) under moment constraints E[f] = c   (Herbst 1.6; Jaynes 1957).
 
     `values` is a finite set (the result is a `Categorical`), `interval` = (low, high) an interval, possibly unbounded.

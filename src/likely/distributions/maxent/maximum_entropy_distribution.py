@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, logit
 
 from likely.core import declared
@@ -126,7 +127,7 @@ class MaximumEntropyDistribution(Distribution):
         """Log normalization constant log Z."""
         return self._panels[1]
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p of rows (n,) or (n, 1); −inf outside the interval, 0 for missing values."""
         z = rows(x, 1, ME)
         refuse_infinite(z, ME)
@@ -160,7 +161,7 @@ class MaximumEntropyDistribution(Distribution):
         nodes = self._edges[at][..., None] + half[..., None] * (1 + _NODES)
         return np.asarray(self._sums[at] + half * (np.exp(self._log_density(nodes) - self.log_normalizer) @ _SHARES))
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """Cumulative distribution function P(X ≤ x)."""
         z = one_column(x, None)
         inside = (z > self.low) & (z < self.high)
@@ -169,7 +170,7 @@ class MaximumEntropyDistribution(Distribution):
         outside = np.where(np.isnan(z), np.nan, np.where(z >= self.high, 1.0, 0.0))
         return np.where(inside, np.clip(self._below(t), 0.0, 1.0), outside)
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF) by bisection; NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         at = np.clip(np.searchsorted(self._sums, p, "right") - 1, 0, PANELS - 1)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.scale_floor import grain
@@ -110,10 +111,9 @@ class BilateralPareto(Value):
         low = np.where(stats.seen, np.minimum(self.low, stats.low), self.low)
         return low, np.where(stats.seen, np.maximum(self.high, stats.high), self.high)
 
-    def point(self, rule: str = "mode") -> Uniform:
+    def point(self, rule: PointRule = "mode") -> Uniform:
         """Uniform distribution at the "mode" (l₀, u₀), "mean" (R/(a − 1) outside, a > 1) or "median" of endpoints."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("BilateralPareto", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "BilateralPareto", "rule")
         if rule == "mean" and not (self.shape > 1).all():
             raise DomainError(sentence("BilateralPareto", "the mean needs a shape above 1", float(self.shape.min())))
         beyond = {"mode": 0.0 * self.shape, "median": np.expm1(np.log(2.0) / self.shape)}
@@ -131,7 +131,7 @@ class BilateralPareto(Value):
         """Posterior predictive distribution of one row: constant between the endpoints, with Pareto tails."""
         return UniformPredictive.trusted(low=np.array(self.low), high=np.array(self.high), shape=np.array(self.shape))
 
-    def log_evidence(self, stats: Extremes) -> Any:
+    def log_evidence(self, stats: Extremes) -> PerMember:
         """Log marginal likelihood of the rows, endpoints integrated out; one per member for a stack.
 
         Σⱼ log a(a + 1)/((a + n)(a + n + 1)) + a log R₀ − (a + n) log R, with the range R of prior and data together.
@@ -142,7 +142,7 @@ class BilateralPareto(Value):
         each = -np.log1p(n / a) - np.log1p(n / (a + 1)) - a * wider - n * log_width(low, high)
         return lone(each.sum(axis=-1))
 
-    def log_density(self, model: Uniform) -> Any:
+    def log_density(self, model: Uniform) -> PerMember:
         """Log density of the endpoints of a uniform distribution, −inf inside l₀ … u₀; one per member for a stack."""
         self._fits(model.low.shape, "a model")
         a, width = self.shape, log_width(model.low, model.high)

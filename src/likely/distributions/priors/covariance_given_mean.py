@@ -10,8 +10,9 @@ from numpy.random import Generator
 from scipy.special import chdtri, multigammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -87,13 +88,12 @@ class CovarianceGivenMean(Value):
             distribution=self.distribution.replace(dof=np.asarray(self.distribution.dof + n), scale=np.array(scale))
         )
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """A Gaussian with the "mode", "mean" or "median" of the covariance, or of the precision.
 
         Median: the matrix proportional to the scale whose diagonal has the medians of its marginal distributions.
         """
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("CovarianceGivenMean", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "CovarianceGivenMean", "rule")
         if rule != "median":
             return self._at(getattr(self.distribution, rule))
         if self._of_precision:
@@ -121,7 +121,7 @@ class CovarianceGivenMean(Value):
         mean = np.broadcast_to(self.mean, (*scatter.shape[:-2], self.dim))
         return StudentT(mean, scatter / dof[..., None, None], dof, kind="full")
 
-    def log_evidence(self, stats: Moments) -> Any:
+    def log_evidence(self, stats: Moments) -> PerMember:
         """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "CovarianceGivenMean")
         post, d = self.update(stats), self.dim
@@ -135,7 +135,7 @@ class CovarianceGivenMean(Value):
         own = spd.logdet(self.distribution._root)
         return -own if self._of_precision else own
 
-    def log_density(self, model: Gaussian) -> Any:
+    def log_density(self, model: Gaussian) -> PerMember:
         """log p of a Gaussian's covariance, or precision; one per member for a stack."""
         matrix = model.covariance_matrix
         root = spd.cholesky(np.ascontiguousarray(matrix))
@@ -167,7 +167,7 @@ class CovarianceGivenMean(Value):
         """Entropy of the distribution of the matrix."""
         return in_units(self.distribution.entropy(), bits)
 
-    def kl(self, other: CovarianceGivenMean, bits: bool = False) -> Any:
+    def kl(self, other: CovarianceGivenMean, bits: bool = False) -> PerMember:
         """KL divergence of the distributions of the matrix."""
         return in_units(self.distribution.kl(other.distribution), bits)
 

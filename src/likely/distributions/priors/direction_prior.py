@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.statistics.feature_sums import FeatureSums
@@ -76,10 +77,9 @@ class DirectionPrior(Value):
         kappa = np.where(has_rows, np.hypot(east, north), b.concentration)
         return self.replace(belief=VonMises.trusted(center=center, concentration=kappa))
 
-    def point(self, rule: str = "mode") -> VonMises:
+    def point(self, rule: PointRule = "mode") -> VonMises:
         """Von Mises distribution at the "mode", "mean" or "median" of the direction, which are equal."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("DirectionPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "DirectionPrior", "rule")
         return self._distribution(self.belief.center)
 
     def draw(self, rng: Generator) -> VonMises:
@@ -99,7 +99,7 @@ class DirectionPrior(Value):
             center=np.array(b.center), concentration=self._known(b.center.shape), belief=np.array(b.concentration)
         )
 
-    def log_evidence(self, stats: FeatureSums) -> Any:
+    def log_evidence(self, stats: FeatureSums) -> PerMember:
         """Log marginal likelihood of the rows, directions integrated out; one per member for a stack.
 
         Σⱼ log I₀(c') / I₀(c) − w log 2π I₀(κ), with c' the posterior's concentration.
@@ -110,7 +110,7 @@ class DirectionPrior(Value):
         ratio = log_i0_scaled(after) - log_i0_scaled(before) - dispersion
         return lone((ratio - stats.weight * (LOG_2PI + log_i0_scaled(kappa))).sum(axis=-1))
 
-    def log_density(self, model: VonMises) -> Any:
+    def log_density(self, model: VonMises) -> PerMember:
         """Log density of the directions of a von Mises distribution; one per member for a stack."""
         self._fits(model.center.shape, "a model")
         each = self.belief._log_pdf(model.center, **self.belief.parameters)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -77,10 +78,9 @@ class MeanGivenCovariance(Value):
             return stats.weight
         return np.broadcast_to(stats.weight[..., None], stats.shift.shape)
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """N(m, Σ): mode, mean and median of the mean agree."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("MeanGivenCovariance", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "MeanGivenCovariance", "rule")
         return self._at(self.belief.mean)
 
     def _at(self, mean: Array) -> Gaussian:
@@ -95,7 +95,7 @@ class MeanGivenCovariance(Value):
         """Posterior predictive N(m, Σ + S)."""
         return self.belief.noisy(self.covariance)
 
-    def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
+    def log_evidence(self, stats: Moments | ColumnMoments) -> PerMember:
         """Log marginal likelihood of rows, the mean integrated out; one per member for a stack."""
         refuse_expected(stats, "MeanGivenCovariance")
         n, post = self._rows(stats), self.update(stats)
@@ -108,7 +108,7 @@ class MeanGivenCovariance(Value):
         likelihood = _log_likelihood(best, stats, n, self._known)
         return lone(likelihood + _at_own(self.belief, best.mean) - _at_own(post.belief, best.mean))
 
-    def log_density(self, model: Gaussian) -> Any:
+    def log_density(self, model: Gaussian) -> PerMember:
         """log p(μ) of a Gaussian's mean; one per member for a stack."""
         return _at_own(self.belief, model.mean)
 
@@ -129,7 +129,7 @@ class MeanGivenCovariance(Value):
         """Entropy of the distribution of the mean."""
         return self.belief.entropy(bits)
 
-    def kl(self, other: MeanGivenCovariance, bits: bool = False) -> Any:
+    def kl(self, other: MeanGivenCovariance, bits: bool = False) -> PerMember:
         """KL divergence of the distributions of the mean."""
         return self.belief.kl(other.belief, bits)
 

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
@@ -42,7 +44,7 @@ class MultinomialPrior(Value):
         self._set(belief=belief, length=length)
 
     @classmethod
-    def weak(cls, stats: WordCounts, length: Any = 1.0) -> MultinomialPrior:
+    def weak(cls, stats: WordCounts, length: ArrayLike = 1.0) -> MultinomialPrior:
         """Weakly informative prior: one pseudo-count in total, α = 1 + 1/d: the mode is (n + 1/d) / (N + 1)."""
         return cls.symmetric(stats.counts.shape[-1], 1.0 / stats.counts.shape[-1], length)
 
@@ -64,10 +66,9 @@ class MultinomialPrior(Value):
         """Posterior: counts add to α."""
         return self.replace(belief=self.belief.update(stats))  # type: ignore[arg-type]  # counts are all it asks for
 
-    def point(self, rule: str = "mode") -> Multinomial:
+    def point(self, rule: PointRule = "mode") -> Multinomial:
         """Multinomial distribution with the "mode", "mean" or "median" of the probabilities (see `Dirichlet`)."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("MultinomialPrior", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "MultinomialPrior", "rule")
         return self._distribution(getattr(self.belief, rule))
 
     def draw(self, rng: Generator) -> Multinomial:
@@ -81,7 +82,7 @@ class MultinomialPrior(Value):
         """Posterior predictive of one row given its total: Dirichlet-multinomial."""
         return DirichletMultinomial.trusted(alpha=self.belief.alpha, length=self.length)
 
-    def log_evidence(self, stats: WordCounts) -> Any:
+    def log_evidence(self, stats: WordCounts) -> PerMember:
         """Log marginal likelihood of the rows given their totals, probabilities integrated out; per member for a stack.
 
         Σ log Γ(αⱼ + nⱼ)/Γ(αⱼ) − log Γ(α₀ + N)/Γ(α₀) + Σ log N! / Π x!.
@@ -91,6 +92,6 @@ class MultinomialPrior(Value):
             raise DomainError(sentence("MultinomialPrior", expected, "missing values", remedy))
         return lone(np.asarray(self.belief.log_evidence(stats)) + stats.constant)  # type: ignore[arg-type]
 
-    def log_density(self, model: Multinomial) -> Any:
+    def log_density(self, model: Multinomial) -> PerMember:
         """Log density of the probabilities of a multinomial distribution; one per member for a stack."""
         return self.belief.log_density(model)  # type: ignore[arg-type]  # it uses probs alone

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaincinv, gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows
+from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import added, in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -106,18 +108,17 @@ class NormalGamma(Value):
         """Posterior given these statistics."""
         return self._of(self.normal_inverse_gamma.update(stats))
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """A Gaussian with the "mode" (a − ½)/b, "mean" a/b or "median" of the precisions."""
+        check_option(rule, PointRule, "NormalGamma", "rule")
         if rule == "mode":
             precision = (self.shape - 0.5) / self.rate
             if not (self.shape > 0.5).all():
                 raise DomainError(sentence("NormalGamma", "the mode needs a shape above ½", float(self.shape.min())))
         elif rule == "mean":
             precision = self.shape / self.rate
-        elif rule == "median":
-            precision = gammaincinv(self.shape, 0.5) / self.rate
         else:
-            raise DomainError(sentence("NormalGamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+            precision = gammaincinv(self.shape, 0.5) / self.rate
         return Gaussian.trusted(mean=self.mean, covariance=np.array(1 / precision), kind="diagonal")
 
     def draw(self, rng: Generator) -> Gaussian:
@@ -128,17 +129,17 @@ class NormalGamma(Value):
         """Posterior predictive: independent t distributions, 2a degrees of freedom, squared scale b (κ + 1)/(a κ)."""
         return self.normal_inverse_gamma.predictive()
 
-    def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
+    def log_evidence(self, stats: Moments | ColumnMoments) -> PerMember:
         """Log marginal likelihood of the observed entries, parameters integrated out; one per member for a stack."""
         return self.normal_inverse_gamma.log_evidence(stats)
 
-    def log_density(self, model: Gaussian) -> Any:
+    def log_density(self, model: Gaussian) -> PerMember:
         """Log density of a Gaussian's mean and precision: that of (μ, σ²) with the Jacobian dσ² = σ⁴ dλ."""
         return lone(self.normal_inverse_gamma.log_density(model) + 2 * np.log(model.variance).sum(axis=-1))
 
     # ----------------------------------------------------------- as a density
 
-    def log_prob(self, x: Any) -> Any:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p of rows (n, 2d) of means and precisions, or of Gaussians, one per member; −inf where λ ≤ 0."""
         if isinstance(x, Gaussian):
             return self.log_density(x)
@@ -177,7 +178,7 @@ class NormalGamma(Value):
         log_precision = digamma(self.shape) - np.log(self.rate)
         return in_units(lone(self.normal_inverse_gamma.entropy() + 2 * log_precision.sum(axis=-1)), bits)
 
-    def kl(self, other: NormalGamma, bits: bool = False) -> Any:
+    def kl(self, other: NormalGamma, bits: bool = False) -> PerMember:
         """KL(self ‖ other): invariant under the parameterization."""
         return self.normal_inverse_gamma.kl(other.normal_inverse_gamma, bits)
 

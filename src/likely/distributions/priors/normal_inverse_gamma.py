@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import chdtri, digamma, gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -20,6 +21,8 @@ from likely.distributions.gaussian.variance_floors import column_floor, warn_of_
 from likely.distributions.priors.shrunk_covariance import prior_mean
 from likely.distributions.student_t.student_t import StudentT
 from likely.numerics.special import LOG_2PI, LOG_PI, log_gamma_density
+
+VarianceKind = Literal["diagonal", "spherical"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +45,12 @@ class NormalInverseGamma(Value):
     kappa: Annotated[Array, declared.numbers("* d", 0)]  # (..., d)
     scale: Annotated[Array, declared.numbers("* d | d | * | ", 0)]  # ψ: (..., d), or (...) for spherical
     dof: Annotated[Array, declared.numbers("* d | d | * | ", 0)]  # ν: as scale
-    kind: Annotated[str, declared.text("diagonal", "spherical")] = "diagonal"
+    kind: VarianceKind = "diagonal"
     tied: bool = False
 
     def __post_init__(self) -> None:
         me = "NormalInverseGamma"
-        if self.kind not in ("diagonal", "spherical"):
-            raise DomainError(sentence(me, 'kind must be "diagonal" or "spherical"', repr(self.kind)))
+        check_option(self.kind, VarianceKind, me, "kind")
         mean = np.atleast_1d(parameter(self.mean, me, "mean"))
         kappa, scale, dof = (parameter(getattr(self, n), me, n) for n in ("kappa", "scale", "dof"))
         if not ((kappa > 0).all() and (scale > 0).all() and (dof > 0).all()):
@@ -65,12 +67,15 @@ class NormalInverseGamma(Value):
         self._set(mean=mean, kappa=kappa, scale=scale, dof=dof)
 
     @classmethod
-    def weak(cls, stats: Moments | ColumnMoments, kind: str = "diagonal", means: int = 1) -> NormalInverseGamma:
+    def weak(
+        cls, stats: Moments | ColumnMoments, kind: VarianceKind = "diagonal", means: int = 1
+    ) -> NormalInverseGamma:
         """Weakly informative prior that keeps variances positive: its mode is the pooled within-member variance.
 
         It has c = 6 pseudo-counts per column, the minimum for a finite prior mean of a variance, and 0.01 for the mean.
         `means` is the number of members that share the variances (c grows with it, so that the mode is unchanged).
         """
+        check_option(kind, VarianceKind, "NormalInverseGamma.weak", "kind")
         columns = stats.columns() if isinstance(stats, Moments) else stats
         pooled = columns.pooled()
         if not (pooled.weight > 0).any():
@@ -129,21 +134,20 @@ class NormalInverseGamma(Value):
         members = len(self.mean) if self.tied and self.mean.ndim == 2 else 1
         return members * (self.dim if self.kind == "spherical" else 1)
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """A Gaussian with the "mode" ψ/(ν + 3), "mean" ψ/(ν − 2) or "median" of the variances.
 
         (ν + 2 + number of means that share the variance, for the mode.)
         """
+        check_option(rule, PointRule, "NormalInverseGamma", "rule")
         if rule == "mode":
             by = self.dof + 2 + self._means_per_variance
         elif rule == "mean":
             by = self.dof - 2
             if not (by > 0).all():
                 raise DomainError(sentence("NormalInverseGamma", "the mean needs dof above 2", lone(np.min(self.dof))))
-        elif rule == "median":
-            by = chdtri(self.dof, 0.5)
         else:
-            raise DomainError(sentence("NormalInverseGamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+            by = chdtri(self.dof, 0.5)
         return Gaussian.trusted(mean=self.mean, covariance=np.array(self.scale / by), kind=self.kind)
 
     def draw(self, rng: Generator) -> Gaussian:
@@ -162,7 +166,7 @@ class NormalInverseGamma(Value):
         scale = (self.scale / self.dof)[..., None] * factor
         return StudentT(self.mean, scale, np.broadcast_to(self.dof, self.mean.shape[:-1]), kind="diagonal")
 
-    def log_evidence(self, stats: Moments | ColumnMoments) -> Any:
+    def log_evidence(self, stats: Moments | ColumnMoments) -> PerMember:
         """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "NormalInverseGamma")
         columns = stats.columns() if isinstance(stats, Moments) else stats
@@ -176,7 +180,7 @@ class NormalInverseGamma(Value):
         means = means.sum(axis=-1)
         return lone(value + (np.sum(means) if self.tied else means))
 
-    def log_density(self, model: Gaussian) -> Any:
+    def log_density(self, model: Gaussian) -> PerMember:
         """log p(μ, σ²) of a Gaussian's parameters; one per member for a stack (their sum where tied)."""
         if model.kind != self.kind:
             expected = f"a {self.kind} Gaussian is needed"
@@ -207,7 +211,7 @@ class NormalInverseGamma(Value):
         """Entropy −E[log p(μ, σ²)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
-    def kl(self, other: NormalInverseGamma, bits: bool = False) -> Any:
+    def kl(self, other: NormalInverseGamma, bits: bool = False) -> PerMember:
         """KL(self ‖ other) in closed form; per member for stacks."""
         return in_units(self._cross(other) - self._cross(self), bits)
 

@@ -11,8 +11,9 @@ from numpy.random import Generator
 from scipy.special import chdtri, digamma, multigammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -132,12 +133,13 @@ class NormalInverseWishart(Value):
             scale, dof = scale.sum(axis=0), dof.sum() + (lead[0] - 1) * (self.dim + 1)
         return self.replace(scale=np.array(scale), dof=np.asarray(dof), tied=True)
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """A Gaussian with the "mode", "mean" or "median" of the parameters.
 
         Mode of (μ, Σ): Ψ/(ν + d + 2). Mean: Ψ/(ν − d − 1), which needs ν > d + 1. Median: the Σ proportional
         to Ψ whose variances are the medians of their marginal distributions.
         """
+        check_option(rule, PointRule, "NormalInverseWishart", "rule")
         d = self.dim
         if rule == "mode":
             by = self.dof + d + 1 + self._means_per_covariance
@@ -147,10 +149,8 @@ class NormalInverseWishart(Value):
                 raise DomainError(
                     sentence("NormalInverseWishart", f"the mean needs dof above {d + 1}", lone(np.min(self.dof)))
                 )
-        elif rule == "median":
-            by = chdtri(self.dof - d + 1, 0.5)
         else:
-            raise DomainError(sentence("NormalInverseWishart", 'rule must be "mode", "mean" or "median"', repr(rule)))
+            by = chdtri(self.dof - d + 1, 0.5)
         covariance = self.scale / np.asarray(by)[..., None, None]
         if self.mean.ndim == 2 and not self.tied:
             covariance = np.broadcast_to(covariance, (*self.mean.shape, d))
@@ -180,7 +180,7 @@ class NormalInverseWishart(Value):
         scale = self.scale * factor[..., None, None]
         return StudentT(self.mean, scale, np.broadcast_to(dof, self.mean.shape[:-1]), kind="full")
 
-    def log_evidence(self, stats: Moments) -> Any:
+    def log_evidence(self, stats: Moments) -> PerMember:
         """Log marginal likelihood: ratio of normalization constants of posterior and prior; per member for a stack."""
         refuse_expected(stats, "NormalInverseWishart")
         post, d = self.update(stats), self.dim
@@ -190,7 +190,7 @@ class NormalInverseWishart(Value):
         means = 0.5 * d * (np.log(self.kappa) - np.log(post.kappa))
         return lone(value + (np.sum(means) if self.tied else means))
 
-    def log_density(self, model: Gaussian) -> Any:
+    def log_density(self, model: Gaussian) -> PerMember:
         """Log density of a Gaussian's parameters (μ, Σ); one per member for a stack (their sum where tied)."""
         d = self.dim
         covariance = model._shared_matrix() if self.tied else model.covariance_matrix
@@ -227,7 +227,7 @@ class NormalInverseWishart(Value):
         """Entropy −E[log p(μ, Σ)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 
-    def kl(self, other: NormalInverseWishart, bits: bool = False) -> Any:
+    def kl(self, other: NormalInverseWishart, bits: bool = False) -> PerMember:
         """KL(self ‖ other) in closed form; per member for stacks."""
         return in_units(self._cross(other) - self._cross(self), bits)
 

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 from numpy.random import Generator
 
 from likely.core import declared
+from likely.core.arrays import PerMember
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.product import Product, ProductStats
 
@@ -39,7 +41,7 @@ class ProductPrior(Value):
         """Posterior per part."""
         return ProductPrior(tuple((n, p and p.update(stats[n])) for n, p in self.components))
 
-    def point(self, rule: str = "mode") -> Product:
+    def point(self, rule: PointRule = "mode") -> Product:
         """Product of the parts' point estimates."""
         return Product.trusted(components=tuple((n, p.point(rule)) for n, p in self._all("point")))
 
@@ -51,11 +53,11 @@ class ProductPrior(Value):
         """Posterior predictive: the product of those of the parts."""
         return Product.trusted(components=tuple((n, p.predictive()) for n, p in self._all("predictive")))
 
-    def log_evidence(self, stats: ProductStats) -> Any:
+    def log_evidence(self, stats: ProductStats) -> PerMember:
         """Log marginal likelihood: the sum over the parts."""
         return sum(p.log_evidence(stats[n]) for n, p in self._all("log_evidence"))
 
-    def log_density(self, model: Product) -> Any:
+    def log_density(self, model: Product) -> PerMember:
         """Log prior density: the sum over the parts that have a prior."""
         return sum(p.log_density(model[n]) for n, p in self.components if p is not None)
 

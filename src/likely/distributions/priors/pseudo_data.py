@@ -13,7 +13,9 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
+from likely.core.arrays import PerMember
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import AnyDensity, PointRule
 from likely.core.value import Value
 
 STRENGTH = 0.1  # pseudo-counts of the weak prior
@@ -62,13 +64,13 @@ class PseudoData(Value):
         """Posterior: the statistics add."""
         return self.replace(stats=self.stats + stats)
 
-    def point(self, rule: str = "mode") -> Any:
+    def point(self, rule: PointRule = "mode") -> AnyDensity:
         """The posterior "mode": maximum likelihood for all statistics; mean and median are not available."""
         if rule != "mode":
             self._refuse(f"posterior {rule}")
         return self.distribution.refit(self.stats)
 
-    def log_density(self, model: Any) -> Any:
+    def log_density(self, model: Any) -> PerMember:
         """log p(model), up to a constant."""
         return model.objective(self.stats)
 

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, Mask, parameter
+from likely.core.arrays import Array, Index, Mask, PerMember, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.moments import Moments, refuse_others
 from likely.distributions.gaussian.variance_floors import warn_of_constants
+from likely.distributions.priors.normal_inverse_gamma import VarianceKind
 from likely.distributions.priors.shrunk_covariance import prior_mean, shrunk_within
 from likely.numerics import spd
 
@@ -59,7 +61,7 @@ class PseudoObservations(Value):
         self._set(mean=mean, kappa=kappa, scale=scale, rows=rows)
 
     @classmethod
-    def weak(cls, stats: Moments, factors: int, kind: str = "diagonal") -> PseudoObservations:
+    def weak(cls, stats: Moments, factors: int, kind: VarianceKind = "diagonal") -> PseudoObservations:
         """Weakly informative prior that keeps covariances regular: q + 4 pseudo-observations with pooled moments.
 
         Its scatter is the within-member scatter, with correlations shrunk by a share ((q + 1)/n)⁴, at least 0.01: so a
@@ -67,6 +69,7 @@ class PseudoObservations(Value):
         column's variance), and a member with three rows is shrunk toward the pooled covariance. A column that was never
         observed has no prior.
         """
+        check_option(kind, VarianceKind, "PseudoObservations.weak", "kind")
         pooled = stats.pooled()
         if not pooled.total_weight > 0:
             raise DomainError(sentence("PseudoObservations.weak", "statistics of at least one row are needed", "none"))
@@ -113,7 +116,7 @@ class PseudoObservations(Value):
             scale, rows = scale.sum(axis=0), rows.sum()
         return self.replace(scale=np.array(scale), rows=np.array(rows), tied=True)
 
-    def point(self, rule: str = "mode") -> Gaussian:
+    def point(self, rule: PointRule = "mode") -> Gaussian:
         """The Gaussian at the mode: mean m, covariance Ψ/r."""
         if rule != "mode":
             raise DomainError(sentence("PseudoObservations", 'only the "mode" is available', repr(rule)))
@@ -121,7 +124,7 @@ class PseudoObservations(Value):
         covariance = self.scale / rows[..., None, None]
         return Gaussian.trusted(mean=self.mean, covariance=np.array(covariance), kind="full")
 
-    def log_density(self, model: Any) -> Any:
+    def log_density(self, model: Any) -> PerMember:
         """Log density, up to a constant, of a `Gaussian` or `FactorGaussian`; one per member for a stack.
 
         One value for all members where they share one covariance.

@@ -10,8 +10,9 @@ from numpy.random import Generator
 from scipy.special import gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, PerMember, parameter
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.priors.weak_prior import weak_gaussian
 
@@ -67,7 +68,7 @@ class StudentTPrior(Value):
         """Derivative of log p(ν)."""
         return np.asarray((self.tails - 1) / dof - self.rate)
 
-    def log_density(self, model: Any) -> Any:
+    def log_density(self, model: Any) -> PerMember:
         """Log prior density of (center, scale, ν) of a t distribution; one per member for a stack."""
         tails = 0.0 if model.fixed_dof else self.log_dof(model.dof)
         if model.kind == "independent" and not model.fixed_dof:
@@ -78,7 +79,7 @@ class StudentTPrior(Value):
         """Raises: no posterior in closed form."""
         raise _not_conjugate("update")
 
-    def point(self, rule: str = "mode") -> NoReturn:
+    def point(self, rule: PointRule = "mode") -> NoReturn:
         """Raises: the mode needs data and an iteration."""
         raise _not_conjugate("point")
 

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
+from likely.core.arrays import Array, Index, Rows, checked_labels, n_rows, weights
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, in_units
@@ -79,7 +81,7 @@ class Stack(Distribution):
         found = [getattr(part, "smallest_eigenvalue", None) for part in self.components]
         return min((least for least in found if least is not None), default=None)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Rows) -> Array:
         """Log-density per member (n, K)."""
         return np.stack([part.log_prob(x) for part in self.components], axis=1)
 
@@ -106,7 +108,7 @@ class Stack(Distribution):
         """Number of free parameters of all members."""
         return sum(part.n_parameters for part in self.components)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> StackStats:
+    def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> StackStats:
         """Statistics per member under its column of weights, or of the rows with its label."""
         n = n_rows(x)
         w = weights(weight, n, "Stack")
@@ -116,7 +118,7 @@ class Stack(Distribution):
             labels, x = checked_labels(labels, n, self.members, "Stack"), np.asarray(x) if isinstance(x, list) else x
         return StackStats(tuple(part.collect(*_share(x, w, labels, k)) for k, part in enumerate(self.components)))
 
-    def refit(self, stats: StackStats, prior: Any = None) -> Stack:
+    def refit(self, stats: StackStats, prior: AnyPrior | None = None) -> Stack:
         """Refit of each member from its own statistics; `prior` is one for all members, or one per member."""
         if prior is None and not stats.total_weight > 0:
             raise DataError(sentence("Stack", "at least one row with weight is needed", "none", "or give a prior"))
@@ -124,7 +126,7 @@ class Stack(Distribution):
         refits = zip(self.components, stats.components, priors, strict=True)
         return Stack(tuple(refit_or_keep(part, s, p) for part, s, p in refits))
 
-    def objective(self, stats: StackStats, prior: Any = None) -> float:
+    def objective(self, stats: StackStats, prior: AnyPrior | None = None) -> float:
         """Sum of the objectives of all members."""
         terms = zip(self.components, stats.components, each(prior, self.members), strict=True)
         return sum(part.objective(s, p) for part, s, p in terms)

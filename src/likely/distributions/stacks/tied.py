@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
+from likely.core.arrays import Array, Index, Rows, check_option, checked_labels, n_rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.stack import side_by_side
+
+TiedPart = Literal["all", "covariance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +36,14 @@ class Tied(Distribution):
 
     components: Annotated[Any, declared.distribution]  # a stack
     index: Annotated[NDArray[np.intp], declared.numbers("K", dtype=np.int64)]  # (K,)
-    what: Annotated[str, declared.text("all", "covariance")] = "all"
+    what: TiedPart = "all"
 
     def __post_init__(self) -> None:
         index = np.array(self.index, dtype=np.intp)
         size = getattr(self.components, "members", None)
         if size is None:
             raise DomainError(sentence("Tied", "parts must be a stack", repr(self.components)[:60]))
-        if self.what not in ("all", "covariance"):
-            raise DomainError(sentence("Tied", 'what must be "all" or "covariance"', repr(self.what)))
+        check_option(self.what, TiedPart, "Tied", "what")
         if self.what == "covariance" and not (isinstance(self.components, Gaussian) and len(index) == size):
             expected = "a tied covariance needs a Gaussian stack with one index per member"
             raise ShapeError(sentence("Tied", expected, f"{len(index)} indices, {size} members"))
@@ -99,7 +101,7 @@ class Tied(Distribution):
         """Smallest eigenvalue of the covariances of the parts."""
         return getattr(self.components, "smallest_eigenvalue", None)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Rows) -> Array:
         """Log-density per member (n, K); shared parts are evaluated once."""
         out = self.components.log_prob(x)
         return out[:, self.index] if self._all else out
@@ -130,7 +132,7 @@ class Tied(Distribution):
 
     # --------------------------------------------------------------- learning
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
+    def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> Any:
         """Statistics of the parts, with the weights of tied members summed."""
         if not self._all:
             return self.components.collect(x, weight, labels=labels)
@@ -144,7 +146,7 @@ class Tied(Distribution):
             raise ShapeError(sentence("Tied", f"weight must have one column per member ({self.members})", w.shape))
         return self.components.collect(x, w @ np.eye(self.components.members)[self.index])
 
-    def refit(self, stats: Any, prior: Any = None) -> Tied:
+    def refit(self, stats: Any, prior: AnyPrior | None = None) -> Tied:
         """Refit of the parts from the summed statistics of the members that share them."""
         if self._all:
             return self.replace(components=self.components.refit(stats, prior))
@@ -172,7 +174,7 @@ class Tied(Distribution):
             mean=self.components.mean[members], covariance=np.array(covariance), kind=self.components.kind
         )
 
-    def objective(self, stats: Any, prior: Any = None) -> float:
+    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
         """Objective of `refit`: the prior of a shared covariance counts once."""
         if self._all:
             return float(self.components.objective(stats, prior))

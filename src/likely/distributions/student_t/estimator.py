@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
+from numpy.typing import ArrayLike
+
+from likely.core.arrays import Array
+from likely.core.protocols import PriorLike
 from likely.distributions.student_t.student_t import StudentT
+from likely.distributions.student_t.student_t_em import ScaleKind
 from likely.estimation.density_estimator import EM, PRIOR, DensityEstimator
 from likely.estimation.parameter_constraints import Interval, StrOptions
 
@@ -29,13 +34,13 @@ class StudentTDensity(DensityEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "covariance": [StrOptions({"full", "diagonal", "spherical", "independent"})],
+        "covariance": [StrOptions(set(get_args(ScaleKind)))],
         "dof": [Interval(Real, 0, None, closed="neither"), None], "prior": PRIOR, **EM,
     }  # fmt: skip
 
     def __init__(
-        self, covariance: str = "full", dof: float | None = None, *, prior: Any = "weak", max_iter: int = 500,
-        tol: float = 1e-6,
+        self, covariance: ScaleKind = "full", dof: float | None = None, *, prior: PriorLike = "weak",
+        max_iter: int = 500, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance
         self.dof = dof
@@ -45,20 +50,20 @@ class StudentTDensity(DensityEstimator):
 
     model_types = (StudentT,)
 
-    def blank_model(self, X: Any, members: int | None = None, weight: Any = None) -> StudentT:
+    def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> StudentT:
         return StudentT.blank(X[:4096], self.covariance, members, self.dof)
 
     @property
-    def center_(self) -> Any:
+    def center_(self) -> Array:
         """Estimated center (d,)."""
         return self.learned_model_.center
 
     @property
-    def scale_(self) -> Any:
+    def scale_(self) -> Array:
         """Estimated scale matrix: (d, d), (d,) or a number, by kind; the covariance is ν/(ν − 2) times it."""
         return self.learned_model_.scale
 
     @property
-    def dof_(self) -> Any:
+    def dof_(self) -> Array:
         """Estimated degrees of freedom: a number, or (d,) for independent columns."""
         return self.learned_model_.dof

@@ -10,15 +10,17 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, digamma
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.gaussian.covariance_types import (
     KINDS,
+    CovarianceKind,
     check_covariance,
     covariance_and_kind,
     covariance_score,
@@ -27,7 +29,7 @@ from likely.distributions.gaussian.covariance_types import (
 from likely.distributions.gaussian.gaussian import Gaussian, six_digits
 from likely.distributions.gaussian.mahalanobis import Quadratic
 from likely.distributions.statistics.counts import one_column
-from likely.distributions.student_t.student_t_em import StudentTEM
+from likely.distributions.student_t.student_t_em import ScaleKind, StudentTEM
 from likely.numerics.special import LOG_2PI, gamma_excess, log_minus_digamma
 
 LARGE_DOF = 1e5  # from here on differences of digammas are a series
@@ -51,7 +53,7 @@ class StudentT(StudentTEM):
     center: Annotated[Array, declared.numbers("* d")]  # (d,) or (K, d): the mean, where dof > 1
     scale: Array  # as a Gaussian's covariance; (d,) or (K, d) if independent
     dof: Annotated[Array, declared.numbers("* | * d", 0)]  # () or (K,); (d,) or (K, d) if independent
-    kind: Annotated[str, declared.text("full", "diagonal", "spherical", "independent")]
+    kind: ScaleKind
     fixed_dof: bool = False  # dof is not estimated
 
     @staticmethod
@@ -60,8 +62,8 @@ class StudentT(StudentTEM):
         return declared.shape_as_kind(fields, "center", "scale")
 
     def __init__(
-        self, mean: Any = None, scale: Any = 1.0, dof: Any = None, kind: str | None = None, *, center: Any = None,
-        fixed_dof: bool = False,
+        self, mean: ArrayLike | None = None, scale: ArrayLike = 1.0, dof: ArrayLike | None = None,
+        kind: ScaleKind | None = None, *, center: ArrayLike | None = None, fixed_dof: bool = False,
     ) -> None:  # fmt: skip
         """`mean` and `center` are the same parameter; model files use `center`."""
         parts = {"mean": mean if center is None else center, "scale": scale, "dof": dof}
@@ -130,7 +132,7 @@ class StudentT(StudentTEM):
         log_dof = 0.5 * dof * (_digamma_difference(dof, d) - np.log1p(q / dof) + weight * q / dof)
         return weight * v, covariance_score(z, v, scale, weight), log_dof
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) of rows (n, d): (n,), or (n, K) for a stack. NaN entries are missing values."""
         x = sliceable(x, self.dim)
 
@@ -246,12 +248,12 @@ class StudentT(StudentTEM):
             h = h if self.members else h[0]
         return in_units(lone(h), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """Cumulative distribution function P(X ≤ x) in one dimension."""
         center, deviation, dof = self._one_column()
         return _cdf((one_column(x, self.members) - center) / deviation, dof)
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF) in one dimension; for a stack, (n, K)."""
         center, deviation, dof = self._one_column()
         p = np.asarray(p, dtype=np.float64)
@@ -379,10 +381,10 @@ def _log_tail(v: Array) -> Array:
     return np.asarray(np.log(v) + betaln(0.5 * v, 0.5))
 
 
-def _scale_and_kind(mean: Array, scale: Array, kind: str | None) -> tuple[Array, str]:
+def _scale_and_kind(mean: Array, scale: Array, kind: CovarianceKind | None) -> tuple[Array, CovarianceKind]:
     """Validated scale in the shape of its kind, and the kind."""
-    if kind is not None and kind not in KINDS:
-        raise DomainError(sentence("StudentT", f"kind must be one of {', '.join(KINDS)}, independent", repr(kind)))
+    if kind is not None:
+        check_option(kind, ScaleKind, "StudentT", "kind")
     with _own_name():
         scale, kind = covariance_and_kind(mean, scale, kind)
         check_covariance(scale, kind)

@@ -10,20 +10,33 @@ log Γ((ν + o)/2), which plain EM replaces by a tangent: ν reaches infinity in
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, checked_labels, n_rows, numbers, refuse_infinite, rows, weights
+from likely.core.arrays import (
+    Array,
+    Index,
+    check_option,
+    checked_labels,
+    n_rows,
+    numbers,
+    refuse_infinite,
+    rows,
+    weights,
+)
 from likely.core.blocks import ROWS, Blocks
 from likely.core.em_loop import FitStep, Stop, fit, iterate
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import AnyPrior
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, warn, warnings_discarded, warnings_once
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian import moments
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import Moments
@@ -44,6 +57,7 @@ from likely.distributions.unobserved_columns import warn_of_missing_values
 from likely.numerics import spd
 from likely.numerics.special import deviance
 
+ScaleKind = Literal[CovarianceKind, "independent"]
 FIRST_DOF = 4.0
 FIRST_PASSES = 8  # of plain EM before acceleration
 MANY_PARTS = 4  # parts of the data from which EM starts on one block of each
@@ -73,9 +87,10 @@ class StudentTEM(Distribution):
         def member(self, k: int) -> Self: ...
 
     @classmethod
-    def blank(cls, x: Any, kind: str = "full", members: int | None = None, dof: float | None = None) -> Self:
+    def blank(cls, x: Any, kind: ScaleKind = "full", members: int | None = None, dof: float | None = None) -> Self:
         """Initial model: median and median absolute deviation (MAD) per column of the first rows, against outliers."""
-        shape = "diagonal" if kind == "independent" else kind
+        check_option(kind, ScaleKind, "StudentT", "kind")
+        shape: CovarianceKind = "diagonal" if kind == "independent" else kind
         z = rows(x[:BLANK_ROWS] if hasattr(x, "shape") else x, None, "StudentT")
         refuse_infinite(z, "StudentT")
         z = np.unique(z, axis=0) if z.size else z  # copies must not change the start: they are equivalent to weights
@@ -130,7 +145,7 @@ class StudentTEM(Distribution):
         return found.model if found.converged else self
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Self:
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, kind: ScaleKind = "full") -> Self:
         """Method of moments from mean, covariance and kurtosis of complete rows: E q² = d(d + 2)(ν − 2)/(ν − 4).
 
         q is the squared Mahalanobis distance. Fourth moments need ν > 4: heavier tails need `fit`.
@@ -142,7 +157,8 @@ class StudentTEM(Distribution):
             z, weight = z[present], w
         if np.isnan(z).any():
             raise DataError(sentence("StudentT", "moments need complete rows", "rows with missing values", "use fit"))
-        shape = "diagonal" if kind == "independent" else kind
+        check_option(kind, ScaleKind, "StudentT", "kind")
+        shape: CovarianceKind = "diagonal" if kind == "independent" else kind
         g = Gaussian.moments_fit(z, weight, kind=shape)
         w = np.ones(len(z)) if weight is None else np.asarray(weight, dtype=np.float64)
         if kind == "independent":
@@ -157,7 +173,7 @@ class StudentTEM(Distribution):
         return cls(g.mean, g.covariance * ((dof - 2) / dof), dof, kind)  # type: ignore[call-arg]
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, kind: str = "full") -> Self:
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, kind: ScaleKind = "full") -> Self:
         """No unbiased estimate is known: raises."""
         raise DomainError(sentence("StudentT", "no unbiased estimate is known", remedy="use fit"))
 
@@ -295,7 +311,7 @@ class StudentTEM(Distribution):
 
     # --------------------------------------------------------------- M-step
 
-    def refit(self, stats: ScaleSums, prior: Any = None) -> Self:
+    def refit(self, stats: ScaleSums, prior: AnyPrior | None = None) -> Self:
         """M-step: parameters that increase the likelihood, or with a prior the posterior density.
 
         Degrees of freedom stay within 0.1 … 10⁶, where a t distribution is practically a Gaussian. A singular scale is
@@ -339,7 +355,7 @@ class StudentTEM(Distribution):
             return np.array(point.covariance_matrix)
         return np.array(point.covariance if self.kind == "spherical" else point.variance)
 
-    def objective(self, stats: ScaleSums, prior: Any = None) -> float:
+    def objective(self, stats: ScaleSums, prior: AnyPrior | None = None) -> float:
         """Lower bound of the log-likelihood (+ log prior), with equality at the model of the E-step."""
         self.statistics_in_kind(stats)
         log_gamma = self._gamma(stats)[1]

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import warn
+from likely.distributions.distribution import Distribution
 from likely.distributions.sums.closed_form_sums import Term, known_sum
 from likely.distributions.sums.grid_distribution import GridDistribution
 from likely.distributions.sums.lattice_distribution import LatticeDistribution
@@ -30,7 +32,7 @@ RESOLVED = 64  # cells below which a distribution is too narrow for the rounding
 WIDEST = 1e5  # largest range in interquartile ranges: heavier tails are truncated, and the error says so
 
 
-def sum_of(*distributions: Any, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
+def sum_of(*distributions: Any, weights: ArrayLike | None = None, copies: Any = 1, error: float = 1e-8) -> Distribution:
     """Distribution of w₁x₁ + … + w_m x_m for independent x_i: a density with log_prob, cdf, quantile, mean and sample.
 
     `copies` is the number of independent x_i of each distribution (one number for all, or one per distribution). Sums
@@ -61,7 +63,7 @@ def sum_of(*distributions: Any, weights: Any = None, copies: Any = 1, error: flo
     return _gridded(parts, error)
 
 
-def convolve(a: Any, b: Any, *, weights: Any = None, copies: Any = 1, error: float = 1e-8) -> Any:
+def convolve(a: Any, b: Any, *, weights: ArrayLike | None = None, copies: Any = 1, error: float = 1e-8) -> Distribution:
     """Convolution of two distributions: the distribution of a sum of two independent variables, `sum_of(a, b)`.
 
     >>> import likely as lk

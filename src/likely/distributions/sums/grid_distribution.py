@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
@@ -69,7 +70,7 @@ class GridDistribution(Distribution):
         sums = np.concatenate([[0.0], np.cumsum(self.masses)])
         return np.asarray(sums / sums[-1])
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p of rows (n,) or (n, 1); 0 for missing values."""
         z = rows(sliceable(x, 1), 1, "GridDistribution")
         refuse_infinite(z, "GridDistribution")
@@ -82,12 +83,12 @@ class GridDistribution(Distribution):
         """Random samples (n, 1)."""
         return self.quantile(rng.random(n))[:, None]
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """Cumulative distribution function P(X ≤ x)."""
         z = one_column(x, None)
         return np.where(np.isnan(z), np.nan, np.interp(np.nan_to_num(z), self.edges, self._sums, 0.0, 1.0))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF); NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         inside = (p >= 0) & (p <= 1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, like_input, parameter, refuse_infinite, rows, sliceable
@@ -53,7 +54,7 @@ class LatticeDistribution(Distribution):
         """Support (m,)."""
         return np.asarray(self.first + self.step * np.arange(len(self.probs)), dtype=np.float64)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p of rows (n,) or (n, 1); −inf between lattice points, 0 for missing values."""
         z = rows(sliceable(x, 1), 1, "LatticeDistribution")
         refuse_infinite(z, "LatticeDistribution")
@@ -74,13 +75,13 @@ class LatticeDistribution(Distribution):
         sums = np.cumsum(self.probs)
         return np.asarray(sums / sums[-1])
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """Cumulative distribution function P(X ≤ x)."""
         at = np.floor((one_column(x, None) - self.first) / self.step + NEAR)
         held = np.clip(at, 0, len(self.probs) - 1)
         return np.where(np.isnan(at), np.nan, np.where(at < 0, 0.0, self._sums[np.nan_to_num(held).astype(np.intp)]))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function: the smallest value x with P(X ≤ x) ≥ p; NaN outside 0 … 1."""
         p = np.asarray(p, dtype=np.float64)
         at = np.minimum(np.searchsorted(self._sums, p), len(self.probs) - 1)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 
@@ -53,7 +53,8 @@ def _box_cox_image(c: Array) -> tuple[Array, Array]:
     return np.where(c > 0, edge, -np.inf), np.where(c < 0, edge, np.inf)
 
 
-KINDS: dict[str, Kind] = {
+BijectorKind = Literal["exp", "log", "logit", "logistic", "power", "box-cox", "affine"]
+KINDS: dict[BijectorKind, Kind] = {
     "exp": Kind(lambda x, c: np.exp(x), lambda y, c: np.log(y), lambda x, c: x, _everywhere, _positive,
                 lambda c: True),
     "log": Kind(lambda x, c: np.log(x), lambda y, c: np.exp(y), lambda x, c: -np.log(x), _positive, _everywhere,
@@ -81,13 +82,12 @@ class Bijector(Value):
     array([0.6931])
     """
 
-    kind: str
+    kind: BijectorKind
     scale: Annotated[Array, declared.numbers(" | d | d d")] = 1.0  # type: ignore[assignment]  # c: (), (d,), or for "affine" a matrix (d, d)
     shift: Annotated[Array, declared.numbers(" | d")] = 0.0  # type: ignore[assignment]  # (), (d,): added at the end
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise DomainError(sentence(ME, f"kind must be one of {', '.join(KINDS)}", repr(self.kind)))
+        check_option(self.kind, BijectorKind, ME, "kind")
         c, b = parameter(self.scale, ME, "scale"), parameter(self.shift, ME, "shift")
         matrix = c.ndim == 2 and self.kind == "affine"
         if (c.ndim > 1 and not matrix) or b.ndim > 1 or (matrix and c.shape[0] != c.shape[1]):

@@ -10,18 +10,20 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, n_rows, refuse_infinite, rows, sliceable, weights
+from likely.core.arrays import Array, Index, PerMember, Rows, n_rows, refuse_infinite, rows, sliceable, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.statistics.counts import one_column
 from likely.distributions.support import Atoms, Line, integral, is_discrete, look
-from likely.distributions.transforms.bijector import Bijector, FunctionBijector
+from likely.distributions.transforms.bijector import Bijector, BijectorKind, FunctionBijector
 from likely.distributions.transforms.bijector_checks import (
     points_of_support,
     refuse_nonmonotone,
@@ -30,6 +32,7 @@ from likely.distributions.transforms.bijector_checks import (
 )
 
 ME = "Transformed"
+AnyBijector = Bijector | FunctionBijector
 FAR = 1e100  # bound of an infinite support in the numerical search for an inverse
 
 
@@ -64,8 +67,9 @@ class Transformed(Distribution):
         return "" if len(widths) == 1 else expected
 
     def __init__(
-        self, distribution: Any, forward: Any = None, inverse: Callable[[Array], Any] | None = None,
-        log_det_jacobian: Callable[[Array], Any] | None = None, *, bijector: Any = None,
+        self, distribution: Any, forward: BijectorKind | AnyBijector | Callable[[Array], Array] | None = None,
+        inverse: Callable[[Array], Array] | None = None, log_det_jacobian: Callable[[Array], Array] | None = None, *,
+        bijector: AnyBijector | None = None,
     ) -> None:  # fmt: skip
         if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
             raise DomainError(sentence(ME, "a density is needed", type(distribution).__name__))
@@ -97,7 +101,7 @@ class Transformed(Distribution):
         """One member of a stack."""
         return self.replace(distribution=self.distribution.member(k))
 
-    def take(self, index: Any) -> Transformed:
+    def take(self, index: ArrayLike) -> Transformed:
         """Members `index` as a stack."""
         return self.replace(distribution=self.distribution.take(index))
 
@@ -112,7 +116,7 @@ class Transformed(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, y: Any) -> Array:
+    def log_prob(self, y: ArrayLike) -> Array:
         """log p of rows (n, d): (n,), or (n, K) for a stack; −inf outside the image of g."""
         y = sliceable(y, self.dim)
 
@@ -152,7 +156,7 @@ class Transformed(Distribution):
 
     # ---------------------------------------------------------------- moments
 
-    def cdf(self, y: Any) -> Array:
+    def cdf(self, y: ArrayLike) -> Array:
         """Cumulative distribution function P(Y ≤ y) in one column; (n, K) for a stack."""
         self._one_column("cdf")
         z = one_column(y, None)
@@ -173,7 +177,7 @@ class Transformed(Distribution):
     def _some_value(self) -> float:
         return float(np.median(self.sample(65, np.random.default_rng(0)).ravel()))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """Quantile function (inverse CDF) in one column; (n, K) for a stack."""
         self._one_column("quantile")
         p = np.asarray(p, dtype=np.float64)
@@ -186,7 +190,7 @@ class Transformed(Distribution):
             raise DomainError(sentence(ME, expected, f"{self.dim} columns of {type(self.distribution).__name__}"))
 
     @property
-    def mean(self) -> Any:
+    def mean(self) -> PerMember:
         """Mean E[y]: closed form for affine transforms and the log-normal distribution, else sum or quadrature."""
         if isinstance(self.bijector, Bijector) and self.bijector.kind == "affine":
             inner = np.atleast_1d(np.asarray(self.distribution.mean, dtype=np.float64))
@@ -196,7 +200,7 @@ class Transformed(Distribution):
         return self._expected(lambda y: y)
 
     @property
-    def variance(self) -> Any:
+    def variance(self) -> PerMember:
         """Variance per column, computed like the mean."""
         if isinstance(self.bijector, Bijector) and self.bijector.kind == "affine":
             c = self.bijector.scale
@@ -214,7 +218,7 @@ class Transformed(Distribution):
         return self._expected(lambda y: (y - mean) ** 2) if self.members is None else self._each("variance")
 
     @property
-    def median(self) -> Any:
+    def median(self) -> PerMember:
         """Median: g of the median of x."""
         return lone(np.squeeze(self.quantile(0.5)))
 
@@ -275,7 +279,10 @@ class Transformed(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, distribution: Any = Gaussian, change: Any = "exp", **options: Any) -> Transformed:
+    def blank(
+        cls, x: Rows, distribution: Any = Gaussian, change: BijectorKind | AnyBijector = "exp",
+        **options: Any,
+    ) -> Transformed:  # fmt: skip
         """Initial model: a blank base distribution for the inversely transformed rows, with bijector `change`.
 
         >>> rows = np.exp([[0.0], [1.0], [2.0]])
@@ -286,7 +293,7 @@ class Transformed(Distribution):
         inner = change.inverse(rows(x, None, ME))
         return cls(distribution.blank(inner, **options), change)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> TransformedStats:
+    def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> TransformedStats:
         """Statistics of the base distribution for x = g⁻¹(y), and the sum of the log Jacobian determinants."""
         y = rows(x, self.dim, ME)
         w = weights(weight, n_rows(x), ME)
@@ -301,11 +308,11 @@ class Transformed(Distribution):
             slope=_weighted_sum(log_det, w, labels, self.members),
         )
 
-    def refit(self, stats: TransformedStats, prior: Any = None) -> Transformed:
+    def refit(self, stats: TransformedStats, prior: AnyPrior | None = None) -> Transformed:
         """Refit of the base distribution; the bijector is unchanged."""
         return self.replace(distribution=self.distribution.refit(stats.components, prior))
 
-    def objective(self, stats: TransformedStats, prior: Any = None) -> float:
+    def objective(self, stats: TransformedStats, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the transformed rows (+ log prior)."""
         return float(self.distribution.objective(stats.components, prior)) - float(np.sum(stats.slope))
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, digamma, gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyDensity, PointRule
 from likely.distributions.binary.bernoulli import Bernoulli, Trials
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.column_distribution import same_columns
@@ -27,7 +29,7 @@ from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
 
 STRENGTH = 1.0  # pseudo-counts of the weak prior
-OF = ("bernoulli", "binomial", "negative binomial")
+BetaLikelihood = Literal["bernoulli", "binomial", "negative binomial"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Beta(BetaLearning):
     a: Annotated[Array, declared.numbers("* d", 0)]  # (d,) or (K, d)
     b: Annotated[Array, declared.numbers("* d", 0)]
     # "binomial" or "negative binomial": the likelihood of the prior
-    likelihood: Annotated[str, declared.text("bernoulli", "binomial", "negative binomial")] = "bernoulli"
+    likelihood: BetaLikelihood = "bernoulli"
     # the trials, or the size: a number, (d,) or (K, d)
     known: Annotated[Array | None, declared.maybe(declared.numbers("* d | d | ", 0))] = None
 
@@ -70,8 +72,7 @@ class Beta(BetaLearning):
         self._set(a=a, b=b, known=self._checked_known(a.shape))
 
     def _checked_known(self, shape: tuple[int, ...]) -> Array | None:
-        if self.likelihood not in OF:
-            raise DomainError(sentence("Beta", f"likelihood must be one of {OF}", repr(self.likelihood)))
+        check_option(self.likelihood, BetaLikelihood, "Beta", "likelihood")
         if (self.known is None) != (self.likelihood == "bernoulli"):
             expected = "known trials (binomial) or a known size (negative binomial) are needed, and none for Bernoulli"
             raise DomainError(sentence("Beta", expected, (self.likelihood, self.known)))
@@ -129,7 +130,7 @@ class Beta(BetaLearning):
         both = digamma(a + b)
         return a * (np.log(x) - digamma(a) + both), b * (np.log1p(-x) - digamma(b) + both)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside 0 … 1. NaN is missing."""
         x = sliceable(x, self.dim)
         distributions = list(zip(np.atleast_2d(self.a), np.atleast_2d(self.b), strict=True))
@@ -168,12 +169,12 @@ class Beta(BetaLearning):
         """The median of each column."""
         return beta_quantile(self.a, self.b, 0.5)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) for one column."""
         a, b = self._one_distribution()
         return np.asarray(betainc(a, b, np.clip(one_column(x, self.members), 0.0, 1.0)))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """The x with P(X ≤ x) = p, for one column; (n, K) for a stack."""
         a, b = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
@@ -188,7 +189,7 @@ class Beta(BetaLearning):
         """log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed; one per member for a stack."""
         return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
 
-    def kl(self, other: Beta, bits: bool = False) -> Any:
+    def kl(self, other: Beta, bits: bool = False) -> PerMember:
         """KL(self ‖ other), column by column as that of `Dirichlet`, summed; member by member for stacks."""
         same_columns(self, other)
         return in_units(lone(np.reshape(self._pairs().kl(other._pairs()), self.a.shape).sum(axis=-1)), bits)
@@ -232,10 +233,9 @@ class Beta(BetaLearning):
     def _known(self, shape: tuple[int, ...]) -> Array:
         return np.array(np.broadcast_to(np.asarray(self.known), shape))
 
-    def point(self, rule: str = "mode") -> Any:
+    def point(self, rule: PointRule = "mode") -> AnyDensity:
         """Bernoulli, binomial or negative binomial distribution at the "mode", "mean" or "median" probabilities."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("Beta", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "Beta", "rule")
         return self._distribution(np.array(getattr(self, rule)), rule)
 
     def _distribution(self, probs: Array, rule: str = "draw") -> Any:
@@ -248,11 +248,11 @@ class Beta(BetaLearning):
             raise DomainError(sentence("Beta", f"the {rule} of a negative binomial p must not be 0", remedy=remedy))
         return NegativeBinomial.trusted(size=self._known(probs.shape), prob=probs, rest=1.0 - probs)
 
-    def draw(self, rng: Generator) -> Any:
+    def draw(self, rng: Generator) -> AnyDensity:
         """A Bernoulli, binomial or negative binomial distribution with probabilities from this distribution."""
         return self._distribution(self.sample(1, rng)[0].copy())
 
-    def predictive(self) -> Any:
+    def predictive(self) -> AnyDensity:
         """Posterior predictive: Bernoulli with probability a / (a + b) (Herbst 2.1); for binomial, `BetaBinomial`.
 
         For negative binomial counts it is a `BetaNegativeBinomial` distribution.
@@ -264,7 +264,7 @@ class Beta(BetaLearning):
             return BetaBinomial.trusted(trials=known, a=a, b=b)
         return BetaNegativeBinomial.trusted(size=known, a=a, b=b)
 
-    def log_evidence(self, stats: Trials | Successes | WeightedValues) -> Any:
+    def log_evidence(self, stats: Trials | Successes | WeightedValues) -> PerMember:
         """log marginal likelihood of the rows in sequence, probabilities integrated out; one per member for a stack.
 
         Σⱼ log B(a + n₁, b + n₀) / B(a, b), plus the logs of the binomial coefficients.
@@ -278,7 +278,7 @@ class Beta(BetaLearning):
             value = value + log_coefficients(stats, self._known(stats.weight.shape))
         return lone(value)
 
-    def log_density(self, model: Any) -> Any:
+    def log_density(self, model: Any) -> PerMember:
         """log prior density of the probabilities of a Bernoulli, binomial or negative binomial; one per member."""
         probs = model.prob if isinstance(model, NegativeBinomial) else model.probs
         self._serves(probs.shape, "a model")

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import digamma, polygamma
 
 from likely.core import declared
-from likely.core.arrays import Array, rows
+from likely.core.arrays import Array, PerMember, rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import Note, warn
 from likely.distributions.column_distribution import ValueDistribution, column_moments
@@ -105,7 +106,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         inner = np.clip(np.floor(rise / np.where(fall > 0, fall, 1.0)) + 1, 0.0, self.trials)
         return np.where(fall > 0, inner, np.where(self.b >= self.a, 0.0, self.trials))
 
-    def kl(self, other: BetaBinomial, bits: bool = False) -> Any:
+    def kl(self, other: BetaBinomial, bits: bool = False) -> PerMember:
         """KL(self ‖ other), summed count by count, infinite if other has fewer trials; member by member for stacks."""
         self._same_shape(other)
         theirs = {name: np.broadcast_to(part, self._shape) for name, part in other.parameters.items()}
@@ -114,7 +115,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         each = [_mean_log(p, p) - _mean_log(p, q) for p, q in zip(mine, others, strict=True)]
         return in_units(lone(np.maximum(each, 0.0).reshape(self._shape).sum(axis=-1)), bits)
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all counts (by Monte Carlo where these are too many)."""
         high = np.atleast_2d(self.trials).max(axis=0)
         return exact_expectation(self, g, np.zeros(self.dim), high) or super().expect(g, n, rng)
@@ -127,7 +128,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, trials: Any = None) -> BetaBinomial:  # type: ignore[override]
+    def blank(cls, x: ArrayLike, members: int | None = None, trials: ArrayLike | None = None) -> BetaBinomial:  # type: ignore[override]
         """Initial model: the given trials, or the largest count of each column; a and b are 1."""
         z = rows(x, None, "BetaBinomial")
         if z.shape[1] == 0:
@@ -137,7 +138,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         return cls(np.broadcast_to(most, shape), np.ones(shape), np.ones(shape))
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> BetaBinomial:
+    def fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> BetaBinomial:
         """Maximum-likelihood fit to weighted rows; `trials` are the largest counts of all rows, if not given."""
         found = super().fit(x, weight, **options)
         if found.binomial_like.any():
@@ -165,7 +166,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         return fitted(values, weight, trials, (a, b))
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any, trials: Any) -> BetaBinomial:  # type: ignore[override]
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike, trials: ArrayLike) -> BetaBinomial:  # type: ignore[override]
         """The distribution of N trials with this mean and variance, which must exceed a binomial distribution's.
 
         >>> BetaBinomial.from_moments(4.0, 6.0, trials=10).a.round(4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, BadEntry, n_rows, rows
 from likely.core.errors import DomainError, ShapeError, sentence
@@ -33,7 +34,7 @@ class BetaLearning(FeatureDistribution):
         return cls.trusted(a=np.ones(d), b=np.ones(d))
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> Self:  # type: ignore[override]
+    def blank(cls, x: ArrayLike, members: int | None = None) -> Self:  # type: ignore[override]
         """Initial model: as many columns as the rows have, each uniform."""
         width = rows(x, None, "Beta").shape[1]
         if width == 0:
@@ -61,7 +62,7 @@ class BetaLearning(FeatureDistribution):
         return dirichlet_expected_log_prob(np.stack([a, b], axis=-1), np.stack(means, axis=-1))
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any) -> Self:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> Self:
         """The distribution with this mean m and variance v < m (1 − m): a + b = m (1 − m) / v − 1."""
         mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
         whole = mean * (1 - mean) / np.where(variance > 0, variance, np.nan) - 1

@@ -8,11 +8,13 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import betaincc, xlog1py, xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, parameter, rows
+from likely.core.arrays import Array, BadEntry, PerMember, parameter, rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.column_distribution import ColumnDistribution, column_moments
@@ -92,7 +94,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         """⌊(N + 1) p⌋, at most N."""
         return np.minimum(np.floor((self.trials + 1) * self.probs), self.trials)
 
-    def kl(self, other: Binomial, bits: bool = False) -> Any:
+    def kl(self, other: Binomial, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ N (p log(p/p') + q log(q/q')); member by member for stacks.
 
         Summed over counts where other has more trials; infinite where it has fewer.
@@ -105,7 +107,7 @@ class Binomial(KnownTrials, ColumnDistribution):
             each = np.where(n == other_n, each, np.reshape(summed, n.shape))
         return in_units(lone(each.sum(axis=-1)), bits)
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all counts (by Monte Carlo where these are too many).
 
         >>> Binomial(4, 0.5).expect(lambda x: x[..., 0] ** 2).value.round(10)
@@ -122,7 +124,7 @@ class Binomial(KnownTrials, ColumnDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, trials: Any = None) -> Binomial:  # type: ignore[override]
+    def blank(cls, x: ArrayLike, members: int | None = None, trials: ArrayLike | None = None) -> Binomial:  # type: ignore[override]
         """Initial model: the given trials, or the largest count of each column; every p is ½."""
         z = rows(x, None, "Binomial")
         if z.shape[1] == 0:
@@ -147,7 +149,7 @@ class Binomial(KnownTrials, ColumnDistribution):
             refuse_more(z, member_weights(w, labels, len(z), self.members, "Binomial"), self.trials, "Binomial")
             raise
 
-    def refit(self, stats: Successes, prior: Any = None) -> Binomial:
+    def refit(self, stats: Successes, prior: AnyPrior | None = None) -> Binomial:
         """The relative frequencies n/N (Ney 3.4), or with a prior the posterior mode.
 
         >>> b = Binomial(4, 0.5)
@@ -165,7 +167,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         if not np.array_equal(stats.trials, self.trials):
             raise ShapeError(sentence("Binomial", "statistics with the same trials are needed", "other trials"))
 
-    def objective(self, stats: Successes, prior: Any = None) -> float:
+    def objective(self, stats: Successes, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._fits(stats)
         value = float(
@@ -180,7 +182,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         return Beta.weak(stats)
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:  # type: ignore[override]
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, trials: ArrayLike | None = None) -> Binomial:  # type: ignore[override]
         """Method of moments: p = x̄ / N; without trials p = 1 − s²/x̄, N = x̄ / p, rounded (an error if s² ≥ x̄).
 
         >>> Binomial.moments_fit([3, 4, 5, 4], trials=8).probs
@@ -197,7 +199,7 @@ class Binomial(KnownTrials, ColumnDistribution):
         return cls(trials, mean / trials)
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> Binomial:  # type: ignore[override]
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, trials: ArrayLike | None = None) -> Binomial:  # type: ignore[override]
         """p = x̄ / N, which is unbiased; trials must be given."""
         if trials is None:
             raise DomainError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, parameter, rows
 from likely.core.errors import ShapeError, sentence
@@ -18,14 +19,14 @@ class KnownTrials(ColumnDistribution):
     trials: Array
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Self:
+    def fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Self:
         """Maximum-likelihood fit to weighted rows; `trials` are the largest counts of all rows, if not given."""
         if options.get("trials") is None:
             options.update(cls.parameters_seen_in(x))
         return super().fit(x, weight, **options)
 
     @classmethod
-    def parameters_seen_in(cls, x: Any) -> dict[str, Any]:
+    def parameters_seen_in(cls, x: ArrayLike) -> dict[str, Any]:
         warn(f"{cls.__name__}: trials were not given: the largest count of each column is used")
         return {"trials": largest_counts(rows(x, None, cls.__name__))} if hasattr(x, "__len__") else {}
 

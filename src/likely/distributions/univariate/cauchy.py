@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NoReturn
+from typing import Annotated, ClassVar, NoReturn
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ValueDistribution
 from likely.distributions.distribution import in_units, lone
@@ -88,7 +89,7 @@ class Cauchy(Centered, ValueDistribution):
         """Value imputed for a missing entry: the median."""
         return self.center
 
-    def kl(self, other: Cauchy, bits: bool = False) -> Any:
+    def kl(self, other: Cauchy, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ log ((s + s')² + (μ − μ')²) / 4ss'   (Chyzak and Nielsen 2019); member by member."""
         self._same_shape(other)
         root = np.sqrt(self.scale) * np.sqrt(other.scale)
@@ -102,7 +103,7 @@ class Cauchy(Centered, ValueDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any) -> NoReturn:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> NoReturn:
         """Raises: there are no moments to match."""
         raise DomainError(sentence("Cauchy", "the distribution has no moments to match", remedy="use fit"))
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import digamma
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
 from likely.numerics.gamma_cdf import gamma_cdf, gamma_quantile
@@ -75,7 +76,7 @@ class ChiSquare(FeatureDistribution):
         """D − 2, 0 for D ≤ 2."""
         return np.maximum(self.dof - 2.0, 0.0)
 
-    def kl(self, other: ChiSquare, bits: bool = False) -> Any:
+    def kl(self, other: ChiSquare, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ log Γ(D'/2)/Γ(D/2) + (D − D')/2 ψ(D/2); member by member for stacks."""
         self._same_shape(other)
         return in_units(lone(gamma_divergence(0.5 * other.dof, 0.5 * self.dof).sum(axis=-1)), bits)
@@ -83,12 +84,12 @@ class ChiSquare(FeatureDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any = None) -> ChiSquare:
+    def from_moments(cls, mean: Any, variance: ArrayLike | None = None) -> ChiSquare:
         """D is the mean; there is no second parameter for a variance."""
         return cls(mean)
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> ChiSquare:
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> ChiSquare:
         """D is the mean, an unbiased estimate."""
         return cls.moments_fit(x, weight)
 

@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.distributions.column_distribution import FeatureDistribution, refuse_few
 from likely.distributions.distribution import in_units, lone
 from likely.numerics.special import deviance
@@ -69,7 +70,7 @@ class Exponential(FeatureDistribution):
         """0."""
         return np.zeros_like(self.rate)
 
-    def kl(self, other: Exponential, bits: bool = False) -> Any:
+    def kl(self, other: Exponential, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ log(λ/λ') + λ'/λ − 1; member by member for stacks."""
         self._same_shape(other)
         return in_units(lone((deviance(self.rate, other.rate) / self.rate).sum(axis=-1)), bits)
@@ -77,12 +78,12 @@ class Exponential(FeatureDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any = None) -> Exponential:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike | None = None) -> Exponential:
         """The distribution of this mean; it has no second parameter for a variance."""
         return cls(1.0 / np.asarray(mean, dtype=np.float64))
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Exponential:
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Exponential:
         """λ = (n − 1) / Σ x: the ML estimate 1/mean is biased by the factor n / (n − 1)."""
         stats = cls.blank(x).collect(x, weight)
         refuse_few(stats.weight, 1.0, "Exponential")

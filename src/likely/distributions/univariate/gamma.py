@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import digamma, gammaincinv
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyDensity, PointRule
 from likely.distributions.column_distribution import same_columns
 from likely.distributions.distribution import added, in_units, lone
 from likely.distributions.statistics.counts import Counts, one_column
@@ -36,6 +38,8 @@ from likely.numerics.special import (
 
 STRENGTH = 0.1  # pseudo-observations of the weak prior
 SHORTEST = 1e-290  # a waiting time of 0 counts as this, so that rates stay finite
+
+GammaLikelihood = Literal["poisson", "exponential"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +66,7 @@ class Gamma(GammaLearning):
     shape: Annotated[Array, declared.numbers("* d", 0)]  # a: (d,) or (K, d)
     rate: Annotated[Array, declared.numbers("* d", 0)]  # b
     # or "exponential": the likelihood of the prior
-    likelihood: Annotated[str, declared.text("poisson", "exponential")] = "poisson"
+    likelihood: GammaLikelihood = "poisson"
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
@@ -75,8 +79,7 @@ class Gamma(GammaLearning):
             raise ShapeError(sentence("Gamma", "shape and rate must be numbers, (d,) or (K, d)", shape.shape))
         if not ((shape > 0).all() and (rate > 0).all()):
             raise DomainError(sentence("Gamma", "shape and rate must be positive"))
-        if self.likelihood not in ("poisson", "exponential"):
-            raise DomainError(sentence("Gamma", 'likelihood must be "poisson" or "exponential"', repr(self.likelihood)))
+        check_option(self.likelihood, GammaLikelihood, "Gamma", "likelihood")
         self._set(shape=shape, rate=rate)
 
     @classmethod
@@ -101,7 +104,7 @@ class Gamma(GammaLearning):
         """∂ log p by log shape and log rate."""
         return shape * (np.log(x) + np.log(rate) - digamma(shape)), shape - rate * x
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf for negative numbers. NaN is missing."""
         x = sliceable(x, self.dim)
         distributions = list(zip(np.atleast_2d(self.shape), np.atleast_2d(self.rate), strict=True))
@@ -140,12 +143,12 @@ class Gamma(GammaLearning):
         """The median of each column."""
         return np.asarray(gammaincinv(self.shape, 0.5) / self.rate)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) for one column."""
         shape, rate = self._one_distribution()
         return gamma_cdf(shape, rate * np.maximum(one_column(x, self.members), 0.0))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """x with P(X ≤ x) = p for one column; (n, K) for a stack."""
         shape, rate = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
@@ -160,7 +163,7 @@ class Gamma(GammaLearning):
         """Σⱼ a − log b + log Γ(a) + (1 − a) ψ(a); one per member for a stack."""
         return in_units(lone((gamma_entropy(self.shape) - np.log(self.rate)).sum(axis=-1)), bits)
 
-    def kl(self, other: Gamma, bits: bool = False) -> Any:
+    def kl(self, other: Gamma, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ log Γ(a')/Γ(a) + (a − a') ψ(a) + a' log(b/b') + a (b'/b − 1).
 
         Computed from divergences of shapes and of rates, accurate for similar distributions, or from the entropy and
@@ -199,21 +202,20 @@ class Gamma(GammaLearning):
     def _whose(self) -> type[Poisson] | type[Exponential]:
         return Poisson if self.likelihood == "poisson" else Exponential
 
-    def point(self, rule: str = "mode") -> Any:
+    def point(self, rule: PointRule = "mode") -> AnyDensity:
         """A distribution with the "mode" (a − 1)/b (0 for a ≤ 1), "mean" a/b or "median" of the rates."""
-        if rule not in ("mode", "mean", "median"):
-            raise DomainError(sentence("Gamma", 'rule must be "mode", "mean" or "median"', repr(rule)))
+        check_option(rule, PointRule, "Gamma", "rule")
         rate = np.array(getattr(self, rule))
         if self.likelihood == "exponential" and not (rate > 0).all():
             remedy = 'take the "mean", or a prior of shape above 1'
             raise DomainError(sentence("Gamma", "the mode of an exponential rate must not be 0", remedy=remedy))
         return self._whose.trusted(rate=rate)
 
-    def draw(self, rng: Generator) -> Any:
+    def draw(self, rng: Generator) -> AnyDensity:
         """A Poisson or exponential distribution with rates from this distribution."""
         return self._whose.trusted(rate=self.sample(1, rng)[0].copy())
 
-    def predictive(self) -> Any:
+    def predictive(self) -> AnyDensity:
         """Posterior predictive: negative binomial with size a, p = b / (b + 1); for waiting times, Lomax with a, b."""
         if self.likelihood == "exponential":
             return Lomax.trusted(shape=np.array(self.shape), scale=np.array(self.rate))
@@ -221,7 +223,7 @@ class Gamma(GammaLearning):
             size=np.array(self.shape), prob=self.rate / (self.rate + 1), rest=1 / (self.rate + 1)
         )
 
-    def log_evidence(self, stats: Counts | FeatureSums) -> Any:
+    def log_evidence(self, stats: Counts | FeatureSums) -> PerMember:
         """log marginal likelihood of the rows in sequence, rates integrated out; one per member for a stack.
 
         Σⱼ log Γ(a + n)/Γ(a) + a log b − (a + n) log(b + t), with n events in exposure t; minus Σ log x! for counts.
@@ -231,7 +233,7 @@ class Gamma(GammaLearning):
         terms = log_gamma_ratio(a, n) - a * np.log1p(t / b) - n * np.log(b + t)
         return lone(terms.sum(axis=-1) - (stats.log_factorial if isinstance(stats, Counts) else 0.0))
 
-    def log_density(self, model: Any) -> Any:
+    def log_density(self, model: Any) -> PerMember:
         """log prior density of the rates of a Poisson or exponential distribution; one per member for a stack."""
         self._serves(model.rate.shape, "a model")
         return lone(added(_log_density(model.rate, self.shape, self.rate)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
@@ -53,7 +54,7 @@ class GammaLearning(FeatureDistribution):
             return np.asarray(height - deviance(shape, rate * mean) - shape * gap)
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any) -> Self:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> Self:
         """The distribution with this mean and variance: a = m² / v, b = m / v."""
         mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
         if not ((mean > 0) & (variance > 0)).all():

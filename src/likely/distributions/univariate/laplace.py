@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.distributions.column_distribution import ValueDistribution, unsigned_variance
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.scale_floor import grain
@@ -66,7 +66,7 @@ class Laplace(Centered, ValueDistribution):
         with np.errstate(over="ignore"):  # overflows to infinity
             return np.asarray(2.0 * self.scale**2)
 
-    def kl(self, other: Laplace, bits: bool = False) -> Any:
+    def kl(self, other: Laplace, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ log(v'/v) − 1 + (|μ − μ'| + v exp(−|μ − μ'|/v)) / v'; member by member for stacks."""
         self._same_shape(other)
         v, w = self.scale, other.scale

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
 from scipy.special import hyp2f1
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.distribution import in_units, lone
 from likely.numerics.special import log_ratio
@@ -74,7 +74,7 @@ class Lomax(ColumnDistribution):
         """0."""
         return np.zeros_like(self.shape)
 
-    def kl(self, other: Lomax, bits: bool = False) -> Any:
+    def kl(self, other: Lomax, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ log(a b'/(a' b)) − (a + 1)/a + (a' + 1) E log(1 + x/b').
 
         The mean is ₂F₁(1, a; a + 1; 1 − b'/b) / a, and 1/a for b' = b.

@@ -8,10 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import betainc, digamma
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, PerMember, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import Note, warn
@@ -81,7 +82,7 @@ class NegativeBinomial(ValueDistribution):
         """∂ log p by log size and by the log-odds of p."""
         return size * (digamma(x + size) - digamma(size) + np.log(prob)), size * (1 - prob) - x * prob
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         if is_sparse(x):
             x = SparseRows.of(x, self.dim, "NegativeBinomial")
@@ -151,7 +152,7 @@ class NegativeBinomial(ValueDistribution):
         each = np.array([_entropy(*distribution) for distribution in distributions]).reshape(self.size.shape)
         return in_units(lone(each.sum(axis=-1)), bits)
 
-    def kl(self, other: NegativeBinomial, bits: bool = False) -> Any:
+    def kl(self, other: NegativeBinomial, bits: bool = False) -> PerMember:
         """KL(self ‖ other): (r/p) Σ p log p/p′ where sizes are equal, else summed; the neglected tail is below 10⁻²⁰.
 
         Infinite where other has all its probability at 0 and self does not.
@@ -172,13 +173,13 @@ class NegativeBinomial(ValueDistribution):
         )
         return in_units(lone(each.reshape(distributions[0].shape).sum(axis=-1)), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) for one column: the regularized incomplete beta function I_p(r, x + 1)."""
         r, p, _ = self._one_distribution()
         count = np.floor(one_column(x, self.members))
         return np.where(count < 0, 0.0, betainc(r, np.maximum(count, 0.0) + 1, p))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """The smallest count x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack."""
         size, prob, rest = self._one_distribution()
         p = np.asarray(p, dtype=np.float64)
@@ -194,7 +195,7 @@ class NegativeBinomial(ValueDistribution):
             raise DomainError(sentence("NegativeBinomial", expected, f"{self.dim} columns"))
         return self.size[..., 0], self.prob[..., 0], self.rest[..., 0]
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all counts that matter (by Monte Carlo where these are too many)."""
         low, high = (np.atleast_2d(edge) for edge in support(self.size, self.prob, self.rest))
         return exact_expectation(self, g, low.min(axis=0), high.max(axis=0)) or super().expect(g, n, rng)
@@ -215,7 +216,7 @@ class NegativeBinomial(ValueDistribution):
         return log_pmf(x, size, prob, rest)
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> NegativeBinomial:
+    def blank(cls, x: ArrayLike, members: int | None = None, **fixed: Any) -> NegativeBinomial:
         """Initial model: fitted to a block of rows, dense or sparse."""
         if not is_sparse(x):
             return super().blank(x, members, **fixed)
@@ -227,7 +228,7 @@ class NegativeBinomial(ValueDistribution):
         stack = {name: np.repeat(part[None], members or 1, axis=0) for name, part in found.parameters.items()}
         return found if members is None else found.replace(**stack)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WeightedValues:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> WeightedValues:
         """Distinct counts of weighted rows (n, d), dense or sparse, with their weights; missing values are skipped."""
         if not is_sparse(x):
             return super().collect(x, weight, labels)
@@ -252,7 +253,7 @@ class NegativeBinomial(ValueDistribution):
         return np.asarray(self.size >= limit_of(self.mean) * (1 - 1e-6))
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> NegativeBinomial:
+    def fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> NegativeBinomial:
         """Maximum-likelihood fit to weighted rows; warns of columns that are not overdispersed."""
         found = super().fit(x, weight, **options)
         if found.poisson_like.any():
@@ -274,7 +275,7 @@ class NegativeBinomial(ValueDistribution):
         return PseudoData.weak(self, pooled + rare)
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any) -> NegativeBinomial:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> NegativeBinomial:
         """The distribution with this mean and variance, which must be the larger: p = m / v, r = m² / (v − m).
 
         >>> NegativeBinomial.from_moments(3.0, 12.0).size

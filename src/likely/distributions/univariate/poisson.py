@@ -10,13 +10,15 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import gammaincc, xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, n_rows, parameter, refuse_infinite, rows, sliceable, weights
+from likely.core.arrays import Array, Index, PerMember, n_rows, parameter, refuse_infinite, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.categorical.sparse_counts import (
     SparseRows,
     column_sums,
@@ -104,7 +106,7 @@ class Poisson(Distribution):
         """∂ log p/∂ log λ."""
         return (x - rate,)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """log p(x | λ) for rows (n, d), dense or sparse: (n,), or (n, K) for a stack. NaN is missing."""
         x = SparseRows.of(x, self.dim, "Poisson") if is_sparse(x) else sliceable(x, self.dim)
 
@@ -215,18 +217,18 @@ class Poisson(Distribution):
         each = np.array([_entropy(float(rate)) for rate in self.rate.ravel()]).reshape(self.rate.shape)
         return in_units(lone(each.sum(axis=-1)), bits)
 
-    def kl(self, other: Poisson, bits: bool = False) -> Any:
+    def kl(self, other: Poisson, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ λⱼ log(λⱼ/μⱼ) − λⱼ + μⱼ; member by member for stacks."""
         same_columns(self, other)
         return in_units(lone(deviance(self.rate, other.rate).sum(axis=-1)), bits)
 
-    def cdf(self, x: Any) -> Array:
+    def cdf(self, x: ArrayLike) -> Array:
         """P(X ≤ x) for one column."""
         count = np.floor(one_column(x, self.members))
         rate = self._one_rate()
         return np.where(count < 0, 0.0, gammaincc(np.maximum(count, 0.0) + 1, rate))
 
-    def quantile(self, p: Any) -> Array:
+    def quantile(self, p: ArrayLike) -> Array:
         """The smallest count x with P(X ≤ x) ≥ p, for one column; (n, K) for a stack."""
         rate = self._one_rate()
         p = np.asarray(p, dtype=np.float64)
@@ -241,7 +243,7 @@ class Poisson(Distribution):
             raise DomainError(sentence("Poisson", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.rate[..., 0]
 
-    def expect(self, g: Callable[[Any], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
+    def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:
         """E[g(x)], summed exactly over all counts that matter (by Monte Carlo where these are too many).
 
         >>> Poisson(3.0).expect(lambda x: x[..., 0] ** 2).value.round(10)
@@ -258,14 +260,14 @@ class Poisson(Distribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def fit(cls, x: Any, weight: Any = None, **options: Any) -> Poisson:
+    def fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Poisson:
         """Maximum-likelihood fit to weighted rows (or posterior mode, with a prior)."""
         refuse_empty(x, "Poisson")
         refuse_fractions(x, "Poisson")
         return super().fit(x, weight, **options)
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None) -> Poisson:
+    def blank(cls, x: ArrayLike, members: int | None = None) -> Poisson:
         """Initial model: the mean of each column of a block, 1 where it is 0."""
         z = SparseRows.of(x, None, "Poisson") if is_sparse(x) else rows(x, None, "Poisson")
         if z.shape[1] == 0:
@@ -274,7 +276,7 @@ class Poisson(Distribution):
         rate = np.where(mean > 0, mean, 1.0)
         return cls.trusted(rate=rate if members is None else np.repeat(rate[None], members, axis=0))
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Counts:
+    def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> Counts:
         """Sufficient statistics of rows (n, d), dense or sparse: sums of counts, and weights.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
@@ -308,7 +310,7 @@ class Poisson(Distribution):
             _refuse(rows(x, self.dim, "Poisson"))  # the same error, with the row's own number
             raise
 
-    def refit(self, stats: Counts, prior: Any = None) -> Poisson:
+    def refit(self, stats: Counts, prior: AnyPrior | None = None) -> Poisson:
         """Maximum-likelihood rates, which are the means (Ney 3.4), or with a prior the posterior mode.
 
         >>> Poisson(1.0).refit(Poisson(1.0).collect([2, 3, 7]))
@@ -322,7 +324,7 @@ class Poisson(Distribution):
             raise DataError(sentence("Poisson", "at least one row with weight is needed", "none", "or give a prior"))
         return Poisson.trusted(rate=np.where(stats.weight > 0, stats.mean, self.rate))
 
-    def objective(self, stats: Counts, prior: Any = None) -> float:
+    def objective(self, stats: Counts, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._check(stats)
         value = float(np.sum(xlogy(stats.total, self.rate) - stats.weight * self.rate) - np.sum(stats.log_factorial))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, n_rows, parameter, rows, weights
+from likely.core.arrays import Array, BadEntry, PerMember, check_option, n_rows, parameter, rows, weights
 from likely.core.errors import DataError, DomainError, about_columns, sentence
 from likely.core.warnings import warn
 from likely.distributions.column_distribution import (
@@ -25,7 +26,7 @@ from likely.distributions.univariate.triangular_fit import best_triangle
 from likely.distributions.univariate.uniform import log_width
 from likely.numerics.special import LOG_2, log_ratio
 
-KNOWN = ("", "low", "high", "both")
+KnownEnds = Literal["", "low", "high", "both"]
 STEEPEST = 0.4 * np.sqrt(2.0)  # the skewness of a triangle with its mode at an end
 NODES, SHARES = np.polynomial.legendre.leggauss(24)
 LIKE = 1 / 3  # ratio of heights above which Gauss–Legendre quadrature is exact to rounding; below, the closed form is
@@ -49,7 +50,7 @@ class Triangular(ValueDistribution):
     low: Annotated[Array, declared.numbers("* d")]  # a: (d,) or (K, d)
     mode: Annotated[Array, declared.numbers("* d")]  # c
     high: Annotated[Array, declared.numbers("* d")]  # b
-    known: Annotated[str, declared.text("", "low", "high", "both")] = ""
+    known: KnownEnds = ""
 
     _domains: ClassVar[dict[str, str]] = {"low": "real", "mode": "real", "high": "real"}
     _spreads: ClassVar[bool] = True
@@ -58,8 +59,7 @@ class Triangular(ValueDistribution):
         low, mode, high = parts["low"], parts["mode"], parts["high"]
         if not ((low <= mode) & (mode <= high) & (low < high)).all():
             raise DomainError(sentence("Triangular", "low ≤ mode ≤ high, and low below high, are needed"))
-        if self.known not in KNOWN:
-            raise DomainError(sentence("Triangular", f"known must be one of {KNOWN}", repr(self.known)))
+        check_option(self.known, KnownEnds, "Triangular", "known")
 
     def _log_pdf(self, x: Array, low: Array, mode: Array, high: Array) -> Array:
         unit = safe_scale(low, high)
@@ -105,7 +105,7 @@ class Triangular(ValueDistribution):
             r, u = 0.5 * self.high - 0.5 * self.low, 0.5 * self.mode - 0.5 * self.low
             return np.asarray((r * (r - u) + u * u) / 4.5)
 
-    def kl(self, other: Triangular, bits: bool = False) -> Any:
+    def kl(self, other: Triangular, bits: bool = False) -> PerMember:
         """KL(self ‖ other), integrated piece by piece in closed form; infinite unless other covers the interval."""
         self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
@@ -117,12 +117,12 @@ class Triangular(ValueDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def blank(cls, x: Any, members: int | None = None, **fixed: Any) -> Self:
+    def blank(cls, x: ArrayLike, members: int | None = None, **fixed: Any) -> Self:
         """Initial model; `low` and `high` are fixed ends: numbers, or one per column."""
         return super().blank(x, members, **fixed)
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any, skewness: Any = 0.0) -> Triangular:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike, skewness: ArrayLike = 0.0) -> Triangular:
         """Distribution with this mean, variance and skewness, which lies within ±0.5657 (0: the mode in the middle).
 
         >>> Triangular.from_moments(2.0, 1 / 6)
@@ -137,7 +137,10 @@ class Triangular(ValueDistribution):
         return cls(*corners(*given))
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, low: Any = None, high: Any = None, **options: Any) -> Triangular:
+    def moments_fit(
+        cls, x: ArrayLike, weight: ArrayLike | None = None, low: ArrayLike | None = None, high: ArrayLike | None = None,
+        **options: Any,
+    ) -> Triangular:  # fmt: skip
         """Method of moments: mean, variance and skewness (over n) of weighted rows; fewer of them with known ends.
 
         With one known end it matches mean and variance, with two the mean, as closely as these ends allow.
@@ -160,7 +163,7 @@ class Triangular(ValueDistribution):
 
     @classmethod
     def _plain(cls, d: int, low: Any = None, high: Any = None) -> Triangular:
-        known = KNOWN[(low is not None) + 2 * (high is not None)]
+        known = get_args(KnownEnds)[(low is not None) + 2 * (high is not None)]
         ends = np.zeros(d) if low is None else cls._ends(low, d, "low")
         top = ends + 1.0 if high is None else cls._ends(high, d, "high")
         ends = top - 1.0 if low is None and high is not None else ends

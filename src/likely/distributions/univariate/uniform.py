@@ -7,10 +7,12 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import AnyPrior
 from likely.distributions.column_distribution import ColumnDistribution, refuse_few, unsigned_variance
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.scale_floor import grain
@@ -75,7 +77,7 @@ class Uniform(ColumnDistribution):
         with np.errstate(over="ignore"):  # overflows to infinity
             return np.asarray((0.5 * self.high - 0.5 * self.low) ** 2 / 3)
 
-    def kl(self, other: Uniform, bits: bool = False) -> Any:
+    def kl(self, other: Uniform, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = Σⱼ log (u' − l')/(u − l); infinite unless other covers the interval."""
         self._same_shape(other)
         inside = (other.low <= self.low) & (self.high <= other.high)
@@ -85,13 +87,13 @@ class Uniform(ColumnDistribution):
     # --------------------------------------------------------------- learning
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any) -> Uniform:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> Uniform:
         """Ends √(3 variance) to both sides of the mean."""
         half = np.sqrt(3.0) * np.sqrt(unsigned_variance(variance, "Uniform"))
         return cls(np.asarray(mean) - half, np.asarray(mean) + half)
 
     @classmethod
-    def unbiased_fit(cls, x: Any, weight: Any = None, **options: Any) -> Uniform:
+    def unbiased_fit(cls, x: ArrayLike, weight: ArrayLike | None = None, **options: Any) -> Uniform:
         """Ends (max − min)/(n − 1) beyond the extremes: the range is that of the data times (n + 1)/(n − 1)."""
         stats = cls.blank(x).collect(x, weight)
         refuse_few(stats.weight, 1.0, "Uniform")
@@ -105,7 +107,7 @@ class Uniform(ColumnDistribution):
     def _collected(self, z: Array, shares: Any) -> Extremes:
         return extremes(z, shares, self.members)
 
-    def refit(self, stats: Extremes, prior: Any = None) -> Self:
+    def refit(self, stats: Extremes, prior: AnyPrior | None = None) -> Self:
         """Ends at the extremes, or with a prior the posterior mode; a column without data keeps its ends."""
         self._fits(stats)
         if prior is not None:
@@ -114,7 +116,7 @@ class Uniform(ColumnDistribution):
         low, high = apart(stats.low, stats.high)
         return self.replace(low=np.where(stats.seen, low, self.low), high=np.where(stats.seen, high, self.high))
 
-    def objective(self, stats: Extremes, prior: Any = None) -> float:
+    def objective(self, stats: Extremes, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior): −inf if a value lies beyond the ends."""
         self._fits(stats)
         inside = (self.low <= stats.low) & (stats.high <= self.high)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import i0e, i1e, ndtri
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import FeatureDistribution
 from likely.distributions.distribution import in_units, lone
@@ -95,7 +96,7 @@ class VonMises(Centered, FeatureDistribution):
         """The interval of the distribution on the line, of one column."""
         return float(self.center[0] - np.pi), float(self.center[0] + np.pi)
 
-    def kl(self, other: VonMises, bits: bool = False) -> Any:
+    def kl(self, other: VonMises, bits: bool = False) -> PerMember:
         """KL(self ‖ other) = log I₀(κ')/I₀(κ) + A(κ) (κ − κ' cos(μ − μ')); member by member for stacks."""
         self._same_shape(other)
         a, b = self.concentration, other.concentration
@@ -122,12 +123,12 @@ class VonMises(Centered, FeatureDistribution):
         return -LOG_2PI - log_i0_scaled(concentration) - concentration * lack
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None) -> VonMises:  # type: ignore[override]
+    def moments_fit(cls, x: ArrayLike, weight: ArrayLike | None = None) -> VonMises:  # type: ignore[override]
         """Matches mean direction and circular variance, which is maximum likelihood too."""
         return cls.fit(x, weight)
 
     @classmethod
-    def from_moments(cls, mean: Any, variance: Any) -> VonMises:
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> VonMises:
         """The distribution with this mean direction and circular variance (in 0 … 1).
 
         >>> VonMises.from_moments(0.5, 0.25).concentration.round(4)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, NoReturn, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, in_memory
+from likely.core.arrays import Array, Seed, SequencesLike, in_memory
 from likely.core.covariates import apart, features, has_covariates, together, with_covariates
 from likely.core.description import Description
 from likely.core.em_loop import Stop, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.categorical.categorical import is_missing
@@ -40,18 +43,20 @@ from likely.estimation.sequence_validation import (
 )
 from likely.hmm.decoding import Forecast
 from likely.hmm.estimators.hmm_description import states_table, topology_words
-from likely.hmm.estimators.hmm_initialization import STARTS, ChainStarts
+from likely.hmm.estimators.hmm_initialization import ChainStarts, Initialization
 from likely.hmm.forward_backward import log_likelihoods
 from likely.hmm.hmm import HMM
 from likely.hmm.logistic_transition import LogisticPrior, LogisticTransition
 from likely.hmm.priors import HMMPrior
-from likely.hmm.topology import Topology, of_higher_order, on_transitions, with_durations
+from likely.hmm.topology import Topology, TopologyLike, of_higher_order, on_transitions, with_durations
 from likely.imputation.impute import impute
 
 SMALL_STEPS = 5  # iterations of generalized EM for one of EM: steps of coefficients maximize a bound
 LEAST = 1e-6  # smallest initial probability of a possible transition with covariates
 SHORTLY = 1e-4  # gain per frame at which the HMM of their initialization is good enough
 MOST_FRAMES = 1e9  # of a sequence: a file that claims more is no file of ours
+
+Emit = Literal["states", "transitions"]
 
 
 class HMMDensity(ChainStarts, DensityEstimator):
@@ -112,9 +117,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         "tie": ["array-like", None],
         "order": [Interval(Integral, 1, None, closed="left")],
         "durations": [Interval(Integral, 1, None, closed="left"), None],
-        "emit": [StrOptions({"states", "transitions"})],
+        "emit": [StrOptions(set(get_args(Emit)))],
         "prior": [*PRIOR, LogisticPrior, Interval(Real, 1, None, closed="left")],
-        "init": [StrOptions(set(STARTS)), HasMethods(["log_prob", "viterbi"])],
+        "init": [StrOptions(set(get_args(Initialization))), HasMethods(["log_prob", "viterbi"])],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
@@ -122,10 +127,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
     }
 
     def __init__(
-        self, component: Any = None, n_states: int = 1, *, topology: Any = "ergodic", final: bool | None = None,
-        tie: Any = None, order: int = 1, durations: int | None = None, emit: str = "states", prior: Any = "weak",
-        init: Any = "auto", n_init: int = 1, max_iter: int = 100, tol: float = 1e-5, hard: bool = False,
-        random_state: Any = None,
+        self, component: Any = None, n_states: int = 1, *, topology: TopologyLike = "ergodic",
+        final: bool | None = None, tie: ArrayLike | None = None, order: int = 1, durations: int | None = None,
+        emit: Emit = "states", prior: PriorLike | LogisticPrior | float = "weak", init: Initialization | HMM = "auto",
+        n_init: int = 1, max_iter: int = 100, tol: float = 1e-5, hard: bool = False, random_state: Seed = None,
     ) -> None:  # fmt: skip
         self.component = component
         self.n_states = n_states
@@ -159,8 +164,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, covariates: Any = None, lengths: Any = None,
-        states: Any = None, checkpoint: Any = None,
+        self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        covariates: SequencesLike | None = None, lengths: ArrayLike | None = None, states: Any = None,
+        checkpoint: Any = None,
     ) -> Self:  # fmt: skip
         """Fit to sequences by EM; `y` is ignored. `lengths` split one long array X (in hmmlearn the second argument).
 
@@ -236,7 +242,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             message = f"state {', '.join(map(str, never))} was never visited, and keeps its transition probabilities"
             warn(f"{type(self).__name__}: {message}: use fewer states")
 
-    def run_em(self, X: Ragged, weight: Any, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
+    def run_em(self, X: Ragged, weight: ArrayLike, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
         data = evenly(X, weight, log_mask=given)
         prior, stop = self.prior_rule(), Stop(self.max_iter, self.tol)
@@ -286,7 +292,10 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     # ---------------------------------------------------------------- streaming
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """One EM step with more sequences; the first ones are fitted as by `fit`.
 
         After `fit`, sufficient statistics add. In a stream from the beginning, early statistics are discounted slowly.
@@ -309,7 +318,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     # --------------------------------------------------------------- validation
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
+    def validate_rows(self, X: SequencesLike, reset: bool = False) -> Ragged:
         """Validate sequences: all frames are validated by the component at once; covariates stay with them."""
         name, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, name)
@@ -419,7 +428,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
             remedy = "use fewer states, steps that skip such as (0, 1, 2), or final=False"
             raise DataError(sentence(type(self).__name__, expected, got, remedy))
 
-    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> Any:
+    def blank_model(self, X: Ragged, members: int | None = None, weight: ArrayLike | None = None) -> Any:
         if has_covariates(X):  # coefficients have no stacked form: members are HMMs of their own
             frames, u = _apart(X)
             one = self._no_effects(self.blank_model(frames, None, weight), frames, u, weight)
@@ -468,7 +477,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def prior_rule(self) -> Any:
         return PriorOfHMM(self.component_, self.prior, shared=self._shared_prior)
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Generator, run: int = 0) -> Any:
         """Initial models; with covariates each member is fitted to its own sequences."""
         if not isinstance(blank, Stack):
             return super().initialize(blank, X, labels, weight, rng, run)
@@ -583,23 +592,33 @@ class HMMDensity(ChainStarts, DensityEstimator):
             raise AttributeError(f"{type(self).__name__} has no coefficients_: it was fitted without covariates")
         return self.model_.transition.raw_coefficients()
 
-    def score_samples(self, X: Any, lengths: Any = None, *, covariates: Any = None) -> Array:
+    def score_samples(
+        self, X: SequencesLike, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
+    ) -> Array:
         """Log-likelihood of each sequence (n,), given its covariates where the model has some."""
         check_is_fitted(self)
         return self.model_.log_prob(self.validate_rows(together(X, covariates, lengths), reset=False))
 
-    def score(self, X: Any, y: Any = None, lengths: Any = None, *, covariates: Any = None) -> float:
+    def score(
+        self, X: SequencesLike, y: ArrayLike | None = None, lengths: ArrayLike | None = None, *,
+        covariates: SequencesLike | None = None,
+    ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
         return super().score(together(X, covariates, lengths), y)
 
-    def predict(self, X: Any, lengths: Any = None, *, covariates: Any = None) -> Any:
+    def predict(
+        self, X: SequencesLike, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
+    ) -> Any:
         """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged."""
         check_is_fitted(self)
         path = self.model_.viterbi(self.validate_rows(together(X, covariates, lengths), reset=False)).states
         path = path.map(lambda states: np.where(states < 0, -1, self.topology_.original[states]))
         return path[0] if is_single_sequence(X) and lengths is None else path
 
-    def predict_proba(self, X: Any, lengths: Any = None, lag: int | None = None, *, covariates: Any = None) -> Any:
+    def predict_proba(
+        self, X: SequencesLike, lengths: ArrayLike | None = None, lag: int | None = None, *,
+        covariates: SequencesLike | None = None,
+    ) -> Any:  # fmt: skip
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
         check_is_fitted(self)
         probs = self.model_.posterior(self.validate_rows(together(X, covariates, lengths), reset=False), lag)
@@ -607,12 +626,15 @@ class HMMDensity(ChainStarts, DensityEstimator):
         probs = probs if self.topology_.origin is None else probs.map(lambda p: p @ sums)
         return probs[0] if is_single_sequence(X) and lengths is None else probs
 
-    def forecast(self, X: Any, steps: int = 1, *, covariates: Any = None, past: Any = None) -> Forecast:
+    def forecast(
+        self, X: SequencesLike, steps: int = 1, *, covariates: SequencesLike | None = None,
+        past: SequencesLike | None = None,
+    ) -> Forecast:  # fmt: skip
         """Forecast after one sequence (T, d), as `HMM.forecast`; `covariates` (steps, p) to come, `past` those of X."""
         check_is_fitted(self)
         return self.model_.forecast(self.validate_rows(together(X, past, None), reset=False), steps, covariates)
 
-    def impute(self, X: Any, random_state: Any = None, *, covariates: Any = None) -> Any:
+    def impute(self, X: SequencesLike, random_state: Seed = None, *, covariates: SequencesLike | None = None) -> Any:
         """Sequences with missing values imputed: by expectation, or with `random_state` by sampling."""
         if covariates is None and not has_covariates(X):
             return super().impute(X, random_state)
@@ -623,8 +645,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return frames if covariates is not None else _rejoined(frames, u)
 
     def sample(
-        self, n_samples: int = 1, random_state: Any = None, length: Any = None, *, covariates: Any = None
-    ) -> Any:
+        self, n_samples: int = 1, random_state: Seed = None, length: ArrayLike | None = None, *,
+        covariates: SequencesLike | None = None,
+    ) -> Any:  # fmt: skip
         """Sample sequences; without final probabilities, of the mean length in training.
 
         With covariates, n_samples of them (T_i, p) or one (T, p) for all; both are returned together.

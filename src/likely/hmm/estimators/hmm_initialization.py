@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
@@ -20,7 +20,7 @@ from likely.hmm.hmm import HMM
 from likely.hmm.topology import Topology
 from likely.mixture.initialization import grouped
 
-STARTS = ("auto", "segments", "clusters", "random")
+Initialization = Literal["auto", "segments", "clusters", "random"]
 FEW = 5  # distinct frames per density below which clusters would be too small
 
 
@@ -91,7 +91,7 @@ class ChainStarts:
     ) -> HMM:
         """A stack whose emissions are fitted to the frames assigned to their states."""
         if not isinstance(self.init, str):
-            expected = f"in a classifier, or inside another model, init must be one of {STARTS}"
+            expected = f"in a classifier, or inside another model, init must be one of {get_args(Initialization)}"
             raise DomainError(sentence(type(self).__name__, expected, type(self.init).__name__))
         own = [np.flatnonzero(labels == c) for c in range(len(blank.initial))]
         streams = own_streams(rng, [row_hashes(X[members]) for members in own] if len(own) > 1 else own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.warnings import warnings_discarded
+from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
@@ -41,12 +42,12 @@ class ContaminatedDensity(DensityEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "covariance": [StrOptions({"full", "diagonal", "spherical"})],
+        "covariance": [StrOptions(set(get_args(CovarianceKind)))],
         "scale": [Interval(Real, 1, None, closed="neither")], "prior": PRIOR, **EM,
     }  # fmt: skip
 
     def __init__(
-        self, covariance: str = "full", scale: float = 100.0, *, prior: Any = "weak", max_iter: int = 200,
+        self, covariance: CovarianceKind = "full", scale: float = 100.0, *, prior: Any = "weak", max_iter: int = 200,
         tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance

@@ -8,8 +8,9 @@ from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, refuse_infinite, rows, weights
+from likely.core.arrays import Array, SequencesLike, refuse_infinite, rows, weights
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -104,7 +105,10 @@ class FaultMonitor(Recognizer):
 
     # ------------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+    def fit(
+        self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Fit to stretches X of frames: one array (T, P), or several in a list or a Ragged.
 
         `lengths` split one array into stretches.
@@ -218,12 +222,12 @@ class FaultMonitor(Recognizer):
 
     # ------------------------------------------------------------------------ use
 
-    def watch(self, X: Any) -> Watched:
+    def watch(self, X: SequencesLike) -> Watched:
         """Monitor one stretch of frames (T, P): log-odds of a fault, alarms, surprisal in bits, contributions."""
         self._check_fitted()
         return self.model_.run(self._frames(X))
 
-    def diagnose(self, X: Any) -> Array:
+    def diagnose(self, X: SequencesLike) -> Array:
         """Posterior of each known fault, and last of an unknown one, given a fault (T, K + 1); see `classes_`."""
         posterior = self.watch(X).posterior
         both = np.hstack([posterior[:, 2:], posterior[:, 1:2]])

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from likely.classify.bayes import BayesClassifier
 from likely.classify.feature_classifier import FeatureClassifier
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, Seed, SequencesLike
 from likely.core.errors import DataError, DomainError, sentence
+from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged
 from likely.core.warnings import warn
 from likely.data.audio import is_one_sound
-from likely.distributions.gaussian.estimator import GaussianDensity
+from likely.distributions.gaussian.estimator import GaussianCovariance, GaussianDensity
 from likely.features.mfcc import MFCC
 from likely.features.spectrum import is_silent, loudest
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
+from likely.hmm.topology import TopologyLike
 from likely.language.word_network import WordNetwork
 from likely.mixture.estimators.mixture_density import MixtureDensity
 from likely.recognizers.speech.background_noise import background
@@ -67,10 +71,11 @@ class SpokenWords(FeatureClassifier):
 
     def __init__(
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
-        topology: Any = "left-to-right", covariance: str = "diagonal", acoustic_scale: float = 0.05,
-        prior: Any = "weak", max_iter: int = 100, tol: float = 1e-2, hard: bool = False, class_prior: Any = None,
-        cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        novelty: float | None = None, random_state: Any = 0,
+        topology: TopologyLike = "left-to-right", covariance: GaussianCovariance = "diagonal",
+        acoustic_scale: float = 0.05, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-2,
+        hard: bool = False, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
+        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
+        random_state: Seed = 0,
     ) -> None:  # fmt: skip
         self.n_states = n_states
         self.n_components = n_components
@@ -92,7 +97,7 @@ class SpokenWords(FeatureClassifier):
 
     # ------------------------------------------------------------------ learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: SequencesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to sounds X and their words y; a missing word (None) is estimated by EM."""
         self._check_scale()
         signals = list(self.cepstra.signals(X))
@@ -134,7 +139,7 @@ class SpokenWords(FeatureClassifier):
 
     # -------------------------------------------------------------- single words
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: SequencesLike) -> Array:
         """log p(word | sound) of each (n, C), columns as `classes_`: p(word) p(sound | word)^acoustic_scale."""
         self._check_fitted()
         self._check_scale()

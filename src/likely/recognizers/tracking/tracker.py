@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from likely.core.arrays import Array, Index, Mask, weights
+from likely.core.arrays import Array, Index, Mask, SequencesLike, weights
 from likely.core.description import Description, counted
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -110,8 +111,8 @@ class Tracker(Recognizer):
         *,
         dim: int = 2,
         dt: float = 1.0,
-        spectral_density: Any = 1.0,
-        observation_variance: Any = 1.0,
+        spectral_density: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         gate: float = 0.99,
         clutter_density: float = 0.0,
         detection_probability: float = 1.0,
@@ -195,13 +196,13 @@ class Tracker(Recognizer):
 
     # --------------------------------------------------------------------- tracks
 
-    def run(self, scans: Any, times: Any = None) -> Track:
+    def run(self, scans: Any, times: ArrayLike | None = None) -> Track:
         """Filter many scans: the track given the scans up to each."""
         listed = _listed(scans)
         filter_, t = self._timed(times, len(listed))
         return _track(filter_, *_followed(filter_, listed, t))
 
-    def smooth(self, scans: Any, times: Any = None) -> Track:
+    def smooth(self, scans: Any, times: ArrayLike | None = None) -> Track:
         """Smoothed track given all scans; hypotheses that were merged into one Gaussian stay so."""
         listed = _listed(scans)
         filter_, t = self._timed(times, len(listed))
@@ -226,17 +227,19 @@ class Tracker(Recognizer):
         """The belief before the first scan."""
         return self.association.initial_belief()
 
-    def predict(self, belief: TrackBelief, inputs: Any = None) -> TrackBelief:
+    def predict(self, belief: TrackBelief, inputs: SequencesLike | None = None) -> TrackBelief:
         """Prediction step: the belief at the next scan."""
         return self.association.predict(belief, inputs)
 
-    def update(self, belief: TrackBelief, y: Any, inputs: Any = None) -> tuple[TrackBelief, float]:
+    def update(
+        self, belief: TrackBelief, y: ArrayLike, inputs: SequencesLike | None = None
+    ) -> tuple[TrackBelief, float]:
         """Update step: the belief given a scan, and log p(scan | all before)."""
         return self.association.update(belief, y, inputs)
 
     # ------------------------------------------------------------------- learning
 
-    def fit(self, tracks: Any, times: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, tracks: Any, times: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn spectral density and observation variance per axis from tracks (T, dim) without clutter.
 
         Maximum likelihood of the constant-velocity model, axis by axis; NaN where missing.

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter, rows
+from likely.core.arrays import Array, SequencesLike, parameter, rows
 from likely.core.description import Description
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -110,7 +111,7 @@ class LinearSDE(SDEModels, Value):
 
     # ---------------------------------------------------------- discrete time
 
-    def at(self, times: Any) -> LinearGaussian:
+    def at(self, times: ArrayLike) -> LinearGaussian:
         """Discretized model of observations at these times (T,): one transition matrix per frame.
 
         If all steps are equal the matrices have no leading axis.
@@ -187,18 +188,18 @@ class LinearSDE(SDEModels, Value):
         each = _mapped(lambda i: model(i).log_prob(series[i]), series)
         return np.concatenate([np.empty(0), *each])
 
-    def sample(self, n: int, rng: Generator, times: Any) -> Any:
+    def sample(self, n: int, rng: Generator, times: ArrayLike) -> Any:
         """Draw n series (a Ragged) at the times (T,)."""
         t = clock(times, WHOSE)
         return self.at(t).sample(n, rng, len(t))
 
     # ----------------------------------------------------------------- states
 
-    def filter(self, y: Any, times: Any) -> Any:
+    def filter(self, y: SequencesLike, times: ArrayLike) -> Any:
         """Kalman filter: p(x(t_i) | y up to t_i) as `mean` (T, d), `covariance` (T, d, d), `log_prob`."""
         return self._asked(y, times, lambda m, x: m.filter(x))
 
-    def smooth(self, y: Any, times: Any, at: Any = None) -> Any:
+    def smooth(self, y: SequencesLike, times: ArrayLike, at: Any = None) -> Any:
         """Smoother: p(x(t) | all observations) at the observation times, or at the times `at` (m,).
 
         `at` may lie between, after and (if the initial distribution is time-invariant) before the observation times.
@@ -208,7 +209,7 @@ class LinearSDE(SDEModels, Value):
             return self._asked(y, times, lambda m, x: m.smooth(x))
         return self._at_moments(y, times, at, lambda m, x: m.smooth(x))
 
-    def forecast(self, y: Any, times: Any, at: Any) -> Any:
+    def forecast(self, y: SequencesLike, times: ArrayLike, at: Any) -> Any:
         """Forecast of states and observations at times `at` (m,), from the last time on; a list for many series.
 
         >>> import likely as lk
@@ -312,7 +313,7 @@ class LinearSDE(SDEModels, Value):
 
     continuous_time = True  # the inputs of a frame are its time
 
-    def predict(self, belief: TimedBelief, inputs: Any = None) -> TimedBelief:
+    def predict(self, belief: TimedBelief, inputs: SequencesLike | None = None) -> TimedBelief:
         """Prediction step to a later time, `inputs`; without a time the same belief."""
         if inputs is None:
             return belief
@@ -323,7 +324,9 @@ class LinearSDE(SDEModels, Value):
             raise DataError(sentence(WHOSE, f"times must not decrease: the belief is at {belief.time:g}", f"{t:g}"))
         return TimedBelief.trusted(state=self._over(t - belief.time).predict(belief.state), time=t)
 
-    def update(self, belief: TimedBelief, y: Any, inputs: Any = None) -> tuple[TimedBelief, float]:
+    def update(
+        self, belief: TimedBelief, y: SequencesLike, inputs: SequencesLike | None = None
+    ) -> tuple[TimedBelief, float]:
         """Update step with an observation y at the time `inputs`: the belief, and log p(y | earlier observations).
 
         >>> import likely as lk

@@ -6,6 +6,7 @@ from math import comb, factorial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
@@ -24,8 +25,9 @@ class SDEModels:
 
     @classmethod
     def integrated(
-        cls, order: int, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
-    ) -> Self:
+        cls, order: int, dim: int = 1, spectral_density: ArrayLike = 1.0, observation_variance: ArrayLike = 1.0,
+        initial: Any = None,
+    ) -> Self:  # fmt: skip
         """Integrated Wiener process: white noise integrated `order` times; smoothing splines (order 2: cubic).
 
         >>> import likely as lk
@@ -41,7 +43,7 @@ class SDEModels:
 
     @classmethod
     def wiener(
-        cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+        cls, dim: int = 1, spectral_density: ArrayLike = 1.0, observation_variance: ArrayLike = 1.0, initial: Any = None
     ) -> Self:
         """Wiener process (random walk): the variance grows by `spectral_density` per unit of time.
 
@@ -53,7 +55,7 @@ class SDEModels:
 
     @classmethod
     def constant_velocity(
-        cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+        cls, dim: int = 1, spectral_density: ArrayLike = 1.0, observation_variance: ArrayLike = 1.0, initial: Any = None
     ) -> Self:
         """Constant-velocity model: white-noise acceleration of the given spectral density.
 
@@ -65,7 +67,7 @@ class SDEModels:
 
     @classmethod
     def constant_acceleration(
-        cls, dim: int = 1, spectral_density: Any = 1.0, observation_variance: Any = 1.0, initial: Any = None
+        cls, dim: int = 1, spectral_density: ArrayLike = 1.0, observation_variance: ArrayLike = 1.0, initial: Any = None
     ) -> Self:
         """Constant-acceleration model: white-noise jerk of the given spectral density.
 
@@ -79,8 +81,8 @@ class SDEModels:
     def ornstein_uhlenbeck(
         cls,
         rate: float,
-        spectral_density: Any = 1.0,
-        observation_variance: Any = 1.0,
+        spectral_density: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         dim: int = 1,
         initial: Any = None,
     ) -> Self:
@@ -104,8 +106,8 @@ class SDEModels:
         cls,
         order: float = 1.5,
         length_scale: float = 1.0,
-        variance: Any = 1.0,
-        observation_variance: Any = 1.0,
+        variance: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         initial: Any = None,
     ) -> Self:
         """Gaussian process with a Matérn kernel of half-integer `order` ν = 1/2, 3/2, 5/2, …, as an exact SDE.
@@ -137,8 +139,8 @@ class SDEModels:
         cls,
         period: float,
         damping: float = 0.0,
-        cycle_variance: Any = 1.0,
-        observation_variance: Any = 0.0,
+        cycle_variance: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 0.0,
         initial: Any = None,
     ) -> Self:
         """Stochastic cycle of the given `period`, damped at the rate `damping`, driven by white noise.

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array
@@ -45,7 +46,7 @@ class TimedBelief(Value):
         """Variances of the state (d,)."""
         return np.asarray(self.state.variance)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: ArrayLike) -> Array:
         """Log-density of states (n, d)."""
         return np.asarray(self.state.log_prob(x))
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Seed, SequencesLike
 from likely.core.blocks import Block
 from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, together
 from likely.core.description import Description
 from likely.core.em_loop import Stop, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.stacks.stack import Stack
@@ -93,7 +96,7 @@ class LinearGaussianDensity(DensityEstimator):
         learn: Any = None,
         *,
         form: Any = None,
-        prior: Any = "auto",
+        prior: Literal["auto"] | PriorLike = "auto",
         n_states: int | None = None,
         max_iter: int = 500,
         tol: float = 1e-8,
@@ -116,8 +119,8 @@ class LinearGaussianDensity(DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
-        checkpoint: Any = None,
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        inputs: SequencesLike | None = None, lengths: Any = None, checkpoint: Any = None,
     ) -> Self:  # fmt: skip
         """Fit to sequences; `y` is ignored. `checkpoint` is a file name: an interrupted fit continues from there.
 
@@ -158,7 +161,7 @@ class LinearGaussianDensity(DensityEstimator):
         return f"column {repr(self.column_names()[j]) if named else j} is the same in all frames"
 
     def run_em(
-        self, learner: ConstrainedLinearGaussian, X: Ragged, weight: Any, prior: Any, checkpoint: Any = None
+        self, learner: ConstrainedLinearGaussian, X: Ragged, weight: ArrayLike, prior: Any, checkpoint: Any = None
     ) -> FitReport:
         X, weight = self._with_known_start(learner, X, weight)
         try:
@@ -185,8 +188,9 @@ class LinearGaussianDensity(DensityEstimator):
         return (X, weight) if kept.all() else (X[np.flatnonzero(kept)], None if weight is None else weight[kept])
 
     def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
-    ) -> Self:
+        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """One step of online EM with more sequences; the first call is a `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
@@ -263,11 +267,11 @@ class LinearGaussianDensity(DensityEstimator):
 
     # -------------------------------------------------------- inside a classifier
 
-    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> Any:
+    def blank_model(self, X: Ragged, members: int | None = None, weight: ArrayLike | None = None) -> Any:
         one = self._initial_model(X, None)
         return one if members is None else Stack.trusted(components=(one,) * members)
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Generator, run: int = 0) -> Any:
         """Each member fitted to its own sequences, with one prior for all: with known labels this is the maximum."""
         if labels is None:
             return blank
@@ -300,7 +304,7 @@ class LinearGaussianDensity(DensityEstimator):
 
     # ------------------------------------------------------------------- input validation
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
+    def validate_rows(self, X: SequencesLike, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes, with their inputs if any."""
         if reset:
             self._shared_prior = None
@@ -323,16 +327,21 @@ class LinearGaussianDensity(DensityEstimator):
 
     # -------------------------------------------------------------------- prediction
 
-    def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
+    def score_samples(
+        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
+    ) -> Array:
         """Log-likelihood per sequence (n,)."""
         check_is_fitted(self)
         return self.model_.log_prob(self.validate_rows(together(X, inputs, lengths), reset=False))
 
-    def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
+    def score(
+        self, X: SequencesLike, y: ArrayLike | None = None, inputs: SequencesLike | None = None,
+        lengths: ArrayLike | None = None,
+    ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
         return super().score(together(X, inputs, lengths), y)
 
-    def predict(self, X: Any, inputs: Any = None, lengths: Any = None) -> Any:
+    def predict(self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> Any:
         """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged."""
         check_is_fitted(self)
         rows = self.validate_rows(together(X, inputs, lengths), reset=False)
@@ -348,26 +357,34 @@ class LinearGaussianDensity(DensityEstimator):
             out = out + np.einsum("fpk,fk->fp", G[np.minimum(t, len(G) - 1)], table(rows.values[COVARIATES]))
         return out.astype(np.float32) if frames_of(rows).dtype == np.float32 else out
 
-    def smooth(self, X: Any, inputs: Any = None, lengths: Any = None, lag: int | None = None) -> Smoothed | States:
+    def smooth(
+        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+        lag: int | None = None,
+    ) -> Smoothed | States:  # fmt: skip
         """Smoothed states p(x_t | all frames), as `LinearGaussian.smooth`."""
         return self._answer("smooth", X, inputs, lengths, lag=lag)
 
-    def filter(self, X: Any, inputs: Any = None, lengths: Any = None) -> States:
+    def filter(self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> States:
         """Filtered states p(x_t | y_1 … y_t), as `LinearGaussian.filter`."""
         return self._answer("filter", X, inputs, lengths)
 
-    def forecast(self, X: Any, steps: int = 1, inputs: Any = None, future: Any = None) -> StateForecast:
+    def forecast(
+        self, X: SequencesLike, steps: int = 1, inputs: SequencesLike | None = None, future: SequencesLike | None = None
+    ) -> StateForecast:
         """Forecast 1 … steps frames after one sequence, with intervals; `future` (steps, k) are their inputs."""
         return self._answer("forecast", X, inputs, None, steps=steps, future=future)
 
-    def impute(self, X: Any, random_state: Any = None, inputs: Any = None) -> Any:
+    def impute(self, X: SequencesLike, random_state: Seed = None, inputs: SequencesLike | None = None) -> Any:
         """Sequences with missing values imputed: by their conditional expectation, or with `random_state` by a draw."""
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
         rows = self.validate_rows(together(X, inputs, None), reset=False)
         return self.decode_rows(imputed(self.model_, rows, None, rng), X)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None, inputs: Any = None) -> Ragged:
+    def sample(
+        self, n_samples: int = 1, random_state: Seed = None, length: ArrayLike | None = None,
+        inputs: SequencesLike | None = None,
+    ) -> Ragged:  # fmt: skip
         """Draw sequences from the learned density; by default of the mean length of the training sequences."""
         check_is_fitted(self)
         if length is None and inputs is None:
@@ -375,8 +392,9 @@ class LinearGaussianDensity(DensityEstimator):
         return self.model_.sample(n_samples, np.random.default_rng(random_state), length, inputs)
 
     def standard_errors(
-        self, X: Any, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
-    ) -> StandardErrors:
+        self, X: SequencesLike, sample_weight: ArrayLike | None = None, *, inputs: SequencesLike | None = None,
+        lengths: ArrayLike | None = None,
+    ) -> StandardErrors:  # fmt: skip
         """Standard errors of all learned parameters, given the training sequences: see `standard_errors`."""
         check_is_fitted(self)
         X, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False)

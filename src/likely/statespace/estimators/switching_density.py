@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Seed, SequencesLike
 from likely.core.blocks import Blocks
 from likely.core.covariates import frames_of, n_covariates, together
 from likely.core.description import Description
 from likely.core.em_loop import Stop, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.stacks.stack import Stack
@@ -55,6 +58,8 @@ STAY = 0.95  # initial probability to stay, if no transition matrix is given
 MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
 FIRST = 5  # EM iterations with the initial labels of regimes, before they are hidden again
 
+Initialization = Literal["auto", "given", "windows"]
+
 
 class SwitchingDensity(DensityEstimator):
     """Density estimator: `SwitchingLinearGaussian` learned by EM, parameters per regime and transition matrix.
@@ -90,14 +95,15 @@ class SwitchingDensity(DensityEstimator):
         "form": [dict, list, tuple, None],
         "chain": [list, tuple, str],
         "prior": [StrOptions({"weak"}), SwitchingPrior, None],
-        "init": [StrOptions({"auto", "given", "windows"})],
+        "init": [StrOptions(set(get_args(Initialization)))],
         "random_state": ["random_state", np.random.Generator],
         **EM,
     }
 
     def __init__(
         self, n_regimes: Any = 2, transition: Any = None, *, learn: Any = None, form: Any = None, chain: Any = CHAIN,
-        prior: Any = "weak", init: str = "auto", max_iter: int = 100, tol: float = 1e-5, random_state: Any = None,
+        prior: PriorLike = "weak", init: Initialization = "auto", max_iter: int = 100, tol: float = 1e-5,
+        random_state: Seed = None,
     ) -> None:  # fmt: skip
         self.n_regimes = n_regimes
         self.transition = transition
@@ -119,8 +125,8 @@ class SwitchingDensity(DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None,
-        regimes: Any = None,
+        self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        inputs: SequencesLike | None = None, lengths: ArrayLike | None = None, regimes: Any = None,
     ) -> Self:  # fmt: skip
         """Fit to sequences X; `y` is ignored, weights are one per sequence, `inputs` have the form of X.
 
@@ -139,8 +145,9 @@ class SwitchingDensity(DensityEstimator):
         return self._adopt(report)
 
     def partial_fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, inputs: Any = None, lengths: Any = None
-    ) -> Self:
+        self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """One step of (approximate) online EM with more sequences; the first call is a `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, what early models saw is forgotten slowly.
@@ -229,7 +236,7 @@ class SwitchingDensity(DensityEstimator):
             raise DataError(sentence(type(self).__name__, expected, "NaN everywhere"))
         return rows, weight
 
-    def validate_rows(self, X: Any, reset: bool = False) -> Ragged:
+    def validate_rows(self, X: SequencesLike, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes, with their inputs if any."""
         return validated_frames(X, reset, self, super().validate_rows)
 
@@ -240,11 +247,11 @@ class SwitchingDensity(DensityEstimator):
 
     # --------------------------------------------------------- inside another model
 
-    def blank_model(self, X: Ragged, members: int | None = None, weight: Any = None) -> Any:
+    def blank_model(self, X: Ragged, members: int | None = None, weight: ArrayLike | None = None) -> Any:
         one = self._learner(self._first_model(frames_of(X), None, n_covariates(X)))
         return one if members is None else Stack.trusted(components=(one,) * members)
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Generator, run: int = 0) -> Any:
         """Each member fitted to its own sequences: with known labels this is the result."""
         if labels is None:
             return blank
@@ -286,35 +293,46 @@ class SwitchingDensity(DensityEstimator):
         title = f"{type(self).__name__}: {type(model).__name__}"
         return Description(title, (), facts, [parameter_table(rows, level)], NOTES, [model.describe()])
 
-    def impute(self, X: Any, random_state: Any = None) -> Any:
+    def impute(self, X: SequencesLike, random_state: Seed = None) -> Any:
         """Not available: missing values depend on the regime."""
         expected, remedy = "a switching model does not impute", "see model_.smooth(X) for states and regimes"
         raise DomainError(sentence(type(self).__name__, expected, "impute", remedy))
 
     # -------------------------------------------------------------------- in use
 
-    def score_samples(self, X: Any, inputs: Any = None, lengths: Any = None) -> Array:
+    def score_samples(
+        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
+    ) -> Array:
         """Approximate log-likelihood per sequence (n,)."""
         return self.model_.log_prob(self._ready(X, inputs, lengths))
 
-    def score(self, X: Any, y: Any = None, inputs: Any = None, lengths: Any = None) -> float:
+    def score(
+        self, X: SequencesLike, y: ArrayLike | None = None, inputs: SequencesLike | None = None,
+        lengths: ArrayLike | None = None,
+    ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
         rows = self._ready(X, inputs, lengths)
         self._check_y(y, rows)
         return float(np.mean(self.model_.log_prob(rows)))
 
-    def predict_proba(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
+    def predict_proba(
+        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+        live: bool = False,
+    ) -> Any:  # fmt: skip
         """Posterior probabilities of the regimes per frame: (T, K), or a Ragged; `live`: filtered, not smoothed."""
         rows = self._ready(X, inputs, lengths)
         states = self.model_.filter(rows) if live else self.model_.smooth(rows)
         return states.regimes[0] if is_single_sequence(X) and lengths is None and len(rows) else states.regimes
 
-    def predict(self, X: Any, inputs: Any = None, lengths: Any = None, live: bool = False) -> Any:
+    def predict(
+        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+        live: bool = False,
+    ) -> Any:  # fmt: skip
         """Most probable regime per frame: (T,), or a Ragged."""
         shares = self.predict_proba(X, inputs, lengths, live)
         return shares.map(_best) if isinstance(shares, Ragged) else _best(shares)
 
-    def alarms(self, X: Any, cost: Any = None, inputs: Any = None, hold: int = 1) -> Alarms:
+    def alarms(self, X: SequencesLike, cost: Any = None, inputs: SequencesLike | None = None, hold: int = 1) -> Alarms:
         """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`."""
         check_is_fitted(self)
         if not is_single_sequence(X):
@@ -326,7 +344,7 @@ class SwitchingDensity(DensityEstimator):
         check_is_fitted(self)
         return IMMFilter(self.model_, "gpb2")
 
-    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Ragged:
+    def sample(self, n_samples: int = 1, random_state: Seed = None, length: ArrayLike | None = None) -> Ragged:
         """Draw sequences from the learned model, by default of the mean length of the training sequences."""
         check_is_fitted(self)
         length = round(self.mean_length_) if length is None else length

@@ -9,11 +9,12 @@ from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.core import declared
-from likely.core.arrays import Array, weights
+from likely.core.arrays import Array, SequencesLike, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior, PointRule
 from likely.core.value import Value
 from likely.core.warnings import warn, warnings_discarded
 from likely.numerics import spd
@@ -277,7 +278,7 @@ class LinearPrior(Value):
         """Prior with these statistics added; approximate, since states are not observed."""
         return LinearPrior(self.stats + stats)
 
-    def point(self, which: str = "mode") -> NoReturn:
+    def point(self, which: PointRule = "mode") -> NoReturn:
         """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it."""
         expected = "the mode needs a model that specifies the fixed parameters"
         raise DomainError(sentence("LinearPrior", expected, which, "call model.refit(stats, prior)"))
@@ -354,7 +355,7 @@ class ConstrainedLinearGaussian(Value):
         """Smallest eigenvalue of the process and observation covariances."""
         return float(self.model.smallest_eigenvalue)
 
-    def log_prob(self, y: Any) -> Array:
+    def log_prob(self, y: SequencesLike) -> Array:
         """Log-likelihood log p(y) per sequence."""
         return self.model.log_prob(y)
 
@@ -362,15 +363,15 @@ class ConstrainedLinearGaussian(Value):
         """Draw n sequences."""
         return self.model.sample(n, rng, **how)
 
-    def collect(self, y: Any, weight: Any = None) -> LinearStats:
+    def collect(self, y: SequencesLike, weight: ArrayLike | None = None) -> LinearStats:
         """E-step: expected sufficient statistics."""
         return self.model.collect(y, weight)
 
-    def refit(self, stats: LinearStats, prior: Any = None) -> ConstrainedLinearGaussian:
+    def refit(self, stats: LinearStats, prior: AnyPrior | None = None) -> ConstrainedLinearGaussian:
         """M-step for the learned parameters."""
         return self.replace(model=m_step(self.model, stats, prior, self.structure))
 
-    def objective(self, stats: LinearStats, prior: Any = None) -> float:
+    def objective(self, stats: LinearStats, prior: AnyPrior | None = None) -> float:
         """EM objective (evidence lower bound) plus the log prior."""
         return objective(self.model, stats, prior)
 

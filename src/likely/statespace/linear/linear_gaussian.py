@@ -9,14 +9,16 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.cluster.kmeans.kmeans_plus_plus import standardized
 from likely.core import declared
-from likely.core.arrays import Array, numbers, parameter, whole_number
+from likely.core.arrays import Array, SequencesLike, numbers, parameter, whole_number
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.distributions.distribution import Distribution
 from likely.hmm.decoding import SkippedFrames, warn_of_skipped
@@ -121,7 +123,7 @@ class LinearGaussian(StructuralModels, Distribution):
 
     @classmethod
     def from_letters(
-        cls, A: Any, B: Any, C: Any, D: Any, F: Any = None, G: Any = None, initial_mean: Any = None,
+        cls, A: Any, B: ArrayLike, C: Any, D: ArrayLike, F: Any = None, G: Any = None, initial_mean: Any = None,
         initial_covariance: Any = None,
     ) -> LinearGaussian:  # fmt: skip
         """The model x_t = A x_{t−1} + B w_t + F u_t, y_t = C x_t + D v_t + G u_t with standard normal w and v.
@@ -205,7 +207,7 @@ class LinearGaussian(StructuralModels, Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+    def log_prob(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Array:
         """Log-likelihood log p(y) per sequence (n,).
 
         With a diffuse initial state it is the limit of log p + (q/2) log κ as the variances κ → ∞ (de Jong 1991). It is
@@ -217,17 +219,21 @@ class LinearGaussian(StructuralModels, Distribution):
         out = np.concatenate([np.empty(0), *found])
         return out.astype(np.float32) if seqs.dtype == np.float32 else out
 
-    def sample(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> Ragged:
+    def sample(
+        self, n: int, rng: Generator, length: ArrayLike | None = None, inputs: SequencesLike | None = None
+    ) -> Ragged:
         """Draw n sequences of observations (a Ragged) of the given `length`, one number or one per sequence."""
         return linear_simulation.simulate(self, n, rng, length, inputs)[1]
 
-    def simulate(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> tuple[Ragged, Ragged]:
+    def simulate(
+        self, n: int, rng: Generator, length: ArrayLike | None = None, inputs: SequencesLike | None = None
+    ) -> tuple[Ragged, Ragged]:
         """Draw states and observations of n sequences. Diffuse directions of the initial state are set to its mean."""
         return linear_simulation.simulate(self, n, rng, length, inputs)
 
     # ------------------------------------------------------------ states
 
-    def filter(self, y: Any, inputs: Any = None) -> States:
+    def filter(self, y: SequencesLike, inputs: SequencesLike | None = None) -> States:
         """Kalman filter: mean and covariance of p(x_t | y_1 … y_t) per frame.
 
         A frame of probability 0 counts as missing; a warning names the first, and log_prob is −inf.
@@ -244,7 +250,7 @@ class LinearGaussian(StructuralModels, Distribution):
         warn_of_skipped(passed, f"{ME}.filter")
         return States(*found)
 
-    def smooth(self, y: Any, inputs: Any = None, lag: int | None = None) -> Any:
+    def smooth(self, y: SequencesLike, inputs: SequencesLike | None = None, lag: int | None = None) -> Any:
         """Smoother: p(x_t | all frames), as mean, covariance, log_prob, lag_one (Rauch, Tung and Striebel 1965).
 
         With a `lag`, the fixed-lag smoother p(x_t | y_1 … y_{t + lag}), without lag_one; variances are infinite where
@@ -269,11 +275,11 @@ class LinearGaussian(StructuralModels, Distribution):
         warn_of_skipped(passed, f"{ME}.smooth")
         return Smoothed(*found) if lag is None else States(*found)
 
-    def draw_states(self, y: Any, n: int, rng: Generator, inputs: Any = None) -> Any:
+    def draw_states(self, y: SequencesLike, n: int, rng: Generator, inputs: SequencesLike | None = None) -> Any:
         """Simulation smoother: n draws of the states (n, T, d) from p(x | y) of one sequence (Durbin, Koopman 2002)."""
         return linear_simulation.simulation_smoother(self, y, n, rng, inputs)
 
-    def observed(self, states: Any, inputs: Any = None) -> States:
+    def observed(self, states: Any, inputs: SequencesLike | None = None) -> States:
         """Mean C x (+ G u) and covariance C P Cᵀ + R of the observations given states of one sequence.
 
         >>> m = LinearGaussian(transition=[[1.0]], process_covariance=[[1.0]], observation=[[2.0]],
@@ -283,12 +289,12 @@ class LinearGaussian(StructuralModels, Distribution):
         """
         return predicted_observations.observation_moments(self, states, inputs)
 
-    def impute(self, y: Any, inputs: Any = None) -> Any:
+    def impute(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Any:
         """y with missing entries replaced by their expectation given all observed entries."""
         return predicted_observations.imputed(self, y, inputs)
 
     def forecast(
-        self, y: Any = None, steps: int = 1, inputs: Any = None, future: Any = None, belief: Any = None
+        self, y: Any = None, steps: int = 1, inputs: Any = None, future: SequencesLike | None = None, belief: Any = None
     ) -> StateForecast:
         """Forecast of states and observations 1 … steps frames after a sequence, or after a `belief`, with intervals.
 
@@ -299,7 +305,7 @@ class LinearGaussian(StructuralModels, Distribution):
             belief = self.belief_after(y, inputs)
         return forecast_from(self, belief, steps, future)
 
-    def belief_after(self, y: Any, inputs: Any = None) -> StateBelief:
+    def belief_after(self, y: SequencesLike, inputs: SequencesLike | None = None) -> StateBelief:
         """Filtered belief after one whole sequence, equal to the last one of `lk.follow`.
 
         A frame of probability 0 counts as missing, as in `filter`.
@@ -325,7 +331,7 @@ class LinearGaussian(StructuralModels, Distribution):
             belief, _ = self._updated(belief, np.ascontiguousarray(series.y[f : f + 1]))
         return belief
 
-    def with_inputs(self, control: Any = None, feedthrough: Any = None) -> LinearGaussian:
+    def with_inputs(self, control: ArrayLike | None = None, feedthrough: ArrayLike | None = None) -> LinearGaussian:
         """The same model with inputs u: `control` (d, k) acts on the state, `feedthrough` (p, k) on the observation.
 
         These are regression coefficients, for structural models too; `learn=["feedthrough"]` estimates them.
@@ -336,7 +342,7 @@ class LinearGaussian(StructuralModels, Distribution):
         """
         return LinearGaussian(**{**self.field_values(), "control": control, "feedthrough": feedthrough})
 
-    def predictions(self, y: Any, inputs: Any = None) -> States:
+    def predictions(self, y: SequencesLike, inputs: SequencesLike | None = None) -> States:
         """One-step-ahead predictions p(y_t | y_1 … y_{t−1}) of one sequence: mean (T, p) and covariance.
 
         y − mean are the innovations; standardized, they are white noise under the model. Variances are infinite during
@@ -373,7 +379,7 @@ class LinearGaussian(StructuralModels, Distribution):
         )  # fmt: skip
         return StateBelief.trusted(mean=m.m.copy(), root=m.U.copy(), time=0, diffuse_part=diffuse_part)
 
-    def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
+    def predict(self, belief: StateBelief, inputs: SequencesLike | None = None) -> StateBelief:
         """Prediction step: the belief one frame later, before its observation; `inputs` (k,) are that frame's."""
         return self._predicted(belief, self._intercept(inputs, belief.time + 1))
 
@@ -428,7 +434,7 @@ class LinearGaussian(StructuralModels, Distribution):
         mean = diffuse_moments(part)[0]
         return StateBelief.trusted(mean=mean, root=root, time=max(t, belief.time), diffuse_part=part), float(lp)
 
-    def update(self, belief: StateBelief, y: Any, inputs: Any = None) -> tuple[StateBelief, float]:
+    def update(self, belief: StateBelief, y: SequencesLike, inputs: Any = None) -> tuple[StateBelief, float]:
         """Update step: the belief given a frame y too, and log p(y | earlier frames); NaN entries are missing.
 
         A frame of probability 0 (outside the support of a singular covariance, or overflowing) leaves the belief
@@ -501,7 +507,9 @@ class LinearGaussian(StructuralModels, Distribution):
     of_sequences = True
     takes_parts = True  # `collect` splits the data itself, at the ends of sequences
 
-    def collect(self, y: Any, weight: Any = None, inputs: Any = None) -> LinearStats:
+    def collect(
+        self, y: SequencesLike, weight: ArrayLike | None = None, inputs: SequencesLike | None = None
+    ) -> LinearStats:
         """E-step: expected sufficient statistics under the smoothed p(x | y) (Shumway and Stoffer 1982)."""
         series = series_of(self, y, inputs)
         stats = linear_em.e_step(self, series, weight)
@@ -509,11 +517,11 @@ class LinearGaussian(StructuralModels, Distribution):
             passes.refuse_huge(series)
         return stats
 
-    def refit(self, stats: LinearStats, prior: Any = None) -> LinearGaussian:
+    def refit(self, stats: LinearStats, prior: AnyPrior | None = None) -> LinearGaussian:
         """M-step for all parameters; `lk.statespace.ConstrainedLinearGaussian` learns some, or with constraints."""
         return linear_em.m_step(self, stats, prior, linear_em.all_parameters(self))
 
-    def objective(self, stats: LinearStats, prior: Any = None) -> float:
+    def objective(self, stats: LinearStats, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood plus entropy of the states, plus the log prior."""
         return linear_em.objective(self, stats, prior)
 

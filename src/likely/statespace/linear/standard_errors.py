@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, SequencesLike
 from likely.core.warnings import warn
 from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import series_of
@@ -60,8 +61,8 @@ class StandardErrors(Mapping[str, Array]):
 
 
 def standard_errors(
-    model: Any, y: Any, learn: Any = None, form: Any = None, *, weight: Any = None, inputs: Any = None,
-    prior: Any = None,
+    model: Any, y: SequencesLike, learn: Any = None, form: Any = None, *, weight: ArrayLike | None = None,
+    inputs: SequencesLike | None = None, prior: Any = None,
 ) -> StandardErrors:  # fmt: skip
     """Standard errors from the observed information −∂² log p(y) / ∂θ∂θᵀ, at a model that was learned from y.
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.numerics.lyapunov import solve_discrete_lyapunov
 from likely.numerics.sde_discretization import discretize
 from likely.numerics.spd import is_symmetric
 from likely.statespace.linear.sums_of_models import added, blocks, kron
+
+SeasonalForm = Literal["dummy", "trigonometric"]
 
 
 class StructuralModels:
@@ -28,8 +31,8 @@ class StructuralModels:
         cls,
         dim: int = 1,
         dt: Any = 1.0,
-        spectral_density: Any = 1.0,
-        observation_variance: Any = 1.0,
+        spectral_density: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         initial: Any = None,
     ) -> Self:
         """Constant-velocity model: white-noise acceleration; the position is observed.
@@ -49,8 +52,8 @@ class StructuralModels:
         cls,
         dim: int = 1,
         dt: Any = 1.0,
-        spectral_density: Any = 1.0,
-        observation_variance: Any = 1.0,
+        spectral_density: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         initial: Any = None,
     ) -> Self:
         """Constant-acceleration model: white-noise jerk of the given spectral density; the position is observed.
@@ -65,7 +68,7 @@ class StructuralModels:
 
     @classmethod
     def local_level(
-        cls, level_variance: Any = 1.0, observation_variance: Any = 1.0, dim: int = 1, initial: Any = None
+        cls, level_variance: ArrayLike = 1.0, observation_variance: ArrayLike = 1.0, dim: int = 1, initial: Any = None
     ) -> Self:
         """Local level model: a random walk with steps of `level_variance`, one state per column, observed with noise.
 
@@ -86,9 +89,9 @@ class StructuralModels:
     @classmethod
     def local_trend(
         cls,
-        level_variance: Any = 1.0,
-        slope_variance: Any = 1.0,
-        observation_variance: Any = 1.0,
+        level_variance: ArrayLike = 1.0,
+        slope_variance: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 1.0,
         dim: int = 1,
         initial: Any = None,
     ) -> Self:
@@ -116,8 +119,8 @@ class StructuralModels:
 
     @classmethod
     def seasonal(
-        cls, period: float, seasonal_variance: Any = 0.0, observation_variance: Any = 0.0, form: str = "dummy",
-        harmonics: int | None = None, initial: Any = None,
+        cls, period: float, seasonal_variance: ArrayLike = 0.0, observation_variance: ArrayLike = 0.0,
+        form: SeasonalForm = "dummy", harmonics: int | None = None, initial: Any = None,
     ) -> Self:  # fmt: skip
         """Seasonal pattern that repeats after `period` frames and sums to 0; it changes if `seasonal_variance` > 0.
 
@@ -132,19 +135,18 @@ class StructuralModels:
         [[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
         """
         name = f"{cls.__name__}.seasonal"
+        check_option(form, SeasonalForm, name, "form")
         if form == "dummy":
             if harmonics is not None:
                 raise DomainError(sentence(name, "harmonics belong to form='trigonometric'", harmonics))
             A, Q, C = _dummies(count(period, name, "period", 2), variance(seasonal_variance, name, "seasonal_variance"))
-        elif form == "trigonometric":
+        else:
             A, Q, C = _waves(
                 real(period, name, "period", 2.0),
                 harmonics,
                 variance(seasonal_variance, name, "seasonal_variance"),
                 name,
             )
-        else:
-            raise DomainError(sentence(name, "form must be 'dummy' or 'trigonometric'", repr(form)))
         R = covariance_of(observation_variance, 1, name, "observation_variance")
         return _made(
             cls, {"transition": A, "process_covariance": Q, "observation": C, "observation_covariance": R}, initial
@@ -155,8 +157,8 @@ class StructuralModels:
         cls,
         period: float,
         damping: float = 1.0,
-        cycle_variance: Any = 1.0,
-        observation_variance: Any = 0.0,
+        cycle_variance: ArrayLike = 1.0,
+        observation_variance: ArrayLike = 0.0,
         initial: Any = None,
     ) -> Self:
         """Stochastic cycle of the given `period`: damped by `damping` per frame, with noise of `cycle_variance`.
@@ -189,8 +191,8 @@ class StructuralModels:
         cls,
         coefficients: Any,
         innovation_variance: Any = 1.0,
-        observation_variance: Any = 0.0,
-        mean: Any = 0.0,
+        observation_variance: ArrayLike = 0.0,
+        mean: ArrayLike = 0.0,
         initial: Any = None,
     ) -> Self:
         """Stationary autoregression y_t − μ = Σ_k φ_k (y_{t−k} − μ) + w_t, w ~ N(0, innovation_variance).

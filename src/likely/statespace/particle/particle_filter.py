@@ -30,7 +30,7 @@ from likely.statespace.particle.particle_belief import (
 )
 from likely.statespace.particle.particle_smoother import SmoothedPaths, backward_paths
 from likely.statespace.particle.proposals import Setting, bootstrap, is_poor, proposal_of
-from likely.statespace.particle.resampling import resampled, scheme
+from likely.statespace.particle.resampling import ResamplingScheme, resampled, scheme
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class ParticleFilter:
     model: Any
     n_particles: int
     proposal: Any = "bootstrap"
-    resample: str = "systematic"
+    resample: ResamplingScheme = "systematic"
     ess_threshold: float = 0.5
     random_state: int = 0
 

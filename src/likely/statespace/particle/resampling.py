@@ -6,12 +6,14 @@ In every scheme particle i has N W_i copies on average; schemes differ in the va
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index
-from likely.core.errors import DomainError, sentence
+from likely.core.arrays import Array, Index, check_option
+
+ResamplingScheme = Literal["systematic", "stratified", "residual", "multinomial"]
 
 
 def resampled(name: str, weights: Array, n: int, rng: Generator) -> Index:
@@ -25,8 +27,7 @@ def resampled(name: str, weights: Array, n: int, rng: Generator) -> Index:
 
 def scheme(name: str, whose: str = "ParticleFilter") -> Callable[[Array, int, Generator], Index]:
     """The resampling scheme of that name."""
-    if not isinstance(name, str) or name not in SCHEMES:
-        raise DomainError(sentence(whose, f"resample must be one of {', '.join(SCHEMES)}", repr(name)))
+    check_option(name, ResamplingScheme, whose, "resample")
     return SCHEMES[name]
 
 

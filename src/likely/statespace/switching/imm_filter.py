@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, SequencesLike, check_option
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import Value
@@ -17,7 +17,7 @@ from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun
 
-METHODS = ("imm", "gpb2")
+Method = Literal["imm", "gpb2"]
 ME = "IMMFilter"
 
 
@@ -41,12 +41,11 @@ class IMMFilter(Value):
     """
 
     model: Annotated[Any, declared.of_class("SwitchingLinearGaussian")]
-    method: Annotated[str, declared.text("imm", "gpb2")] = "imm"
+    method: Method = "imm"
 
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)
-        if self.method not in METHODS:
-            raise DomainError(sentence(ME, f"method must be one of {', '.join(METHODS)}", repr(self.method)))
+        check_option(self.method, Method, ME, "method")
 
     @property
     def _both(self) -> bool:
@@ -56,7 +55,7 @@ class IMMFilter(Value):
         """Belief of the initial state and regime, before any observation."""
         return first_belief(self.model, 0)
 
-    def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
+    def predict(self, belief: SwitchingBelief, inputs: SequencesLike | None = None) -> SwitchingBelief:
         """Prediction step: the belief one frame later, before its observation."""
         from likely.statespace.linear import _loops as kalman
 
@@ -70,17 +69,19 @@ class IMMFilter(Value):
             means=means, roots=roots, which=which, log_weights=logs, time=belief.time + 1, parents=None, particle=None
         )
 
-    def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
+    def update(
+        self, belief: SwitchingBelief, y: SequencesLike, inputs: SequencesLike | None = None
+    ) -> tuple[SwitchingBelief, float]:
         """Update step: the belief given a frame y too, and log p(y | earlier frames), −inf if y has probability 0."""
         return updated(self.model, belief, y, inputs)
 
-    def run(self, y: Any, inputs: Any = None) -> Any:
+    def run(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Any:
         """Filter one sequence: a `SwitchingRun`; many: a list of them."""
         series, alone = passes.switched(self.model, y, inputs), is_single_sequence(y)
         runs = [self._run(series.cut(i, i + 1)) for i in range(len(Ragged.of(y)))]
         return runs[0] if alone else runs
 
-    def filter(self, y: Any, inputs: Any = None) -> Any:
+    def filter(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Any:
         """Same as `run`, under the name used by models."""
         return self.run(y, inputs)
 
@@ -99,7 +100,7 @@ class IMMFilter(Value):
             particle=None,
         )  # fmt: skip
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+    def log_prob(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Array:
         """Approximate log-likelihood log p(y) per sequence (n,)."""
         series = passes.switched(self.model, y, inputs)
         parts = passes.map_parts(

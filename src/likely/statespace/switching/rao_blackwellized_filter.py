@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, whole_number
+from likely.core.arrays import Array, Index, SequencesLike, check_option, whole_number
 from likely.core.covariates import table
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
@@ -17,12 +17,13 @@ from likely.core.warnings import warn
 from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.particle.particle_belief import CHOOSE, MOVE, keyed, seed_of, share
 from likely.statespace.particle.proposals import is_poor
-from likely.statespace.particle.resampling import SCHEMES, resampled
+from likely.statespace.particle.resampling import ResamplingScheme, resampled
 from likely.statespace.switching.imm_filter import first_belief, refuse_other, updated
 from likely.statespace.switching.switching_belief import SwitchingBelief, SwitchingRun, run_of
 
 ME = "RaoBlackwellizedFilter"
-PROPOSALS = ("optimal", "prior")
+Proposal = Literal["optimal", "prior"]
+Scheme = Literal["optimal", ResamplingScheme]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +54,9 @@ class RaoBlackwellizedFilter(Value):
     model: Annotated[Any, declared.of_class("SwitchingLinearGaussian")]
     n_particles: Annotated[int, declared.count]
     _: KW_ONLY
-    resample: Annotated[str | None, declared.maybe(declared.text())] = None
+    resample: Annotated[Scheme | None, declared.maybe(declared.option(Scheme))] = None
     ess_threshold: Annotated[float, declared.number(0)] = 0.5
-    proposal: Annotated[str, declared.text("optimal", "prior")] = "optimal"
+    proposal: Proposal = "optimal"
     random_state: Annotated[int, declared.count] = 0
 
     def __post_init__(self) -> None:
@@ -65,18 +66,13 @@ class RaoBlackwellizedFilter(Value):
             whole_number(self.random_state, ME, "random_state"),
         )
         self._set(n_particles=n, random_state=seed, ess_threshold=share(self.ess_threshold, ME, "ess_threshold"))
-        if self.proposal not in PROPOSALS:
-            raise DomainError(sentence(ME, f"proposal must be one of {', '.join(PROPOSALS)}", repr(self.proposal)))
-        if self.resample is not None and self.resample not in self._schemes:
-            expected = f"resample must be one of {', '.join(self._schemes)} with the proposal {self.proposal!r}"
-            raise DomainError(sentence(ME, expected, repr(self.resample)))
+        check_option(self.proposal, Proposal, ME, "proposal")
+        if self.resample is not None:
+            schemes = ResamplingScheme if self.proposal == "prior" else Scheme
+            check_option(self.resample, schemes, ME, "resample", "None")
 
     @property
-    def _schemes(self) -> tuple[str, ...]:
-        return (*SCHEMES,) if self.proposal == "prior" else ("optimal", *SCHEMES)
-
-    @property
-    def _scheme(self) -> str:
+    def _scheme(self) -> Scheme:
         return self.resample or ("systematic" if self.proposal == "prior" else "optimal")
 
     # ----------------------------------------------------------------- filter
@@ -93,7 +89,7 @@ class RaoBlackwellizedFilter(Value):
         chosen = resampled(self._scheme, first.weights, self.n_particles, keyed(seed, 0, CHOOSE))
         return _some(first, chosen, np.full(len(chosen), -np.log(self.n_particles)))
 
-    def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
+    def predict(self, belief: SwitchingBelief, inputs: SequencesLike | None = None) -> SwitchingBelief:
         """Prediction step: resampling of paths, then continuation to the next frame."""
         from likely.statespace.linear import _loops as kalman
 
@@ -109,7 +105,9 @@ class RaoBlackwellizedFilter(Value):
             particle=particle,
         )  # fmt: skip
 
-    def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
+    def update(
+        self, belief: SwitchingBelief, y: SequencesLike, inputs: SequencesLike | None = None
+    ) -> tuple[SwitchingBelief, float]:
         """Update step: the belief given a frame y too, and an estimate of log p(y | earlier frames)."""
         after, increment = updated(self.model, belief, y, inputs)
         if increment == -np.inf:
@@ -147,7 +145,7 @@ class RaoBlackwellizedFilter(Value):
 
     # -------------------------------------------------------------- sequences
 
-    def run(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
+    def run(self, y: SequencesLike, inputs: SequencesLike | None = None, keep: bool = False) -> Any:
         """Filter one sequence: a `SwitchingRun`; many: a list of them.
 
         With `keep`, `run.regime_smoothed(lag)` tells the regimes from frames up to `lag` later.
@@ -159,7 +157,7 @@ class RaoBlackwellizedFilter(Value):
         runs = [self._run(frames, known[i], seed_of(self.random_state, i), keep) for i, frames in enumerate(seqs)]
         return runs[0] if alone else runs
 
-    def filter(self, y: Any, inputs: Any = None, keep: bool = False) -> Any:
+    def filter(self, y: SequencesLike, inputs: SequencesLike | None = None, keep: bool = False) -> Any:
         """Same as `run`, under the name used by models."""
         return self.run(y, inputs, keep)
 
@@ -174,7 +172,7 @@ class RaoBlackwellizedFilter(Value):
                 history.append((belief.which, belief.log_weights, belief.parents))
         return run_of(rows, belief, history if keep else None)
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Any:
+    def log_prob(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Array:
         """Estimate of the log-likelihood log p(y) per sequence (n,)."""
         runs = self.run(y, inputs)
         return np.array([r.log_evidence for r in ([runs] if isinstance(runs, SwitchingRun) else runs)])

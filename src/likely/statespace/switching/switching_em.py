@@ -13,12 +13,14 @@ from typing import Annotated, Any, NoReturn
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, weights
+from likely.core.arrays import Array, SequencesLike, weights
 from likely.core.em_loop import Stop, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import AnyPrior, PointRule
 from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import warn
@@ -268,7 +270,7 @@ class SwitchingPrior(Value):
         regimes = tuple(LinearPrior(s) if p is None else p.update(s) for p, s in pairs)
         return SwitchingPrior(regimes, self.initial + stats.initial, self.transition + stats.transition)
 
-    def point(self, which: str = "mode") -> NoReturn:
+    def point(self, which: PointRule = "mode") -> NoReturn:
         """Always an error: the mode depends on what the model fixes; `model.refit(stats, prior)` gives it."""
         expected = "the mode needs a model that specifies the fixed parameters"
         raise DomainError(sentence("SwitchingPrior", expected, which, "call model.refit(stats, prior)"))
@@ -342,7 +344,7 @@ class ConstrainedSwitchingLinearGaussian(Value):
         each = sum(s.n_parameters(m) for s, m in zip(self.structures, self.model.regimes, strict=True))
         return int(each + n_transition + begin)
 
-    def log_prob(self, y: Any) -> Array:
+    def log_prob(self, y: SequencesLike) -> Array:
         """Approximate log-likelihood log p(y) per sequence."""
         return np.asarray(self.model.log_prob(y))
 
@@ -350,15 +352,17 @@ class ConstrainedSwitchingLinearGaussian(Value):
         """Draw n sequences."""
         return self.model.sample(n, rng, **how)
 
-    def collect(self, y: Any, weight: Any = None, log_mask: Any = None) -> SwitchingStats:
+    def collect(
+        self, y: SequencesLike, weight: ArrayLike | None = None, log_mask: ArrayLike | None = None
+    ) -> SwitchingStats:
         """The approximate E-step."""
         return e_step(self.model, y, weight, log_mask)
 
-    def refit(self, stats: SwitchingStats, prior: Any = None) -> ConstrainedSwitchingLinearGaussian:
+    def refit(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> ConstrainedSwitchingLinearGaussian:
         """M-step for the learned parameters."""
         return self.replace(model=m_step(self.model, stats, prior, self.structures, self.chain))
 
-    def objective(self, stats: SwitchingStats, prior: Any = None) -> float:
+    def objective(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> float:
         """Approximate EM objective plus the log prior."""
         return objective(self.model, stats, prior)
 

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, SequencesLike, parameter
 from likely.core.description import Description
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.ragged import Ragged
 from likely.distributions.distribution import Distribution
 from likely.statespace.linear.kalman_filter import read_only
@@ -21,7 +23,7 @@ from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching import switching_em as learning
 from likely.statespace.switching import switching_filter as passes
 from likely.statespace.switching.degenerate_regimes import incomparable
-from likely.statespace.switching.imm_filter import IMMFilter
+from likely.statespace.switching.imm_filter import IMMFilter, Method
 from likely.statespace.switching.switching_belief import SwitchingBelief
 from likely.statespace.switching.switching_exact import ExactSwitching, enumerated
 from likely.statespace.switching.switching_filter import RegimeMatrices, SwitchingStates
@@ -165,32 +167,36 @@ class SwitchingLinearGaussian(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+    def log_prob(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Array:
         """Approximate log-likelihood log p(y) per sequence (n,), by generalized pseudo-Bayes."""
         seqs = Ragged.of(y)
         out = self._gpb2.log_prob(seqs, inputs)
         return out.astype(np.float32) if seqs.dtype == np.float32 else out
 
-    def sample(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> Ragged:
+    def sample(
+        self, n: int, rng: Generator, length: ArrayLike | None = None, inputs: SequencesLike | None = None
+    ) -> Ragged:
         """Draw n sequences of observations of the given `length`, one number or one per sequence."""
         return simulate(self, n, rng, length, inputs)[2]
 
-    def simulate(self, n: int, rng: Generator, length: Any = None, inputs: Any = None) -> tuple[Ragged, Ragged, Ragged]:
+    def simulate(
+        self, n: int, rng: Generator, length: ArrayLike | None = None, inputs: SequencesLike | None = None
+    ) -> tuple[Ragged, Ragged, Ragged]:
         """Draw regimes, states and observations of n sequences."""
         return simulate(self, n, rng, length, inputs)
 
     # ------------------------------------------------------ regimes and states
 
-    def filter(self, y: Any, inputs: Any = None, method: str = "gpb2") -> SwitchingStates:
+    def filter(self, y: SequencesLike, inputs: SequencesLike | None = None, method: Method = "gpb2") -> SwitchingStates:
         """Approximate filter p(z_t, x_t | y_0 … y_t): all pairs of regimes ("gpb2"), or "imm"."""
         both = IMMFilter(self, method)._both
         return passes.states(self, y, inputs, both, smooths=False)
 
-    def smooth(self, y: Any, inputs: Any = None) -> SwitchingStates:
+    def smooth(self, y: SequencesLike, inputs: SequencesLike | None = None) -> SwitchingStates:
         """Approximate smoother p(z_t, x_t | all frames) by expectation correction (Barber 2006)."""
         return passes.states(self, y, inputs, both=True, smooths=True)
 
-    def exact(self, y: Any, inputs: Any = None) -> ExactSwitching:
+    def exact(self, y: SequencesLike, inputs: SequencesLike | None = None) -> ExactSwitching:
         """Exact regimes, states and evidence of one short sequence, by enumeration of all Kᵀ paths."""
         return enumerated(self, y, inputs)
 
@@ -204,15 +210,17 @@ class SwitchingLinearGaussian(Distribution):
         """Belief of the initial state and regime, before any observation."""
         return self._gpb2.initial_belief()
 
-    def predict(self, belief: SwitchingBelief, inputs: Any = None) -> SwitchingBelief:
+    def predict(self, belief: SwitchingBelief, inputs: SequencesLike | None = None) -> SwitchingBelief:
         """Prediction step: the belief one frame later, before its observation."""
         return self._gpb2.predict(belief, inputs)
 
-    def update(self, belief: SwitchingBelief, y: Any, inputs: Any = None) -> tuple[SwitchingBelief, float]:
+    def update(
+        self, belief: SwitchingBelief, y: SequencesLike, inputs: SequencesLike | None = None
+    ) -> tuple[SwitchingBelief, float]:
         """Update step: the belief given a frame y too, and the approximate log p(y | earlier frames)."""
         return self._gpb2.update(belief, y, inputs)
 
-    def frame(self, y: Any, inputs: Any = None) -> Array:
+    def frame(self, y: SequencesLike, inputs: SequencesLike | None = None) -> Array:
         """One frame minus the effect of inputs, per regime (K, p)."""
         row = self.regimes[0]._frame(y)
         self._check_inputs(inputs)
@@ -221,7 +229,7 @@ class SwitchingLinearGaussian(Distribution):
         each = [row if m.feedthrough is None else row - m._input(inputs) @ m.feedthrough.T for m in self.regimes]
         return np.concatenate(each)
 
-    def intercept(self, inputs: Any = None) -> Array:
+    def intercept(self, inputs: SequencesLike | None = None) -> Array:
         """State intercept, the effect of the inputs of one frame on the state, per regime (K, d)."""
         self._check_inputs(inputs)
         if all(m.control is None for m in self.regimes):
@@ -238,18 +246,21 @@ class SwitchingLinearGaussian(Distribution):
     of_sequences = True
     takes_parts = True
 
-    def collect(self, y: Any, weight: Any = None, log_mask: Any = None, inputs: Any = None) -> SwitchingStats:
+    def collect(
+        self, y: SequencesLike, weight: ArrayLike | None = None, log_mask: ArrayLike | None = None,
+        inputs: SequencesLike | None = None,
+    ) -> SwitchingStats:  # fmt: skip
         """Approximate E-step by `smooth`: expected statistics per regime and transition counts.
 
         `given` are regimes that are known: one per frame, −1 where not. Where all are, the E-step is exact.
         """
         return learning.e_step(self, y, weight, log_mask, inputs)
 
-    def refit(self, stats: SwitchingStats, prior: Any = None) -> SwitchingLinearGaussian:
+    def refit(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> SwitchingLinearGaussian:
         """M-step for all parameters but the initial state; `ConstrainedSwitchingLinearGaussian` learns some of them."""
         return learning.m_step(self, stats, prior, learning.structures(self))
 
-    def objective(self, stats: SwitchingStats, prior: Any = None) -> float:
+    def objective(self, stats: SwitchingStats, prior: AnyPrior | None = None) -> float:
         """Approximate EM objective: log p(y) at the model of the E-step, plus the log prior."""
         return learning.objective(self, stats, prior)
 
