@@ -87,10 +87,8 @@ def _classifier(facts: Facts, model: Any, path: str) -> Description:
     from likely.estimation.stored_data import what_is_kept
 
     unit, held = _unit(facts), what_is_kept(model.classifier_)
-    of, columns = (
-        "" if unit == "row" else f" {unit}s by",
-        f", {len(facts['columns'])} columns" if facts["columns"] else "",
-    )
+    of = "" if unit == "row" else f" {unit}s by"
+    columns = f", {counted(len(facts['columns']), 'column')}" if facts["columns"] else ""
     text = [f"A classifier of{of} `{facts['target']}` ({len(model.classes_)} classes{columns})."]
     chosen = next((line for line in facts.get("leaderboard", ()) if line["chosen"]), None)
     if chosen is not None:
