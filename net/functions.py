@@ -254,8 +254,58 @@ def mixture_start() -> Any:
     return lk.Mixture([0.5, 0.5], lk.Gaussian([[-1.0], [1.0]], [[[1.0]], [[2.0]]]))
 
 
+def bases() -> Result:
+    x = REAL[:, :2]
+    every = [
+        *(
+            lk.basis.Identity(),
+            lk.basis.Polynomial(3, scaled=True),
+            lk.basis.OrthogonalPolynomial(4),
+            lk.basis.OrthogonalPolynomial(4, "hermite"),
+        ),
+        *(
+            lk.basis.GaussianBasis(3),
+            lk.basis.SigmoidBasis(3),
+            lk.basis.Fourier(2),
+            lk.basis.BSpline(4),
+            lk.basis.PiecewiseLinear(3),
+        ),
+        *(
+            lk.basis.FunctionBasis(np.cos),
+            lk.basis.Interactions([lk.basis.Fourier(1, 3.0), lk.basis.PerColumn({0: lk.basis.Identity()})]),
+        ),
+    ]
+    fitted = [basis.fitted(x, 1.0 + np.arange(len(x)) % 3) for basis in every]
+    out = {f"{i} {type(basis).__name__}": [basis.design(x[:7]), basis.names("ab")] for i, basis in enumerate(fitted)}
+    return {**out, "one-hot": lk.basis.OneHot(["a", "b", "c"]).design(["c", "a", "b"])}
+
+
+def compared() -> Result:
+    from sklearn.linear_model import BayesianRidge, Ridge
+
+    X, y = REAL[:, :2], REAL[:, 2]
+    prior = lk.priors.NormalInverseWishart([0.0, 0.0], 0.1, np.eye(2), 4.0)
+    densities = lk.compare({"prior": prior, "estimator": lk.GaussianDensity(prior=prior)}, X)
+    classifiers = lk.compare([lk.BayesClassifier(), lk.PriorClassifier()], X, LABELS)
+    regressions = lk.compare([BayesianRidge()], X, y)
+    every = {"densities": densities, "classifiers": classifiers, "regressions": regressions}
+    out: Result = {
+        name: [found.log_evidence, found.probabilities, found.log_score, found.behind, found.weights]
+        for name, found in every.items()
+    }
+    split, cross = lk.ConformalRegressor(Ridge()), lk.ConformalRegressor(BayesianRidge(), "cross", cv=3)
+    both = [model.fit(X, y).interval(X[:5], 0.6) for model in (split, cross)]
+    return {
+        **out,
+        "best": [found.best for found in every.values() if isinstance(found, lk.model_selection.Comparison)],
+        "ConformalRegressor": both,
+    }
+
+
 CASES: dict[str, tuple[Callable[[], Result], float]] = {
     "scores of partitions": (partitions, CLOSED),
+    "bases": (bases, CLOSED),
+    "comparison and conformal intervals": (compared, ITERATED),
     "clusters": (clusters, ITERATED),
     "counts": (counts, CLOSED),
     "bounds of errors": (bounds, ITERATED),

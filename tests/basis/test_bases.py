@@ -164,3 +164,14 @@ def test_a_constant_column_places_something_finite():
         for value in (0.0, -3.0, 1e8, 1e300):
             x = np.full((5, 2), value)
             assert np.isfinite(BASES[name].fitted(x).design(x)).all(), name
+
+
+def test_an_error_in_a_later_block_names_the_row_of_the_table():
+    x = np.linspace(0.0, 1.0, 10_000)
+    x[9_000] = 5.0
+    with pytest.raises(lk.DataError, match=r"values must lie between 0 and 1, got 5.0 at row 9000, column 0"):
+        B.BSpline([0.0, 1.0], extrapolation="error").design(x)
+    levels = np.repeat(["a"], 10_000).astype("<U1")
+    levels[8_500] = "b"
+    with pytest.raises(lk.DataError, match=r"got 'b' at row 8500, column 0"):
+        B.OneHot(["a"]).design(levels)

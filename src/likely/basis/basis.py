@@ -13,7 +13,7 @@ from likely.core.arrays import Array, BadEntry, n_rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 
-BLOCK = 4096  # rows that are evaluated at a time: what is made of them stays in cache, a third of the time of all
+BLOCK = 4096  # rows that are evaluated at a time, so that what is made of them stays in cache
 Columns = Sequence[int | str]  # what messages call the columns
 BASIS = declared.value("a basis", "design", "n_functions", "fitted")  # the kind of a field that holds one
 
