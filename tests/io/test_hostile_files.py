@@ -227,13 +227,16 @@ FIELDS = [
 ]  # fmt: skip
 
 
+known = functools.cache(model_files.names)
+
+
 def class_swap(data: bytes, rng: random.Random) -> bytes:
     """Another class's name over the same fields."""
     header, note, rest = split(data)
     classes = [(h, k) for h, k in places(note) if k == "class"]
     holder, key = rng.choice(classes)
     holder[key] = rng.choice(
-        [*model_files.names(), "Value", "object", "Distribution", "os.system", "likely.io.model_files.save", ""]
+        [*known(), "Value", "object", "Distribution", "os.system", "likely.io.model_files.save", ""]
     )
     return joined(header, note, rest)
 
@@ -1075,6 +1078,14 @@ def test_votes_whose_sum_overflows_are_refused():
     voters.weight_ = np.full(12, 1e308)
     with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
         model_files.dumps(voters)
+
+
+@pytest.mark.parametrize("missing", ["density_", "classes_", "model_", "stats_", "n_features_in_"])
+def test_a_bayes_classifier_without_a_fitted_attribute_is_refused(missing):
+    note = with_arrays(unsigned(model_files.dumps(lk.BayesClassifier().fit(SPOTS, np.repeat([0, 1], 6)))))
+    del note["content"][missing]
+    with pytest.raises(lk.ModelFileError, match=f"all fitted attributes must be present, got no {missing}"):
+        model_files.loads(numbered(note))
 
 
 def test_a_classifier_has_a_density_estimator():

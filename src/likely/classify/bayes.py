@@ -29,7 +29,7 @@ from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.class_labels import (
     checked_labels,
     encoded_with_gaps,
@@ -59,6 +59,9 @@ from likely.mixture.mixture import Mixture
 from likely.mixture.priors import MixturePrior
 
 REJECT_RULES = ("reject_cost", "reject_below")
+OF_SOME = (  # fitted attributes that not every classifier has
+    *("point_model_", "prior_", "held_out_surprise_", "n_iter_", "calibration_", "floor_", "calibration_prior_"),
+)
 
 
 def refuse_distributions(density: Any, whose: str) -> None:
@@ -674,9 +677,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             if not isinstance(getattr(self, rule), Real | None):
                 came = type(getattr(self, rule)).__name__
                 raise DataError(sentence(type(self).__name__, f"{rule} must be a number or None", came))
-        if not hasattr(self, "model_"):
+        if not whole_state(self, *OF_SOME):
             return
-        C, width = len(getattr(self, "classes_", ())), getattr(self, "n_features_in_", None)
+        C, width = len(self.classes_), self.n_features_in_
         learned, held_out_novelty = self.learned_model_, vars(self).get("held_out_novelty_", np.empty((3, 0)))
         mixtures = (self.model_, learned)
         sound = all(isinstance(m, Mixture) and m.members is None and m.size == C for m in mixtures)
