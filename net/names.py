@@ -37,7 +37,7 @@ def entry(value: Any) -> dict[str, Any]:
         return {"kind": "function", "signature": signature(value)}
     members = {}
     for name in sorted(set(dir(value))):
-        if not name.startswith("_") and name not in INTERNAL and _ours(value, name):
+        if not name.startswith("_") and name not in INTERNAL and hasattr(value, name) and _ours(value, name):
             found = inspect.getattr_static(value, name)
             found = found.__func__ if isinstance(found, classmethod | staticmethod) else found
             members[name] = signature(found) if callable(found) else "property"
