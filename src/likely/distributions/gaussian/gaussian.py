@@ -593,7 +593,8 @@ class Gaussian(Algebra):
             logdet = self.form.logdet if self.members else self.form.logdet[0]
             return np.asarray(-0.5 * (stats.weight * (self.dim * LOG_2PI + logdet + distance) + trace))
         v = self.variance
-        return np.asarray(-0.5 * np.sum(stats.weight * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v, axis=-1))
+        each = stats.weight * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v
+        return np.asarray(-0.5 * each.sum(axis=-1))
 
     def weak_prior(self, stats: Any) -> Any:
         """Weakly informative conjugate prior: a few pseudo-observations, its covariance from the pooled data."""

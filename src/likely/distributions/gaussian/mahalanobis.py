@@ -3,8 +3,9 @@
 Many members: one matrix product of quadratic features of x (1, x, x xᵀ) with the members' natural parameters, half the
 arithmetic of the Cholesky form and none of its temporaries. A member with a very small eigenvalue would lose digits
 that way: the directions of its small eigenvalues are left out of the product and added as squares of whitened
-coordinates, whose error grows with the condition number of the factor and not with its square. Few members, and rows so far from the means that any product would lose
-digits: triangular solves with Cholesky factors, which are also the reference implementation.
+coordinates, whose error grows with the condition number of the factor and not with its square. Few members, and rows
+so far from the means that any product would lose digits: triangular solves with Cholesky factors, which are also the
+reference implementation.
 """
 
 from __future__ import annotations
