@@ -85,11 +85,11 @@ def test_helpers_are_compiled_with_any_version_of_numba(tmp_path, version):
         "import numba, likely as lk\n"
         "from likely.alignment import _loops\n"
         "from likely.numerics import compile\n"
-        f"tested, compile.TESTED = compile.TESTED, {version}\n"
-        "if compile.TESTED == tested or compile.TESTED is None:\n"
+        f"tested, compile.DEFERRED = compile.DEFERRED, {version}\n"
+        "if compile.DEFERRED == tested or compile.DEFERRED is None:\n"
         "    print(lk.dtw([0.0, 1.0, 3.0], [0.0, 2.0], metric='cityblock').distance)\n"
         "    library = type(_loops._cost_row.dispatcher.overloads.popitem()[1].library).__name__\n"
-        "    assert (library == 'HelperLibrary') == (compile.TESTED == tested), library\n"
+        "    assert (library == 'HelperLibrary') == (compile.DEFERRED == tested), library\n"
     )
     env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120)

@@ -9,6 +9,13 @@ and at the job as a whole, never at a chunk or a block of it:
   call. Where a NumPy version of the loop exists, it is used for short sequences.
 - Where NumPy gives the same bits, the work of the whole call decides: nobody can see which way was taken.
 
+What this costs, in ms of CPU time, in plain Python and compiled (where compiling would take 2 to 10 s):
+
+    Kalman filter, 300 frames of 1 state      6   0.2      k-means, 600 × 3, 3 clusters       31    3
+    smoother, 120 frames of 4 states         27   0.5      kd-tree of 5000 × 3 points         69    3
+    DTW of all pairs of 6 series of 60       26   0.3      HMM with 2 states, 300 × 3        124   69
+    EM of a local level, 300 frames, 20 passes  285   36
+
 A process that repeats small jobs many times, and can wait for the compiler once, sets LIKELY_COMPILE=always in its
 environment: then every loop that there is runs compiled (a Kalman filter of 300 frames takes 0.2 ms instead of 6).
 Both ways agree to 1e-12 (tests/core/test_job_size.py and the tests of each loop).

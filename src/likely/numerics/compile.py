@@ -18,7 +18,7 @@ from likely.core.job_size import is_small
 LOG = logging.getLogger("likely")
 PATIENCE = 1.0  # seconds of compiling after which a message is printed on a terminal
 SPEAKS: bool | None = None  # whether the message is printed on stderr; None: in interactive use
-TESTED = (0, 68)  # version of Numba whose internals are known here; with others loops are compiled as usual
+DEFERRED = (0, 68)  # version of Numba with which helpers get machine code inside of their loops only
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
@@ -78,23 +78,17 @@ def _dispatcher(function: Callable[..., Any]) -> Any:
     numba: Any = import_module("numba")
     _listen()
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    is_helper = function.__name__.startswith("_")
-    if is_helper:
+    if function.__name__.startswith("_"):
         options["no_cpython_wrapper"] = True
-    if numba.config.DISABLE_JIT or numba.version_info[:2] != TESTED:
-        return _cached(function, options) if not is_helper else numba.njit(**options)(function)
-    options["pipeline_class"] = _helper_compiler() if is_helper else _loop_compiler()
-    return _without_literals(numba.njit(**options)(function) if is_helper else _cached(function, options))
-
-
-def _cached(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Numba's dispatcher that keeps its machine code on disk, where there is a folder for it."""
-    numba: Any = import_module("numba")
+        if numba.config.DISABLE_JIT or numba.version_info[:2] != DEFERRED:
+            return numba.njit(**options)(function)
+        return _without_literals(numba.njit(**options, pipeline_class=_helper_compiler())(function))
     try:
-        return numba.njit(cache=True, **options)(function)
+        loop = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable cache: a read-only package folder without a home
         LOG.info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
-        return numba.njit(**options)(function)
+        loop = numba.njit(**options)(function)
+    return loop if numba.config.DISABLE_JIT else _without_literals(loop)  # other loops may call it
 
 
 def _without_literals(dispatcher: Any) -> Any:
@@ -107,53 +101,16 @@ def _without_literals(dispatcher: Any) -> Any:
 
 
 @cache
-def _remembering_context(context: Any) -> Any:
-    """Numba's typing context, which remembers the signatures of operators and functions; all else is shared.
-
-    Numba looks for the signature of `a * b` anew wherever two numbers are multiplied, and tries ten candidates each
-    time: a quarter of the time that compiling takes.
-    """
-    Dispatcher: Any = import_module("numba.core.types").Dispatcher
-    known: dict[Any, Any] = {}
-
-    class Remembering(type(context)):  # type: ignore[misc]
-        def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-            if isinstance(func, Dispatcher):  # a helper: Numba remembers those, and recursion depends on more
-                return super().resolve_function_type(func, args, kws)
-            key = func, tuple(args), tuple(sorted(kws.items())) if kws else ()
-            signature = known.get(key)
-            if signature is None:
-                signature = super().resolve_function_type(func, args, kws)
-                if signature is not None:
-                    known[key] = signature
-            return signature
-
-    own = object.__new__(Remembering)
-    own.__dict__ = context.__dict__
-    return own
-
-
-@cache
-def _loop_compiler() -> Any:
-    """Numba's compiler with a typing context that remembers signatures."""
-    Compiler: Any = import_module("numba.core.compiler").Compiler
-
-    class LoopCompiler(Compiler):  # type: ignore[misc]
-        def define_pipelines(self) -> Any:
-            self.state.typingctx = _remembering_context(self.state.typingctx)
-            return super().define_pipelines()
-
-    return LoopCompiler
-
-
-@cache
 def _helper_compiler() -> Any:
-    """`_loop_compiler` without optimization and machine code: a helper gets both inside of the loops that call it.
+    """Numba's compiler without optimization and machine code: a helper gets both inside of the loops that call it.
 
     Else it would be optimized once by itself, once within each helper that calls it and once within each loop: those of
-    HMMs, Kalman filters and DTW took 50–55 s of CPU time to compile instead of 37–42 s.
+    HMMs, Kalman filters and DTW take 50–55 s of CPU time to compile instead of 37–42 s. This relies on internals of
+    Numba, so it is used with the version that it was tested with (`DEFERRED`) alone; with others helpers are compiled
+    as usual.
     """
     JITCodeLibrary: Any = import_module("numba.core.codegen").JITCodeLibrary
+    Compiler: Any = import_module("numba.core.compiler").Compiler
 
     class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         def finalize(self) -> None:
@@ -173,7 +130,7 @@ def _helper_compiler() -> Any:
         def set_env(self, name: str, environment: Any) -> None:
             """Helpers raise no errors, and need no environment."""
 
-    class HelperCompiler(_loop_compiler()):  # type: ignore[misc]
+    class HelperCompiler(Compiler):  # type: ignore[misc]
         def define_pipelines(self) -> Any:
             library = HelperLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             library.enable_object_caching()
