@@ -7,7 +7,7 @@ The Gram matrix of 200,000 × 16 takes 0.2 s so, with weights 0.5 s, and nothing
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,9 +56,9 @@ class DoubleDouble(NamedTuple):
         rest = self - exactly(root) * exactly(root)
         return DoubleDouble(*fast_two_sum(root, np.where(root > 0, 0.5 * rest.high / safe, 0.0)))
 
-    def at(self, index: object) -> DoubleDouble:
+    def at(self, index: Any) -> DoubleDouble:
         """Entries by any index of NumPy."""
-        return DoubleDouble(self.high[index], self.low[index])  # type: ignore[index]
+        return DoubleDouble(self.high[index], self.low[index])
 
     def value(self) -> Array:
         """Rounded to float64."""
