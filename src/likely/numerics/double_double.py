@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Mask
 
 BITS = 20  # of a slice: 2 · 20 + 12 < 53
 ROWS = 4096  # 2¹²: rows whose products of slices add up without rounding
@@ -134,7 +134,7 @@ def _slices(x: DoubleDouble) -> list[Array]:
     return out
 
 
-def cholesky(a: DoubleDouble, tolerance: float) -> tuple[DoubleDouble, Array]:
+def cholesky(a: DoubleDouble, tolerance: float) -> tuple[DoubleDouble, Mask]:
     """R (d, d), upper triangular, with RᵀR = a, and a mask (d,) of the columns that depend on those before them.
 
     A column depends on the others where what remains of its squared norm is at most `tolerance`² of it. Its row of R
