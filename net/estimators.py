@@ -114,6 +114,22 @@ CLASSIFIERS: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
     "table": (lambda: lk.TableClassifier(), REAL, ITERATED),
 }
 
+TARGET = 1.0 + REAL @ [1.0, 0.0, -0.5] + 0.3 * rows(("real",), 60, 8)[:, 0]
+REGRESSORS: dict[str, tuple[Callable[[], Any], float]] = {
+    "least squares": (lambda: lk.LinearRegression(), CLOSED),
+    "polynomial": (lambda: lk.LinearRegression(lk.basis.Polynomial(2)), CLOSED),
+    "ridge": (lambda: lk.Ridge(2.0), CLOSED),
+    "ridge by evidence": (lambda: lk.Ridge("evidence"), ITERATED),
+    "ridge by leave-one-out": (lambda: lk.Ridge("leave-one-out"), ITERATED),
+    "evidence": (lambda: lk.BayesianLinearRegression(), ITERATED),
+    "relevance": (lambda: lk.BayesianLinearRegression(prior="ard"), ITERATED),
+    "gaussian prior": (lambda: lk.BayesianLinearRegression(prior=lk.Gaussian(np.zeros(4), 4.0)), ITERATED),
+    "normal-gamma": (
+        lambda: lk.BayesianLinearRegression(prior=lk.priors.NormalGamma(np.zeros(4), 1.0, 1.0, 1.0)),
+        CLOSED,
+    ),
+}
+
 CHAINS: dict[str, tuple[Callable[[], Any], float]] = {
     "hmm": (lambda: hmm(2, lk.GaussianDensity()), ITERATED),
     "hmm left-to-right": (
@@ -187,6 +203,18 @@ def of_rows(make: Callable[[], Any], x: np.ndarray, y: np.ndarray | None = None)
     if not isinstance(weighted, str):
         out["weighted"] = answers(weighted, x[:6])
     return out
+
+
+def of_targets(make: Callable[[], Any]) -> Result:
+    learned = make().fit(REAL, TARGET, sample_weight=1.0 + np.arange(60) % 2)
+    return {
+        "fitted": fitted(learned),
+        "predictive": learned.predictive(REAL[:6]),
+        "interval": learned.interval(REAL[:6], 0.8),
+        "decide": learned.decide(REAL[:6], "asymmetric", over=3.0, under=1.0),
+        "functions": learned.sample_functions(REAL[:6], 2, 0),
+        "kernel": learned.equivalent_kernel(REAL[:3], REAL[:4]),
+    }
 
 
 def of_sequences(make: Callable[[], Any], y: np.ndarray | None = None) -> Result:
@@ -285,6 +313,8 @@ def cases() -> Iterator[tuple[str, Callable[[], Result], float]]:
         yield f"estimator/{name}", lambda m=make, x=x: of_rows(m, x), tolerance
     for name, (make, x, tolerance) in CLASSIFIERS.items():
         yield f"classifier/{name}", lambda m=make, x=x: of_rows(m, x, LABELS), tolerance
+    for name, (make, tolerance) in REGRESSORS.items():
+        yield f"regressor/{name}", lambda m=make: of_targets(m), tolerance
     for name, (make, tolerance) in CHAINS.items():
         yield f"sequences/{name}", lambda m=make: of_sequences(m), tolerance
     for name, (make, tolerance) in SEQUENCE_CLASSIFIERS.items():

@@ -296,6 +296,27 @@ def live() -> Result:
     }
 
 
+def regressions() -> Result:
+    x = rows(("real", "real"), 30)
+    y = 1.0 + x @ [1.0, -2.0] + 0.5 * rows(("real",), 30, 9)[:, 0]
+    stack = lk.linear_model.GaussianRegression([[[1.0, 0.0, 0.0]], [[0.0, 1.0, -1.0]]], [1.0, 2.0])
+    pairs, density = lk.core.Columns(y=y, x=x), lk.linear_model.Conditional(stack)
+    one = stack.member(0)
+    known = lk.priors.CoefficientsGivenNoise(np.zeros(3), 0.5, 0.3).update(one.collect(y, x))
+    unknown = lk.priors.MatrixNormalInverseWishart(np.zeros((1, 3)), 0.5, 1.0, 3.0).update(one.collect(y, x))
+    mixture = lk.fit(lk.Mixture([0.5, 0.5], density), pairs, stop=lk.Stop(5, 0.0)).model
+    return {
+        "log_prob": density.log_prob(pairs),
+        "refit": density.refit(density.collect(pairs, labels=np.arange(30) % 2)),
+        "given": one.given(x[:4]),
+        "mixture": mixture,
+        "known": known.predictive(),
+        "unknown": unknown.predictive(),
+        "predictive": [post.predictive().log_prob(y, x) for post in (known, unknown)],
+        "estimate": lk.decision.point_estimate(unknown.predictive().given(x[:3]), lambda a, y: np.abs(a - y) ** 1.5),
+    }
+
+
 def other_priors() -> Result:
     distribution = lk.Exponential(1.0)
     mixture = lk.Mixture([0.5, 0.5], lk.mixture.FixedComponents(lk.Gaussian([[0.0], [4.0]], 1.0)))
@@ -386,6 +407,7 @@ def divergences() -> Result:
 OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
     "hmm": (hmm, CLOSED),
     "hmm of symbols with final probabilities": (hmm_of_symbols, CLOSED),
+    "regressions": (regressions, ITERATED),
     "hmm with covariates": (driven_hmm, CLOSED),
     "linear-gaussian": (linear_gaussian, CLOSED),
     "local level, diffuse": (local_level, CLOSED),

@@ -9,6 +9,7 @@ tests/cluster/kmeans/test_exchange.py.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -72,6 +73,35 @@ def test_h_2_1_three_ones_of_three():
     assert lk.Bernoulli(0.5).refit(stats).probs[0] == 1.0
     assert lk.Beta(1, 1).update(stats).predictive().probs[0] == pytest.approx(4 / 5)
     assert lk.Beta(2, 2).update(stats).predictive().probs[0] == pytest.approx(5 / 7)
+
+
+def test_h_3_2_one_datum_of_a_line():
+    prior = lk.Gaussian([0.0, 0.0], 1 / 2)  # α = 2
+    line = lk.BayesianLinearRegression(prior=prior, noise_variance=1 / 25).fit([[0.5]], [-0.05])
+    assert line.coefficients_ == pytest.approx([-0.0375940, -0.0187970], abs=5e-8)
+    assert np.sqrt(np.diagonal(line.posterior_.covariance)) == pytest.approx([0.352222, 0.637193], abs=5e-7)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (20, 1))
+    t = -0.3 + 0.5 * x[:, 0] + 0.2 * rng.standard_normal(20)
+    belief = line.posterior_
+    for i in range(20):  # sequential is batch
+        belief = belief.update(belief.point().collect(t[i : i + 1], x[i : i + 1]))
+    batch = lk.BayesianLinearRegression(prior=prior, noise_variance=1 / 25)
+    batch.fit(np.vstack([[[0.5]], x]), np.append(-0.05, t))
+    assert belief.mean == pytest.approx(batch.coefficients_, abs=1e-13)
+
+
+def test_h_3_2_2_predictive_bands():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0, 1, (24, 1))
+    t, at = np.sin(2 * np.pi * x[:, 0]) + 0.2 * rng.standard_normal(24), np.linspace(0, 1, 50)[:, None]
+    basis = lk.basis.Polynomial(6)
+    bands = []
+    for n in (1, 2, 4, 24):
+        m = lk.BayesianLinearRegression(basis, lk.Gaussian(np.zeros(7), 1 / 2), noise_variance=1 / 25)
+        bands.append(m.fit(x[:n], t[:n]).predict(at, return_std=True)[1])
+    assert all((band >= 0.2).all() for band in bands)
+    assert all((b <= a + 1e-12).all() for a, b in pairwise(bands))
 
 
 def test_h_4_1_6_rank_of_the_spread_between_classes():

@@ -60,7 +60,7 @@ from likely.mixture.priors import MixturePrior
 
 REJECT_RULES = ("reject_cost", "reject_below")
 OF_SOME = (  # fitted attributes that not every classifier has
-    *("point_model_", "prior_", "held_out_surprise_", "n_iter_", "calibration_", "floor_", "calibration_prior_"),
+    *("point_model_", "prior_", "held_out_novelty_", "n_iter_", "calibration_", "floor_", "calibration_prior_"),
 )
 
 

@@ -191,7 +191,7 @@ class Distribution(Value):
         """
         if not 0 < level < 1:
             raise DomainError(sentence(type(self).__name__, "level must lie between 0 and 1", level))
-        low, high = self.quantile(np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))
+        low, high = self.quantile(np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level]))  # type: ignore[attr-defined]
         return np.asarray(low), np.asarray(high)
 
     def expect(self, g: Callable[[Array], Array], n: int = 100_000, rng: Generator | None = None) -> Estimate:

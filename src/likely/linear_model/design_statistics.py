@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, BadEntry, n_rows, refuse_infinite
+from likely.core.arrays import Array, BadEntry, Mask, n_rows, refuse_infinite
 from likely.core.blocks import Block, Blocks
 from likely.core.description import counted
 from likely.core.engine import Threads
@@ -41,7 +41,7 @@ class Table(NamedTuple):
         y, w, v = self.y[at], *(None if a is None else a[at] for a in (self.weight, self.noise))
         refuse_infinite(y, "regression")
         missing = np.isnan(y)
-        unseen = missing.all(axis=1)
+        unseen: Mask = np.asarray(missing.all(axis=1))
         if (missing.any(axis=1) & ~unseen).any():
             i, j = np.argwhere(missing & ~unseen[:, None])[0]
             remedy = "fit GaussianRegression by lk.fit, which integrates it out, or leave the row out"

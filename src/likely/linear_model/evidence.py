@@ -201,9 +201,9 @@ def _best_alpha(i: int, alpha: Array, beta: float, G: Array, b: Array) -> float:
 def _solved(precision: Array, right: Array) -> Array:
     """Solution of a symmetric system; of least norm where basis functions are equal to rounding."""
     try:
-        return np.linalg.solve(precision, right)
+        return np.asarray(np.linalg.solve(precision, right), dtype=np.float64)
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(precision, right, rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(precision, right, rcond=None)[0], dtype=np.float64)
 
 
 def _energy(problem: Problem, R: Array, ratio: Array) -> tuple[float, float]:
@@ -211,6 +211,6 @@ def _energy(problem: Problem, R: Array, ratio: Array) -> tuple[float, float]:
     k = len(ratio)
     rows = np.concatenate([R, np.diag(np.sqrt(ratio))])
     joint = np.concatenate([rows, np.concatenate([problem.target, np.zeros(k)])[:, None]], axis=1)
-    upper = np.linalg.qr(joint, mode="r")
+    upper = np.asarray(np.linalg.qr(joint, mode="r"))
     logdet = 2 * np.log(np.abs(np.diagonal(upper)[:k])).sum()
     return problem.rest + float((upper[k:, k] ** 2).sum()), float(logdet)

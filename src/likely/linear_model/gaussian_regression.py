@@ -372,7 +372,7 @@ class GaussianRegression(Value):
         """Expected log-likelihood + entropy of missing targets + log prior."""
         stats, m = self._checked(stats), self.targets
         rest = self._residual_root(stats)
-        root = np.linalg.cholesky(self._covariances)
+        root: Array = np.asarray(np.linalg.cholesky(self._covariances), dtype=np.float64)
         distance = (np.linalg.solve(root, np.swapaxes(rest, -1, -2)) ** 2).sum(axis=(-2, -1))
         value = -0.5 * np.sum(stats.rows * (m * LOG_2PI + spd.logdet(root)) + m * stats.log_noise + distance)
         value += np.sum(stats.entropy)

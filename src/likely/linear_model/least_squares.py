@@ -294,7 +294,7 @@ def inverse_gram(stats: RegressionStats) -> Array:
     if stats.solve().dependent.any():
         half = _minimum_norm(R, np.eye(M), TOLERANCE[type(stats.sums).__name__])
     else:
-        half = np.linalg.inv(R)
+        half = np.asarray(np.linalg.inv(R), dtype=np.float64)
     return np.asarray(half @ half.T)
 
 

@@ -294,7 +294,7 @@ class MatrixNormalInverseWishart(Value):
     def log_density(self, model: GaussianRegression) -> Any:
         """Log density of a regression's coefficients and noise covariance; one per member (their sum where tied)."""
         m, M = self.mean.shape[-2:]
-        root = np.linalg.cholesky(model.covariance)
+        root: Array = np.asarray(np.linalg.cholesky(model.covariance), dtype=np.float64)
         logdet, w = spd.logdet(root), spd.inverse_factor(root)
         wishart = 0.5 * (self.dof * spd.logdet(self._scale_root) - self.dof * m * np.log(2.0))
         wishart = wishart - multigammaln(0.5 * self.dof, m) - 0.5 * (self.dof + m + 1) * logdet
@@ -434,7 +434,7 @@ def _posterior(root: Array, mean: Array, R: Array) -> tuple[Array, Array, Array]
     above = np.concatenate([prior, prior @ np.swapaxes(mean, -1, -2)], axis=-1)
     lead = np.broadcast_shapes(above.shape[:-2], R.shape[:-2])
     both = [np.broadcast_to(part, (*lead, *part.shape[-2:])) for part in (above, R)]
-    joint = np.linalg.qr(np.concatenate(both, axis=-2), mode="r")
+    joint: Array = np.asarray(np.linalg.qr(np.concatenate(both, axis=-2), mode="r"))
     sign = np.where(np.diagonal(joint, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     joint = joint * sign[..., None]
     upper = joint[..., :M, :M]
@@ -468,7 +468,7 @@ def _matrix(given: Array, d: int, whose: str) -> Array:
 
 def _cholesky(a: Array, whose: str, name: str) -> Array:
     try:
-        return np.linalg.cholesky(a)
+        return np.asarray(np.linalg.cholesky(a), dtype=np.float64)
     except np.linalg.LinAlgError as error:
         raise DomainError(sentence(whose, f"{name} must be positive definite", "a singular one")) from error
 

@@ -7,11 +7,11 @@ The Gram matrix of 200,000 × 16 takes 0.2 s so, with weights 0.5 s, and nothing
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Mask
 
 BITS = 20  # of a slice: 2 · 20 + 12 < 53
 ROWS = 4096  # 2¹²: rows whose products of slices add up without rounding
@@ -56,9 +56,9 @@ class DoubleDouble(NamedTuple):
         rest = self - exactly(root) * exactly(root)
         return DoubleDouble(*fast_two_sum(root, np.where(root > 0, 0.5 * rest.high / safe, 0.0)))
 
-    def at(self, index: object) -> DoubleDouble:
+    def at(self, index: Any) -> DoubleDouble:
         """Entries by any index of NumPy."""
-        return DoubleDouble(self.high[index], self.low[index])  # type: ignore[index]
+        return DoubleDouble(self.high[index], self.low[index])
 
     def value(self) -> Array:
         """Rounded to float64."""
@@ -134,7 +134,7 @@ def _slices(x: DoubleDouble) -> list[Array]:
     return out
 
 
-def cholesky(a: DoubleDouble, tolerance: float) -> tuple[DoubleDouble, Array]:
+def cholesky(a: DoubleDouble, tolerance: float) -> tuple[DoubleDouble, Mask]:
     """R (d, d), upper triangular, with RᵀR = a, and a mask (d,) of the columns that depend on those before them.
 
     A column depends on the others where what remains of its squared norm is at most `tolerance`² of it. Its row of R

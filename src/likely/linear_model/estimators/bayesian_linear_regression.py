@@ -151,10 +151,10 @@ class BayesianLinearRegression(LinearRegressor):
         self.__dict__.pop("posterior_", None)
         post = prior.update(self.stats_)
         if isinstance(post, CoefficientsGivenNoise):
-            beta = 1 / float(post.noise_variance)
+            beta: Any = 1 / float(post.noise_variance)
         else:
-            beta = [float(b) for b in (post.dof - post.targets + 1) / np.diagonal(post.scale)]
-            beta = beta[0] if self.one_target_ else np.array(beta)
+            beta = (post.dof - post.targets + 1) / np.diagonal(post.scale)
+            beta = float(beta[0]) if self.one_target_ else beta
         self.alpha_, self.beta_, self.converged_, self.reason_ = None, beta, True, "closed form"
         self._from_posteriors()
 
@@ -184,7 +184,7 @@ class BayesianLinearRegression(LinearRegressor):
         assert root is not None
         precision = spd.precision(root)
         return [
-            CoefficientsGivenNoise(self.prior.mean, precision, 1 / float(beta), self.basis_)
+            CoefficientsGivenNoise(self.prior.mean, precision, np.asarray(1 / float(beta)), self.basis_)
             for beta in np.atleast_1d(self.beta_)
         ]
 

@@ -40,6 +40,13 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         "stats_", "basis_", "coefficients_", "one_target_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
+    basis: Any
+    stats_: RegressionStats
+    basis_: Any
+    coefficients_: Array  # (M,), or (m, M) for several targets
+    one_target_: bool
+    posterior_: Any
+
     # ---------------------------------------------------------------- fitting
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, relative_noise: Any = None) -> Self:
@@ -374,7 +381,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         sound = (
             sound and W.dtype == np.float64 and W.shape == (stats.targets, stats.sums.mean.shape[-1] - stats.targets)
         )
-        sound = sound and self.coefficients_.ndim == 2 - self.one_target_ and np.isfinite(W).all()
+        sound = sound and self.coefficients_.ndim == 2 - self.one_target_ and bool(np.isfinite(W).all())
         if not (sound and self.basis_.n_functions(width) == W.shape[1]):
             expected = "coefficients, statistics and basis must fit together"
             raise DataError(sentence(type(self).__name__, expected, "others"))

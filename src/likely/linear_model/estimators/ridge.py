@@ -61,7 +61,7 @@ class Ridge(LinearRegressor):
         self.basis = basis
         self.alphas = alphas
 
-    @available_if(lambda self: self.alpha != "leave-one-out")
+    @available_if(lambda self: self.alpha != "leave-one-out")  # type: ignore[untyped-decorator, unused-ignore]
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, relative_noise: Any = None) -> Self:
         """Fit with more rows, as `LinearRegression`; leave-one-out needs all rows at once."""
         return super().partial_fit(X, y, sample_weight, relative_noise)
@@ -86,8 +86,7 @@ class Ridge(LinearRegressor):
         n = float(self.stats_.rows)
         least = [1e-14 * float(s) / n if s > 0 else 1e-14 for s in self.stats_.target_scatter]
         noise = np.maximum(rss / np.maximum(n - gamma, 1e-3 * n), least)
-        each = (alphas, noise, gamma)
-        each = tuple(float(a[0]) if self.one_target_ else a for a in each)
+        each = (float(a[0]) if self.one_target_ else a for a in (alphas, noise, gamma))
         self.alpha_, self.noise_variance_, self.effective_parameters_ = each
 
     def _penalties(self, m: int) -> Array:
@@ -103,7 +102,8 @@ class Ridge(LinearRegressor):
 
     def _eigenvalues(self) -> Array:
         first, M = int(self._has_constant), self.stats_.root.shape[-1] - self.stats_.targets
-        return np.linalg.svd(self.stats_.root[first:M, first:M], compute_uv=False) ** 2
+        values = np.linalg.svd(self.stats_.root[first:M, first:M], compute_uv=False)
+        return np.asarray(values**2, dtype=np.float64)
 
     def _solution(self, j: int, alpha: float) -> tuple[Array, float, float]:
         """Coefficients (M,), effective parameters and residual sum of squares of a target at a penalty."""
