@@ -1090,7 +1090,7 @@ def test_a_bayes_classifier_without_a_fitted_attribute_is_refused(missing):
 
 def test_a_classifier_has_a_density_estimator():
     clf = lk.BayesClassifier().fit(SPOTS, np.repeat([0, 1], 6))
-    assert clf.held_out_surprise_.shape == (3, 12)  # computed before the density is spoiled
+    assert clf.held_out_novelty_.shape == (3, 12)  # computed before the density is spoiled
     clf.density_ = CLASSIFIERS["CalibratedClassifier"]()  # of two columns too
     with pytest.raises(lk.ModelFileError, match="the fitted attributes must be consistent"):
         model_files.dumps(clf)
