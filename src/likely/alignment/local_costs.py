@@ -62,13 +62,12 @@ def local_cost(metric: MetricLike, whose: str, name: str = "metric") -> LocalCos
     >>> local_cost("sqeuclidean", "dtw").takes_root
     True
     """
-    pair = isinstance(metric, tuple | list) and len(metric) == 2
-    if pair and isinstance(metric[0], str) and metric[0] == "mahalanobis":
+    if isinstance(metric, tuple | list) and len(metric) == 2 and str(metric[0]) == "mahalanobis":
         return _mahalanobis(metric[1], whose)
     if callable(metric):
         return LocalCost(ABSOLUTE, False, _complete, metric)
     check_option(metric, MetricName, whose, name, '("mahalanobis", covariance), or a function of frames')
-    kind = {"cityblock": ABSOLUTE, "euclidean": EUCLIDEAN}.get(metric, SQUARED)
+    kind = {"cityblock": ABSOLUTE, "euclidean": EUCLIDEAN}.get(str(metric), SQUARED)
     return LocalCost(kind, metric == "sqeuclidean", _directions if metric == "cosine" else _unchanged)
 
 
