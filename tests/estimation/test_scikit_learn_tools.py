@@ -136,3 +136,10 @@ def test_unknown_parameters_are_named():
         bayes().set_params(density__nonsense=1)
     changed = bayes().set_params(density=lk.GaussianDensity(), density__covariance="full", novelty=0.1)
     assert changed.density.covariance == "full" and changed.novelty == 0.1
+
+
+def test_a_class_without_a_constructor_has_no_parameters():
+    class Plain(lk.extend.DensityEstimator):
+        pass
+
+    assert Plain().get_params() == {} and repr(Plain()) == "Plain()" and isinstance(clone(Plain()), Plain)

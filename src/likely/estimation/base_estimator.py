@@ -287,9 +287,11 @@ class RegressorMixin:
         return tags
 
 
-def _defaults(cls: type) -> dict[str, Any]:
-    """The parameters of a constructor with their defaults, by name."""
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
+def _defaults(cls: Any) -> dict[str, Any]:
+    """The parameters of a constructor with their defaults, by name; none if the class has no constructor."""
+    if cls.__init__ is object.__init__:
+        return {}
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     return {p.name: p.default for p in sorted(parameters, key=lambda p: p.name) if p.kind is not p.VAR_KEYWORD}
 
 
