@@ -24,6 +24,7 @@ from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.warnings import tell, warnings_discarded
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
 from likely.estimation.density_description import convergence, parameter_table, prior_words, total_weight
@@ -33,10 +34,9 @@ from likely.estimation.input_validation import row_weights
 from likely.estimation.parameter_intervals import Row
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
-from likely.hmm.estimators.hmm_density import _known_states
+from likely.hmm.estimators.hmm_density import HMMDensity, _known_states
 from likely.hmm.hmm import masks
 from likely.statespace.estimators.linear_gaussian_density import entry_rows
-from likely.statespace.estimators.regime_initialization import guessed_regimes
 from likely.statespace.linear.subspace_identification import free_form, initial_model
 from likely.statespace.switching.fault_alarms import Alarms, fault_alarms
 from likely.statespace.switching.imm_filter import IMMFilter
@@ -59,6 +59,7 @@ MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
 FIRST = 5  # EM iterations with the initial labels of regimes, before they are hidden again
 
 Initialization = Literal["auto", "given", "windows"]
+WIDTH = 7  # frames per window: long enough for a variance, shorter than a typical regime
 
 
 class SwitchingDensity(DensityEstimator):
@@ -386,3 +387,45 @@ def _regime_rows(model: Any, stats: Any, learner: Any, k: int) -> Iterator[Row]:
     yield from (Row(f"regime {k}", name, value, None, None) for name, value in own.items())
     for matrix in learner.structures[k].learn:
         yield from (row._replace(column=f"regime {k}") for row in entry_rows(model.regimes[k], matrix))
+
+
+# -------------------------------------------------------------- initialization
+
+
+def guessed_regimes(X: Ragged, weight: Any, K: int, random_state: Any) -> Ragged:
+    """Initial regimes (T,) per sequence, by a hidden Markov model of level, slope and roughness in a window."""
+    features = Ragged.trusted(values=windows(X), offsets=X.offsets)
+    chain = HMMDensity(GaussianDensity("diagonal"), K, init="clusters", n_init=3, max_iter=30, tol=1e-3,
+                       random_state=random_state)  # fmt: skip
+    with warnings_discarded():
+        found = chain.fit(features, sample_weight=weight).predict(features)
+    return Ragged.trusted(values=np.asarray(found.values, dtype=np.intp), offsets=X.offsets)
+
+
+def windows(X: Ragged) -> Array:
+    """Level, slope and log-roughness in a window about each frame (T, 3 p), NaN where a window is empty.
+
+    >>> windows(Ragged.from_list([np.arange(7.0)[:, None]]))[3, :2].tolist()
+    [3.0, 1.0]
+    """
+    y = np.asarray(X.values, dtype=np.float64).reshape(len(X.values), -1)
+    step = np.full_like(y, np.nan)
+    step[1:] = y[1:] - y[:-1]
+    step[X.offsets[:-1][X.lengths > 0]] = np.nan
+    parts = [_smoothed(a, X) for a in (y, step, step**2)]
+    rough = np.maximum(parts[2] - parts[1] ** 2, 0.0)
+    seen = np.isfinite(step)
+    least = np.square(np.where(seen, step, 0.0)).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return np.hstack([parts[0], parts[1], np.log(rough + 1e-6 * np.where(least > 0, least, 1.0))])
+
+
+def _smoothed(a: Array, X: Ragged) -> Array:
+    """Mean of the observed entries in a window about each frame, within its sequence."""
+    seen = np.isfinite(a)
+    sums = np.vstack([np.zeros((1, a.shape[1])), np.cumsum(np.where(seen, a, 0.0), axis=0)])
+    counts = np.vstack([np.zeros((1, a.shape[1])), np.cumsum(seen, axis=0)])
+    t, half = np.arange(len(a)), WIDTH // 2
+    low = np.maximum(t - half, np.repeat(X.offsets[:-1], X.lengths))
+    high = np.minimum(t + half + 1, np.repeat(X.offsets[1:], X.lengths))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((sums[high] - sums[low]) / (counts[high] - counts[low]))
