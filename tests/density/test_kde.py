@@ -662,7 +662,7 @@ def test_potentials_and_kernels_far_beyond_squares():
         with pytest.raises(DomainError, match="epsilon must be a positive number"):
             lk.density.coulomb_potential([[0.0]], [[1.0]], epsilon=epsilon)
     for rule in (np.array([1, 2]), np.inf, "widest"):
-        with pytest.raises(DomainError, match="rule must be one of 'leave-one-out'.*, or a positive number"):
+        with pytest.raises(DomainError, match=r"rule must be one of 'leave-one-out'.*, or a positive number"):
             lk.KDE([[0.0], [1.0]], [1.0], rule=rule)
 
 
