@@ -14,6 +14,7 @@ from scipy.special import gammaln
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import tell
+from likely.decision.cost import Cost
 from likely.decision.theory.bayes_error_integrals import in_the_plane, on_the_line, shared_covariance
 from likely.decision.theory.decision_problem import Problem, problem
 from likely.decision.theory.gaussian_pair_error import two_gaussians
@@ -29,8 +30,9 @@ CLOSE = 1e-14  # difference below which probabilities are equal
 
 
 def bayes_error(
-    *distributions: Any, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
-    tolerance: float | None = None, n: int = DRAWS, rng: Generator | None = None,
+    *distributions: Any, class_prior: ArrayLike | Mapping[Any, float] | None = None,
+    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, tolerance: float | None = None, n: int = DRAWS,
+    rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
     """Bayes error (or, with costs, Bayes risk) ∫ min_a Σ_c L(a, c) p(c) p(x | c) dx   (Ney 2.2, 2.5).
 

@@ -183,7 +183,7 @@ class Dirichlet(Distribution):
         total = each.sum(axis=-1, keepdims=True)
         return np.where(total > 0, each / np.where(total > 0, total, 1.0), self.mean)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """log B(α) + (α₀ − L) ψ(α₀) − Σ (αᵢ − 1) ψ(αᵢ); one per member for a stack."""
         total = self.concentration
         h = gamma_entropy(self.alpha).sum(axis=-1) - gamma_entropy(total) - (self.dim - 1) * digamma(total)
@@ -280,7 +280,7 @@ class Dirichlet(Distribution):
         spread = float(np.average((np.nan_to_num(z) - mean) ** 2, axis=0, weights=w).sum())
         if not spread > 0:
             raise DataError(sentence("Dirichlet", "rows must differ for the method of moments", "rows all alike"))
-        return cls(alpha=mean * (float((mean * (1 - mean)).sum()) / spread - 1))  # type: ignore[call-arg]
+        return cls(alpha=mean * (float((mean * (1 - mean)).sum()) / spread - 1))
 
     def collect(self, x: ArrayLike, weight: ArrayLike | None = None, labels: Index | None = None) -> FeatureSums:
         """Sums of log proportions of weighted rows (n, L).
@@ -292,8 +292,8 @@ class Dirichlet(Distribution):
         if n > ROWS * BLOCKS:
             return self._collect_blocks(x, w, labels)
         z = complete_proportions(rows(x, self.alpha.shape[-1], "Dirichlet"))
-        shares = member_weights(w, labels, n, self.members, "Dirichlet")  # type: ignore[attr-defined]
-        return feature_sums(z, shares, self.members, lambda a: [np.log(a)], 1, 0.5)  # type: ignore[attr-defined]
+        shares = member_weights(w, labels, n, self.members, "Dirichlet")
+        return feature_sums(z, shares, self.members, lambda a: [np.log(a)], 1, 0.5)
 
     def _collect_blocks(self, x: Any, w: Array | None, labels: Index | None) -> FeatureSums:
         try:
@@ -323,7 +323,7 @@ class Dirichlet(Distribution):
         value = float(each.sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
-    def weak_prior(self, stats: FeatureSums) -> Any:
+    def weak_prior(self, stats: FeatureSums) -> AnyPrior:
         """Pooled pseudo-observations of total weight 0.1."""
         from likely.distributions.priors.pseudo_data import PseudoData
 

@@ -208,7 +208,7 @@ class Beta(FeatureDistribution):
             raise DomainError(sentence("Beta", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.a[..., 0], self.b[..., 0]
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed; one per member for a stack."""
         return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
 

@@ -173,7 +173,7 @@ class Gamma(FeatureDistribution):
             raise DomainError(sentence("Gamma", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.shape[..., 0], self.rate[..., 0]
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Σⱼ a − log b + log Γ(a) + (1 − a) ψ(a); one per member for a stack."""
         return in_units(lone((gamma_entropy(self.shape) - np.log(self.rate)).sum(axis=-1)), bits)
 

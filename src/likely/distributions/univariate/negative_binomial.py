@@ -154,7 +154,7 @@ class NegativeBinomial(ValueDistribution):
         """The median of each column: the smallest count with P(X ≤ x) ≥ ½."""
         return smallest(lambda x: betainc(self.size, x + 1, self.prob) >= 0.5, self.mean)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """−Σ p log p, summed exactly; the smooth far tail by quadrature."""
         distributions = zip(self.size.ravel(), self.prob.ravel(), self.rest.ravel(), strict=True)
         each = np.array([_entropy(*distribution) for distribution in distributions]).reshape(self.size.shape)

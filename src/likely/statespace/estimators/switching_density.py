@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from likely.core.arrays import Array, Seed, SequencesLike
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.covariates import frames_of, n_covariates, together
 from likely.core.description import Description
 from likely.core.em_loop import Stop, resolve_prior
@@ -23,7 +23,9 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged, is_single_sequence
+from likely.core.stats import Stats
 from likely.core.warnings import tell, warnings_discarded
+from likely.decision.cost import Cost
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.component import Traits
@@ -250,7 +252,7 @@ class SwitchingDensity(DensityEstimator):
         one = self._learner(self._first_model(frames_of(X), None, n_covariates(X)))
         return one if members is None else Stack.trusted(components=(one,) * members)
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Generator, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: ArrayLike, weight: Any, rng: Generator, run: int = 0) -> Any:
         """Each member fitted to its own sequences: with known labels this is the result."""
         if labels is None:
             return blank
@@ -271,7 +273,9 @@ class SwitchingDensity(DensityEstimator):
     def _prior_of(self, model: Any, stats: Any) -> SwitchingPrior:
         return self._shared_prior if isinstance(model, Stack) else model.weak_prior(stats)
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         if isinstance(model, Stack):
             return Stack.trusted(components=tuple(part.model for part in model.components))
         return model
@@ -331,7 +335,10 @@ class SwitchingDensity(DensityEstimator):
         shares = self.predict_proba(X, inputs, lengths, live)
         return shares.map(_best) if isinstance(shares, Ragged) else _best(shares)
 
-    def alarms(self, X: SequencesLike, cost: Any = None, inputs: SequencesLike | None = None, hold: int = 1) -> Alarms:
+    def alarms(
+        self, X: SequencesLike, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
+        inputs: SequencesLike | None = None, hold: int = 1,
+    ) -> Alarms:  # fmt: skip
         """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`."""
         check_is_fitted(self)
         if not is_single_sequence(X):
