@@ -22,8 +22,7 @@ import numpy as np
 from pages import table
 
 from likely.core.ragged import Ragged
-from likely.statespace.estimators.regime_initialization import guessed_regimes
-from likely.statespace.estimators.switching_density import SwitchingDensity
+from likely.statespace.estimators.switching_density import SwitchingDensity, guessed_regimes
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 

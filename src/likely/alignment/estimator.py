@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -17,6 +18,7 @@ from likely.alignment.step_patterns import StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index, Mask, SequencesLike
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
+from likely.decision.cost import Cost
 from likely.decision.decide import decisions_from
 from likely.estimation.base_estimator import BaseEstimator, ClassifierMixin, check_is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, warn_of_labels
@@ -126,9 +128,9 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     predict_log_proba = log_posterior
 
     def decide(
-        self, X: SequencesLike, *, cost: Any = None, reject_cost: float | None = None,
-        reject_below: float | None = None, novelty: float | None = None, full: bool = False,
-        lengths: ArrayLike | None = None,
+        self, X: SequencesLike, *, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
+        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
+        full: bool = False, lengths: ArrayLike | None = None,
     ) -> Any:  # fmt: skip
         """The action of least expected cost by the shares of votes, or `lk.REJECT`; `cost` is as in `lk.decide`.
 

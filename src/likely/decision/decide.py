@@ -21,7 +21,8 @@ SHOWN = 20  # maximum number of printed rows
 
 
 def decide(
-    posterior: ArrayLike | Classifier, X: Rows | None = None, *, cost: Any = None, reject_cost: float | None = None,
+    posterior: ArrayLike | Classifier, X: Rows | None = None, *,
+    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, reject_cost: float | None = None,
     reject_below: float | None = None, novelty: float | None = None,
     class_prior: ArrayLike | Mapping[Any, float] | None = None, full: bool = False,
 ) -> Any:  # fmt: skip

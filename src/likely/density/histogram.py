@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, check_option, n_rows, parameter, refuse_infinite, rows, weights
+from likely.core.arrays import Array, Index, PerMember, check_option, n_rows, parameter, refuse_infinite, rows, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
@@ -240,7 +240,7 @@ class Histogram(Distribution):
             out.append((mean, (p * (center - np.asarray(mean)[..., None]) ** 2).sum(axis=-1) + p @ (width**2) / 12))
         return out
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """−Σ m log(m / volume); one per member for a stack."""
         logs = np.where(np.atleast_2d(self.masses) > 0, self._log_heights, 0.0)
         h = -(np.atleast_2d(self.masses) * logs).sum(axis=1)

@@ -20,6 +20,7 @@ from likely.core.arrays import (
     BadEntry,
     Index,
     Mask,
+    PerMember,
     n_rows,
     parameter,
     refuse_infinite,
@@ -233,7 +234,7 @@ class ColumnDistribution(Distribution):
         mean = np.asarray(self.mean)
         return mean if np.isfinite(mean).all() else np.where(np.isfinite(mean), mean, self.median)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy −E log p, summed over columns; one per member for a stack."""
         return in_units(lone(self._entropy(**self.parameters).sum(axis=-1)), bits)
 

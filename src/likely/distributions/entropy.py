@@ -15,6 +15,7 @@ from numpy.random import Generator
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyDensity
 from likely.core.warnings import warn
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.binary.binary_expansion import SignDistribution
@@ -32,7 +33,7 @@ HEAVY = 0.6  # Hill's 1/α from which a standard error is unreliable: ½, and tw
 ALONE = 0.05  # share of the sum of squares that one term must have before the tail index is estimated
 
 
-def entropy(distribution: Any, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
+def entropy(distribution: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None) -> Estimate:
     """Entropy H[x] = −E[log p(x)] (Herbst 1.6): closed form, sum or quadrature where possible, else n samples.
 
     A stack gives one value and one error per member.

@@ -130,7 +130,7 @@ class Product(Distribution):
         """Random samples as Columns."""
         return Columns({name: part.sample(n, rng) for name, part in self.components})
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy: the sum of the entropies of the parts."""
         return in_units(sum(part.entropy() for _, part in self.components), bits)
 

@@ -14,6 +14,7 @@ from likely.core import declared
 from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import PointRule
+from likely.core.stats import Stats
 from likely.core.value import Value
 from likely.hmm.hmm import HMM
 from likely.hmm.logistic_transition import EFFECT, LogisticPrior
@@ -69,7 +70,7 @@ class HMMPrior(Value):
 
     @classmethod
     def weak(
-        cls, model: HMM, emission: Any, strength: float = 1.0, stats: Any = None, effect: float = EFFECT
+        cls, model: HMM, emission: Any, strength: float = 1.0, stats: Stats | None = None, effect: float = EFFECT
     ) -> HMMPrior:
         """`strength` pseudo-counts per state and for the initial distribution, spread over all possible transitions.
 
@@ -91,7 +92,7 @@ class HMMPrior(Value):
         )  # fmt: skip
 
     @classmethod
-    def symmetric(cls, model: HMM, alpha: float, emission: Any, stats: Any = None) -> HMMPrior:
+    def symmetric(cls, model: HMM, alpha: float, emission: Any, stats: Stats | None = None) -> HMMPrior:
         """The same α for every transition that is possible in the model; with covariates, at the mean of these."""
         if model.is_logistic:
             initial, targets = np.where(model.initial > 0, alpha, 0.0), float(model.transition.mask.sum(axis=1).mean())

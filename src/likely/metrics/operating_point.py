@@ -58,8 +58,8 @@ def expected_cost_curve(
 
 
 def operating_threshold(
-    scores: ArrayLike, truth: ArrayLike, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
-    weight: ArrayLike | None = None,
+    scores: ArrayLike, truth: ArrayLike, class_prior: ArrayLike | Mapping[Any, float] | None = None,
+    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, weight: ArrayLike | None = None,
 ) -> OperatingPoint:  # fmt: skip
     """The threshold of minimum expected cost under a prior (which need not be the sample's) and costs.
 

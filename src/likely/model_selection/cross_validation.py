@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from likely.core.arrays import Array, Index, Rows, Seed
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import warn, warnings_once
+from likely.decision.cost import Cost
 from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.foreign_classifiers import aligned_to, checked_targets, fitted, log_posteriors
 from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
@@ -22,8 +23,9 @@ from likely.model_selection.splits import Copies, Split, make_splits
 
 def evaluate(
     estimator: Any, X: Rows, y: ArrayLike, *, cv: Any = None, groups: ArrayLike | None = None,
-    time: ArrayLike | None = None, cost: Any = None, reject_cost: float | None = None,
-    sample_weight: ArrayLike | None = None, random_state: Seed = 0, n_jobs: int | None = None,
+    time: ArrayLike | None = None, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
+    reject_cost: float | None = None, sample_weight: ArrayLike | None = None, random_state: Seed = 0,
+    n_jobs: int | None = None,
 ) -> Evaluation:  # fmt: skip
     """Evaluate a classifier on rows that it was not trained on   (Ney 2.5: error rates are measured on test data).
 

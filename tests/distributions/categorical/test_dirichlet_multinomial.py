@@ -9,7 +9,7 @@ import scipy.stats
 
 import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.distributions.categorical import dirichlet_multinomial_fit
+from likely.distributions.categorical import dirichlet_multinomial
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.multinomial import Multinomial, all_rows
 
@@ -100,8 +100,8 @@ def test_a_refit_goes_on_from_the_distribution_of_before(kind, monkeypatch):
     stats = distribution.collect(x)
     prior = distribution.weak_prior(stats) if kind == "prior" else None
     distribution = distribution.refit(stats, prior)
-    looks, hill = [], dirichlet_multinomial_fit._objective
-    monkeypatch.setattr(dirichlet_multinomial_fit, "_objective", lambda *at: looks.append(1) or hill(*at))
+    looks, hill = [], dirichlet_multinomial._objective
+    monkeypatch.setattr(dirichlet_multinomial, "_objective", lambda *at: looks.append(1) or hill(*at))
     warm = distribution.refit(stats, prior)
     assert len(looks) <= 5 and warm.objective(stats, prior) >= distribution.objective(stats, prior) - 1e-10
     np.testing.assert_allclose(warm.alpha, distribution.alpha, rtol=1e-9)

@@ -6,7 +6,7 @@ import pytest
 from scipy import optimize, stats
 
 import likely as lk
-from likely.numerics.inverse_digamma import inverse_digamma
+from likely.distributions.univariate.chi_square import inverse_digamma
 from tests.distributions.digits import chances, log_uniform, worst_excess_bits, worst_relative
 
 

@@ -17,8 +17,7 @@ from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.features.mfcc import MFCC
 from likely.metrics.word_error_rate import word_errors
-from likely.recognizers.speech.background_noise import background, quiet_frames, surrounded
-from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
+from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords, background, quiet_frames, surrounded
 
 RATE = 8000
 VOWELS = {"a": (700, 1200), "e": (450, 1900), "i": (300, 2300), "o": (450, 850), "u": (320, 700)}

@@ -19,8 +19,7 @@ import likely as lk
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.io.model_files import dumps, loads
-from likely.statespace.estimators.regime_initialization import windows
-from likely.statespace.estimators.switching_density import SwitchingDensity
+from likely.statespace.estimators.switching_density import SwitchingDensity, windows
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching.rao_blackwellized_filter import RaoBlackwellizedFilter
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian

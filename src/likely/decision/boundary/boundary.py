@@ -305,8 +305,8 @@ def _tuple(x: Any) -> str:
 
 
 def decision_boundary(
-    a: Any, b: Any = None, *, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
-    pair: tuple[Any, Any] | None = None,
+    a: Any, b: Any = None, *, class_prior: ArrayLike | Mapping[Any, float] | None = None,
+    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, pair: tuple[Any, Any] | None = None,
 ) -> Boundary:  # fmt: skip
     """Decision boundary of two Gaussian classes and its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
 

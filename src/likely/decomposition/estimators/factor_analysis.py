@@ -19,6 +19,7 @@ from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
+from likely.core.stats import Stats
 from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.factor_fits import em_start
@@ -140,7 +141,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             raise DataError(sentence(type(self).__name__, "something must be observed", "nothing but NaN", remedy))
         return initial_gaussian(X, weight, kind)
 
-    def extend_model(self, model: Any, stats: Any, X: ArrayLike) -> tuple[Any, Any]:
+    def extend_model(self, model: Any, stats: Stats, X: ArrayLike) -> tuple[Any, Any]:
         """Without missing values the search starts again, so that chunks give the same result as the batch."""
         if self._kind == "diagonal" and stats.complete and np.isfinite(np.sum(X)):
             model = model.replace(loadings=np.zeros_like(model.loadings))

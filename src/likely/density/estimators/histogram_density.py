@@ -9,6 +9,8 @@ from typing import Any, ClassVar, get_args
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
+from likely.core.blocks import Block
+from likely.core.stats import Stats
 from likely.density.histogram import Histogram
 from likely.density.histogram_edges import BinRule
 from likely.estimation.component import Traits
@@ -63,7 +65,9 @@ class HistogramDensity(DensityEstimator):
             self.__dict__.pop("bins_", None)
         return super().validate_rows(X, reset)
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         """The fitted model; the numbers of bins that a rule chose are kept in `bins_`, and folds use them again."""
         if choose and isinstance(self.bins, str):
             cells = model._bins.tolist()

@@ -190,7 +190,7 @@ class Bernoulli(Distribution):
         """The more likely value of each column (0 for p = ½)."""
         return (self.probs > 0.5).astype(np.float64)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """−Σⱼ p log p + (1 − p) log(1 − p) with 0 log 0 = 0 (Herbst 1.6); one per member for a stack."""
         p, q = self.probs, 1 - self.probs
         return in_units(

@@ -153,7 +153,7 @@ class LogLinear(SignDistribution):
         singles = 1 << np.arange(self.dim)[::-1]
         return 0.5 * (1.0 + expectations(self.probabilities)[..., singles])
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """−Σ p log p over all cells; one per member for a stack."""
         if self.order == 1:
             b = self.weights[..., 1:]

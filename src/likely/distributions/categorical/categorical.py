@@ -209,7 +209,7 @@ class Categorical(Distribution):
         self._numbers("median")
         return lone(self.quantile(0.5))
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """−Σ πᵢ log πᵢ with 0 log 0 = 0 (Herbst 1.6), in nats or bits; one per member for a stack."""
         return in_units(lone(-xlogy(self.probs, self.probs).sum(axis=-1)), bits)
 

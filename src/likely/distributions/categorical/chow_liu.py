@@ -239,7 +239,7 @@ class ChowLiuTree(Leveled, Distribution):
             raise DomainError(sentence("ChowLiuTree", "this is defined for one tree", "a stack", "take member(k)"))
         return self._trees[0]
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Σⱼ H[xⱼ | parent]; one per member for a stack."""
         each = [self._expected(*self._pairs_under(tree), tree[2]) for tree in self._trees]
         return in_units(lone(-np.array(each if self.members else each[0])), bits)

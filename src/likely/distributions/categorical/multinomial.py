@@ -223,7 +223,7 @@ class Multinomial(Distribution):
         p = self.probs
         return self.length * (p[..., None] * np.eye(self.dim) - p[..., :, None] * p[..., None, :])
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy of a row of total N = `length`: −log N! − N Σ p log p + Σⱼ E[log xⱼ!], exactly; one per member.
 
         With length 1 that of one categorical draw, −Σ p log p.

@@ -16,6 +16,7 @@ from likely.core.arrays import (
     Array,
     BadEntry,
     Index,
+    PerMember,
     check_option,
     n_rows,
     numbers,
@@ -30,6 +31,7 @@ from likely.core.em_loop import FitStep
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
+from likely.core.stats import Stats
 from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.distribution import Distribution, in_units, lone
 from likely.distributions.elliptical.radial_profile import (
@@ -209,7 +211,7 @@ class Elliptical(Centered, Distribution):
         """Variance per column, in the shape of the center."""
         return np.array(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy −E log p, with E log f(q) in closed form or by quadrature to 1e-10."""
         logdet = self._gaussian.form.logdet
         mean = mean_log(self.profile, float(self.shape), self.dim)
@@ -418,7 +420,7 @@ class Elliptical(Centered, Distribution):
         prior = weak_gaussian(self._gaussian, found)
         return prior.replace(scale=prior.scale / self._units)
 
-    def statistics_in_kind(self, stats: Any) -> None:
+    def statistics_in_kind(self, stats: Stats) -> None:
         lead = self.center.shape[:-1]
         if not isinstance(stats, WeightedRows) or stats.values.shape[1] != self.dim or stats.each.shape[:-1] != lead:
             got = getattr(getattr(stats, "values", None), "shape", type(stats).__name__)

@@ -10,8 +10,10 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Rows
+from likely.core.blocks import Block
 from likely.core.errors import DataError, sentence
 from likely.core.protocols import PriorLike
+from likely.core.stats import Stats
 from likely.distributions.binary.bahadur import Bahadur
 from likely.distributions.binary.bernoulli import Bernoulli, is_binary
 from likely.distributions.binary.log_linear import LogLinear
@@ -61,7 +63,9 @@ class BernoulliDensity(DensityEstimator):
     def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Bernoulli:
         return Bernoulli.blank(X[:4096], members)
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         return predictive(model, stats, prior, "BernoulliDensity") if self.predictive else model
 
     def prior_rule(self) -> Any:

@@ -10,9 +10,11 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Rows, in_memory
+from likely.core.blocks import Block
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.protocols import PriorLike
+from likely.core.stats import Stats
 from likely.core.warnings import warn
 from likely.distributions.categorical.categorical import UNKNOWN, Categorical, LevelCounts, found_levels, is_missing
 from likely.distributions.categorical.chow_liu import ChowLiuTree
@@ -77,7 +79,9 @@ class CategoricalDensity(DensityEstimator):
         models = tuple((name, m) for name, (m, _) in zip(model.names, grown, strict=True))
         return Product(models), ProductStats(tuple((name, s) for name, (_, s) in zip(model.names, grown, strict=True)))
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         return predictive(model, stats, prior, "CategoricalDensity") if self.predictive else model
 
     def mask_unknown(self, X: Any, model: Any) -> tuple[Any, dict[str, Any]]:

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Rows, refuse_infinite
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.errors import MANY, DataError, DomainError, sentence
 from likely.core.protocols import PriorLike
+from likely.core.stats import Stats
 from likely.core.warnings import warn
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.column_distribution import ColumnDistribution, outside, refuse_outside
@@ -102,7 +103,9 @@ class ColumnDensity(DensityEstimator):
         if len(self._constant):
             warn(f"{type(self).__name__}: {self._are(self._constant)} {NARROW}")
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         if isinstance(model, self._distribution):
             model._warn_of_limits(getattr(self, "_constant", ()))
         return model
@@ -128,7 +131,9 @@ class PredictingDensity(ColumnDensity):
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.predictive = predictive
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         model = super().scoring_model(model, stats, prior)
         return predictive(model, stats, prior, type(self).__name__) if self.predictive else model
 

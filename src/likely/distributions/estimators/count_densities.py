@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Rows, refuse_infinite
+from likely.core.blocks import Block
 from likely.core.errors import DataError, sentence
 from likely.core.protocols import PriorLike
+from likely.core.stats import Stats
 from likely.core.warnings import warn
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
 from likely.distributions.categorical.multinomial import Multinomial
@@ -113,7 +115,9 @@ class PoissonDensity(DensityEstimator):
     def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Poisson:
         return Poisson.blank(X[:4096], members)
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         return predictive(model, stats, prior, "PoissonDensity") if self.predictive else model
 
     def prior_rule(self) -> Any:
@@ -172,7 +176,9 @@ class NegativeBinomialDensity(CountDensity):
             refuse_non_integers(self, X)
         return X
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.poisson_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
@@ -228,7 +234,9 @@ class BinomialDensity(TrialsDensity):
     def model_types(self) -> Any:
         return (Binomial, BetaBinomial)
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         return predictive(model, stats, prior, "BinomialDensity") if self.predictive else model
 
     @property
@@ -260,7 +268,9 @@ class BetaBinomialDensity(TrialsDensity):
         super().__init__(prior=prior, max_iter=max_iter, tol=tol)
         self.trials = trials
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         like = np.atleast_1d(np.atleast_2d(model.binomial_like).any(axis=0))
         if like.any():
             which = self._are(np.flatnonzero(like))
@@ -313,7 +323,9 @@ class MultinomialDensity(DensityEstimator):
     def blank_model(self, X: Any, members: int | None = None, weight: ArrayLike | None = None) -> Multinomial:
         return Multinomial.blank(X[:4096], members)
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         return predictive(model, stats, prior, "MultinomialDensity") if self.predictive else model
 
     def prior_rule(self) -> Any:

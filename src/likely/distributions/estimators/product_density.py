@@ -179,7 +179,7 @@ class ProductDensity(DensityEstimator):
             second_pass=any(t.second_pass for t in each),
         )  # fmt: skip
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Any, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: ArrayLike, weight: Any, rng: Any, run: int = 0) -> Any:
         each = (
             (name, part.initialize(blank[name], X[name], labels, weight, rng, run)) for name, part, _ in self.densities_
         )

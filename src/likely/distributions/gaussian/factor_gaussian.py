@@ -16,6 +16,7 @@ from likely.core.arrays import Array, Index, Mask, PerMember, check_option, numb
 from likely.core.engine import cores, map_rows, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
+from likely.core.stats import Stats
 from likely.core.warnings import Note, warn
 from likely.distributions.distribution import Distribution, in_units
 from likely.distributions.gaussian.factor_fits import Factors, em_step, factor_analysis, principal_factors
@@ -202,7 +203,7 @@ class FactorGaussian(Distribution):
         noise = rng.standard_normal((n, *self.mean.shape)) * np.sqrt(self.column_noise)
         return np.asarray(self.mean + np.einsum("...dq,n...q->n...d", self.loadings, z) + noise)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Differential entropy ½ log det 2πe(W Wᵀ + Ψ), in nats or bits; one per member for a stack."""
         h = 0.5 * (self.dim * (LOG_2PI + 1) + self._low.logdet)
         return in_units(h if self.members else float(h[0]), bits)
@@ -276,7 +277,7 @@ class FactorGaussian(Distribution):
         stats: Moments = self.gaussian.collect(x, weight, labels)
         return stats
 
-    def refit(self, stats: Any, prior: AnyPrior | None = None) -> FactorGaussian:
+    def refit(self, stats: Stats, prior: AnyPrior | None = None) -> FactorGaussian:
         """Maximum-likelihood estimate, or with a prior the posterior mode, with the same number of factors.
 
         Spherical noise: in closed form (Tipping and Bishop). Diagonal: Newton's method on log ψ until convergence, from
@@ -346,7 +347,7 @@ class FactorGaussian(Distribution):
         """Log prior density per member; priors other than pseudo-observations take the full covariance."""
         return prior.log_density(self if hasattr(prior, "rows") else self.gaussian)
 
-    def em_step(self, stats: Any, prior: Any = None) -> FactorGaussian:
+    def em_step(self, stats: Stats, prior: Any = None) -> FactorGaussian:
         """One EM iteration with latent factors: slower than `refit`, with the same fixed point."""
         stats = self.statistics_in_kind(stats)
         if self.members is not None or self.kind != "spherical":
@@ -428,7 +429,7 @@ class FactorGaussian(Distribution):
         text = f"{what}: it was set to 1e-9 of a column's variance; {remedy}"
         warn(Note("FactorGaussian", text, members, tuple(low.tolist())))
 
-    def statistics_in_kind(self, stats: Any) -> Moments:
+    def statistics_in_kind(self, stats: Stats) -> Moments:
         if not isinstance(stats, Moments):
             expected = "Moments are needed"
             raise ShapeError(
@@ -439,7 +440,7 @@ class FactorGaussian(Distribution):
             raise ShapeError(sentence("FactorGaussian", expected, stats.shift.shape))
         return stats
 
-    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
+    def objective(self, stats: Stats, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self.statistics_in_kind(stats)
         value = float(np.sum(self.expected_log_prob(stats)) + stats.entropy.sum())
@@ -456,7 +457,7 @@ class FactorGaussian(Distribution):
         value = -0.5 * (weight * (d * LOG_2PI + low.logdet + distance) + low.trace(scatter))
         return value if self.members else value[0]
 
-    def weak_prior(self, stats: Any) -> Any:
+    def weak_prior(self, stats: Stats) -> Any:
         """Weakly informative prior: a few pseudo-observations with the pooled covariance."""
         from likely.distributions.priors.pseudo_observations import PseudoObservations
 

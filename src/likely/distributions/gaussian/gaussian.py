@@ -33,6 +33,7 @@ from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.job_size import job
 from likely.core.protocols import AnyPrior
+from likely.core.stats import Stats
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, warn
 from likely.distributions.distribution import in_units, lone
@@ -257,7 +258,7 @@ class Gaussian(Algebra):
             c = np.diagonal(c, axis1=-2, axis2=-1)
         return np.broadcast_to(c[..., None] if self.kind == "spherical" else c, self.mean.shape)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Differential entropy ½ log det 2πeΣ (Herbst 1.6), in nats or bits; one per member for a stack."""
         h = 0.5 * (self.form.rank * (LOG_2PI + 1) + self.form.logdet)
         return in_units(h if self.members else float(h[0]), bits)
@@ -571,7 +572,7 @@ class Gaussian(Algebra):
             warn(replace(note, members=tuple(members)) if self.members and not self.tied else note)
         return per_member.reshape(covariance.shape)
 
-    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
+    def objective(self, stats: Stats, prior: AnyPrior | None = None) -> float:
         """EM objective: expected complete-data log-likelihood + entropy of the missing entries + log prior."""
         stats = self.statistics_in_kind(stats)
         value = float(np.sum(self._expected_log_prob(stats)))
@@ -600,7 +601,7 @@ class Gaussian(Algebra):
         each = stats.weight * (LOG_2PI + np.log(v) + delta**2 / v) + stats.scatter / v
         return np.asarray(-0.5 * each.sum(axis=-1))
 
-    def weak_prior(self, stats: Any) -> Any:
+    def weak_prior(self, stats: Stats) -> Any:
         """Weakly informative conjugate prior: a few pseudo-observations, its covariance from the pooled data."""
         from likely.distributions.priors.weak_prior import weak_gaussian
 

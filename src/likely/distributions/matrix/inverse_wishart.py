@@ -80,7 +80,7 @@ class InverseWishart(MatrixDistribution):
         at = np.atleast_1d(at)
         return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy −E log p, in closed form; one per member for a stack."""
         v, d = self.dof, self.size
         mean = spd.logdet(self._root) - d * np.log(v) - np.asarray(self.mean_logdet)  # of log det X⁻¹Ψ/ν

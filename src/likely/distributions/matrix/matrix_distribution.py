@@ -16,6 +16,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
+from likely.core.stats import Stats
 from likely.distributions.distribution import Distribution
 from likely.distributions.matrix.matrix_rows import Matrices, MatrixSums, matrices, matrix_sums
 from likely.distributions.statistics.counts import member_weights
@@ -198,7 +199,7 @@ class MatrixDistribution(Distribution):
 
         return PseudoData.weak(self, stats)
 
-    def statistics_in_kind(self, stats: Any) -> None:
+    def statistics_in_kind(self, stats: Stats) -> None:
         me = type(self).__name__
         if not isinstance(stats, MatrixSums) or stats.total.shape != self.scale.shape:
             got = getattr(getattr(stats, "total", None), "shape", type(stats).__name__)

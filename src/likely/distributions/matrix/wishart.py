@@ -94,7 +94,7 @@ class Wishart(MatrixDistribution):
         at = np.atleast_1d(at)
         return Wishart(self.dof, self.scale[..., at[:, None], at])
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy −E log p, in closed form; one per member for a stack."""
         v, d = self.dof, self.size
         mean = np.asarray(self.mean_logdet) - spd.logdet(self._root) - d * np.log(v)  # of log det V⁻¹X/ν

@@ -163,7 +163,7 @@ class CovarianceGivenMean(Value):
             )
         return self._at(self.distribution.sample(n, rng))
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy of the distribution of the matrix."""
         return in_units(self.distribution.entropy(), bits)
 

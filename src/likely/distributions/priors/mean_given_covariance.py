@@ -125,7 +125,7 @@ class MeanGivenCovariance(Value):
             raise ShapeError(sentence("MeanGivenCovariance.sample", expected, "a stack", "use draw"))
         return self._at(self.belief.sample(n, rng))
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy of the distribution of the mean."""
         return self.belief.entropy(bits)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.random import Generator
@@ -173,7 +173,7 @@ class NormalGamma(Value):
         """Mode of rows: (m, (a − ½)/b)."""
         return np.concatenate([self.mean, 1 / self.point("mode").variance], axis=-1)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy −E log p(μ, λ), in closed form; one per member for a stack."""
         log_precision = digamma(self.shape) - np.log(self.rate)
         return in_units(lone(self.normal_inverse_gamma.entropy() + 2 * log_precision.sum(axis=-1)), bits)

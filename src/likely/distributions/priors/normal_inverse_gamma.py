@@ -207,7 +207,7 @@ class NormalInverseGamma(Value):
         repeated = {name: np.repeat(getattr(self, name)[None], n, axis=0) for name in ("mean", "kappa", "scale", "dof")}
         return self.replace(**repeated).draw(rng)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy −E[log p(μ, σ²)], in closed form; one per member for a stack."""
         return in_units(self._cross(self), bits)
 

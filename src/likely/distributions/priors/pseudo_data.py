@@ -16,6 +16,7 @@ from likely.core import declared
 from likely.core.arrays import PerMember
 from likely.core.errors import DomainError, sentence
 from likely.core.protocols import AnyDensity, PointRule
+from likely.core.stats import Stats
 from likely.core.value import Value
 
 STRENGTH = 0.1  # pseudo-counts of the weak prior
@@ -60,7 +61,7 @@ class PseudoData(Value):
         pseudo = pooled * (strength / pooled.total_weight)
         return cls(distribution, pseudo if distribution.members is None else spread_out(pseudo, distribution.members))
 
-    def update(self, stats: Any) -> PseudoData:
+    def update(self, stats: Stats) -> PseudoData:
         """Posterior: the statistics add."""
         return self.replace(stats=self.stats + stats)
 
@@ -82,7 +83,7 @@ class PseudoData(Value):
         """Raises: only the posterior mode is available."""
         self._refuse("predictive distribution")
 
-    def log_evidence(self, stats: Any) -> NoReturn:
+    def log_evidence(self, stats: Stats) -> NoReturn:
         """Raises: the normalization constant is not known."""
         self._refuse("evidence")
 

@@ -13,6 +13,7 @@ from likely.core import declared
 from likely.core.arrays import Array, PerMember, parameter
 from likely.core.errors import DomainError, sentence
 from likely.core.protocols import PointRule
+from likely.core.stats import Stats
 from likely.core.value import Value
 from likely.distributions.priors.weak_prior import weak_gaussian
 
@@ -75,7 +76,7 @@ class StudentTPrior(Value):
             tails = np.sum(tails, axis=-1)
         return self.shape.log_density(model._shape) + tails
 
-    def update(self, stats: Any) -> NoReturn:
+    def update(self, stats: Stats) -> NoReturn:
         """Raises: no posterior in closed form."""
         raise _not_conjugate("update")
 
@@ -91,7 +92,7 @@ class StudentTPrior(Value):
         """Raises: only the posterior mode is available."""
         raise _not_conjugate("predictive")
 
-    def log_evidence(self, stats: Any) -> NoReturn:
+    def log_evidence(self, stats: Stats) -> NoReturn:
         """Raises: no marginal likelihood in closed form."""
         raise _not_conjugate("log_evidence")
 

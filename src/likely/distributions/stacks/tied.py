@@ -13,6 +13,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, Rows, check_option, checked_labels, n_rows, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
+from likely.core.stats import Stats
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.stack import side_by_side
@@ -186,7 +187,7 @@ class Tied(Distribution):
         """Log density of the smoothing of the parts, each once."""
         return float(getattr(self.components, "log_smoothing", 0.0))
 
-    def weak_prior(self, stats: Any) -> Any:
+    def weak_prior(self, stats: Stats) -> Any:
         """Weakly informative prior of the parts."""
         return self.components.weak_prior(stats)
 

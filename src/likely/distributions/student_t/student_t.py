@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, digamma
 
 from likely.core import declared
-from likely.core.arrays import Array, check_option, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows, sliceable
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.distribution import in_units, lone
@@ -238,7 +238,7 @@ class StudentT(StudentTEM):
             expected = f"the {what} exists for dof above {above:g}"
             raise DomainError(sentence("StudentT", expected, float(self.dof.min()), "use mode, or quantile"))
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy −log p(μ) + (ν+d)/2 [ψ((ν+d)/2) − ψ(ν/2)]; one per member for a stack."""
         if self.kind == "independent":
             h = _entropy(self.dof, 1.0, np.log(self.scale)).sum(axis=-1)

@@ -32,6 +32,7 @@ from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import AnyPrior
+from likely.core.stats import Stats
 from likely.core.value import fill_cache
 from likely.core.warnings import Note, warn, warnings_discarded, warnings_once
 from likely.distributions.distribution import Distribution
@@ -372,7 +373,7 @@ class StudentTEM(Distribution):
 
         return StudentTPrior.weak(self, stats)
 
-    def statistics_in_kind(self, stats: Any) -> None:
+    def statistics_in_kind(self, stats: Stats) -> None:
         if self.tied:
             expected, remedy = "refit needs one scale per member", "replace the shared scale by a stack"
             raise DomainError(sentence("StudentT", expected, "one for all", remedy))

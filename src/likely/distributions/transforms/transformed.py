@@ -16,7 +16,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, PerMember, Rows, n_rows, refuse_infinite, rows, sliceable, weights
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
-from likely.core.protocols import AnyPrior
+from likely.core.protocols import AnyDensity, AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone
@@ -67,7 +67,7 @@ class Transformed(Distribution):
         return "" if len(widths) == 1 else expected
 
     def __init__(
-        self, distribution: Any, forward: BijectorKind | AnyBijector | Callable[[Array], Array] | None = None,
+        self, distribution: AnyDensity, forward: BijectorKind | AnyBijector | Callable[[Array], Array] | None = None,
         inverse: Callable[[Array], Array] | None = None, log_det_jacobian: Callable[[Array], Array] | None = None, *,
         bijector: AnyBijector | None = None,
     ) -> None:  # fmt: skip
@@ -222,7 +222,7 @@ class Transformed(Distribution):
         """Median: g of the median of x."""
         return lone(np.squeeze(self.quantile(0.5)))
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Entropy H[y] = H[x] + E[log |det ∂g/∂x|]; H[x] for a discrete distribution."""
         if self.members is not None:
             return in_units(np.array([self.member(k).entropy() for k in range(self.members)]), bits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -11,21 +11,32 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc, betaincinv, digamma, gammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, PerMember, check_option, parameter, refuse_infinite, rows, sliceable
+from likely.core.arrays import (
+    Array,
+    BadEntry,
+    PerMember,
+    check_option,
+    n_rows,
+    parameter,
+    refuse_infinite,
+    rows,
+    sliceable,
+)
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import AnyDensity, PointRule
 from likely.distributions.binary.bernoulli import Bernoulli, Trials
 from likely.distributions.categorical.dirichlet import Dirichlet
-from likely.distributions.column_distribution import same_columns
+from likely.distributions.column_distribution import FeatureDistribution, same_columns
 from likely.distributions.distribution import added, in_units, lone
 from likely.distributions.statistics.counts import one_column
+from likely.distributions.statistics.feature_sums import FeatureSums
 from likely.distributions.statistics.weighted_values import WeightedValues
 from likely.distributions.univariate.beta_binomial import BetaBinomial
-from likely.distributions.univariate.beta_fit import BetaLearning
 from likely.distributions.univariate.beta_negative_binomial import BetaNegativeBinomial, log_coefficients
 from likely.distributions.univariate.binomial import Binomial, Successes
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
+from likely.numerics.gamma_dirichlet_shapes import LARGEST, dirichlet_expected_log_prob, dirichlet_shapes
 from likely.numerics.special import gamma_excess, log_gamma_density, log_gamma_ratio
 
 STRENGTH = 1.0  # pseudo-counts of the weak prior
@@ -33,7 +44,7 @@ BetaLikelihood = Literal["bernoulli", "binomial", "negative binomial"]
 
 
 @dataclass(frozen=True, eq=False)
-class Beta(BetaLearning):
+class Beta(FeatureDistribution):
     """Beta distribution; also the conjugate prior of a probability.
 
     log p(x | a, b) = Σⱼ (a − 1) log xⱼ + (b − 1) log(1 − xⱼ) − log B(a, b) in d independent columns   (Herbst 2.1).
@@ -42,7 +53,11 @@ class Beta(BetaLearning):
     (K, d) for a stack. One prior can be used for all members of a stack of Bernoulli distributions, and one of a single
     column for all their columns. It is also the conjugate prior of a `Binomial` with known trials, and of the p of a
     `NegativeBinomial` with known size: `likelihood` and `known` specify this; statistics of Bernoulli and binomial
-    distributions set them. As a density of proportions it can be fitted: `Beta.fit`.
+    distributions set them.
+
+    As a density of proportions it can be fitted: `Beta.fit` finds a and b, from 10⁻⁸ to 10¹², by Newton's method for
+    their logarithms. 0 and 1 have no finite logarithms: fitting refuses them, by row and column. A column so narrow
+    that the parameters would exceed 10¹² gets a warning: sums of logarithms do not determine them there.
 
     >>> Beta(1.0, 1.0).update(Bernoulli(0.5).collect([1, 1, 1])).mean
     array([0.8])
@@ -58,6 +73,14 @@ class Beta(BetaLearning):
     likelihood: BetaLikelihood = "bernoulli"
     # the trials, or the size: a number, (d,) or (K, d)
     known: Annotated[Array | None, declared.maybe(declared.numbers("* d | d | ", 0))] = None
+
+    _domains: ClassVar[dict[str, str]] = {"a": "positive", "b": "positive"}
+    _spreads: ClassVar[bool] = True
+    _support = "unit"
+    _n_features = 2
+    _limits: ClassVar[dict[str, tuple[float, str]]] = {
+        name: (LARGEST * (1 - 1e-9), f"too narrow for {name} to be estimated") for name in ("a", "b")
+    }
 
     def __post_init__(self) -> None:
         a, b = parameter(self.a, "Beta", "a"), parameter(self.b, "Beta", "b")
@@ -185,7 +208,7 @@ class Beta(BetaLearning):
             raise DomainError(sentence("Beta", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.a[..., 0], self.b[..., 0]
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """log B(a, b) − (a − 1) ψ(a) − (b − 1) ψ(b) + (a + b − 2) ψ(a + b), summed; one per member for a stack."""
         return in_units(lone(np.reshape(self._pairs().entropy(), self.a.shape).sum(axis=-1)), bits)
 
@@ -287,6 +310,51 @@ class Beta(BetaLearning):
     def _serves(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
             raise ShapeError(sentence("Beta", f"{what} of a shape that fits {self.a.shape} is needed", shape))
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def _plain(cls, d: int) -> Self:
+        return cls.trusted(a=np.ones(d), b=np.ones(d))
+
+    @classmethod
+    def blank(cls, x: ArrayLike, members: int | None = None) -> Self:  # type: ignore[override]
+        """Initial model: as many columns as the rows have, each uniform."""
+        width = rows(x, None, "Beta").shape[1]
+        if width == 0:
+            raise ShapeError(sentence("Beta", "at least one column is needed", n_rows(x)))
+        shape = (width,) if members is None else (members, width)
+        return cls.trusted(a=np.ones(shape), b=np.ones(shape))
+
+    def _features(self, x: Array) -> list[Array]:
+        return [np.log(x), np.log1p(-x)]
+
+    def _collected(self, z: Array, shares: Any) -> FeatureSums:
+        bad = np.argwhere((z == 0) | (z == 1))
+        if len(bad):
+            i, j = (int(k) for k in bad[0])
+            remedy = "replace it by NaN, or by its value before rounding"
+            raise BadEntry("Beta", "values to fit must lie between 0 and 1", z[i, j], i, j, remedy)
+        return super()._collected(z, shares)
+
+    def _from_means(self, means: list[Array]) -> dict[str, Array]:
+        cells = np.stack([means[0].ravel(), means[1].ravel()], axis=1)
+        found = np.array([dirichlet_shapes(cell) for cell in cells]).reshape(*means[0].shape, 2)
+        return {"a": found[..., 0].copy(), "b": found[..., 1].copy()}
+
+    def _expected_log(self, means: list[Array], a: Array, b: Array) -> Array:
+        return dirichlet_expected_log_prob(np.stack([a, b], axis=-1), np.stack(means, axis=-1))
+
+    @classmethod
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> Self:
+        """The distribution with this mean m and variance v < m (1 − m): a + b = m (1 − m) / v − 1."""
+        mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+        whole = mean * (1 - mean) / np.where(variance > 0, variance, np.nan) - 1
+        if not ((mean > 0) & (mean < 1) & (whole > 0)).all():
+            expected = "the mean must lie in (0, 1) and the variance between 0 and m (1 − m)"
+            raise DomainError(sentence("Beta.from_moments", expected, (mean, variance)))
+        a, b = np.atleast_1d(mean * whole), np.atleast_1d((1 - mean) * whole)
+        return cls.trusted(a=np.array(a), b=np.array(b))
 
 
 def beta_quantile(a: Any, b: Any, p: Any) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array
+from likely.core.arrays import Array, PerMember
 from likely.core.errors import DomainError, sentence
 from likely.distributions.column_distribution import ColumnDistribution
 from likely.distributions.statistics.counts import draw_counts
@@ -108,7 +108,7 @@ class BetaNegativeBinomial(ColumnDistribution):
             sentence("BetaNegativeBinomial", "the entropy has no closed form", remedy="take expect of -log_prob")
         )
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Raises: there is no closed form; the message says how to estimate it."""
         return super().entropy(bits)
 

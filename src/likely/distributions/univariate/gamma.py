@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -15,16 +15,17 @@ from likely.core.arrays import Array, PerMember, check_option, parameter, refuse
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import AnyDensity, PointRule
-from likely.distributions.column_distribution import same_columns
+from likely.distributions.column_distribution import FeatureDistribution, same_columns
 from likely.distributions.distribution import added, in_units, lone
 from likely.distributions.statistics.counts import Counts, one_column
 from likely.distributions.statistics.feature_sums import FeatureSums
+from likely.distributions.statistics.positive_sums import PositiveSums, positive_sums
 from likely.distributions.univariate.exponential import Exponential
-from likely.distributions.univariate.gamma_fit import GammaLearning
 from likely.distributions.univariate.lomax import Lomax
 from likely.distributions.univariate.negative_binomial import NegativeBinomial
 from likely.distributions.univariate.poisson import Poisson
 from likely.numerics.gamma_cdf import gamma_cdf, gamma_quantile
+from likely.numerics.gamma_dirichlet_shapes import gamma_shape
 from likely.numerics.special import (
     deviance,
     gamma_divergence,
@@ -33,17 +34,20 @@ from likely.numerics.special import (
     log_gamma_density,
     log_gamma_ratio,
     log_minus_digamma,
+    log_poisson_peak,
     log_ratio,
 )
 
 STRENGTH = 0.1  # pseudo-observations of the weak prior
 SHORTEST = 1e-290  # a waiting time of 0 counts as this, so that rates stay finite
 
+GRAIN = 1e-15  # log mean − mean log of a constant column, from rounding
+ONE_VALUE = 1e-33  # a difference that is rounding alone
 GammaLikelihood = Literal["poisson", "exponential"]
 
 
 @dataclass(frozen=True, eq=False)
-class Gamma(GammaLearning):
+class Gamma(FeatureDistribution):
     """Gamma distribution; also the conjugate prior of a rate.
 
     log p(x | a, b) = Σⱼ a log b − log Γ(a) + (a − 1) log xⱼ − b xⱼ: positive numbers in d independent columns.
@@ -52,7 +56,11 @@ class Gamma(GammaLearning):
     and of `Exponential`, with a − 1 pseudo-waiting times of sum b. The statistics that it is updated with set which,
     and without any, `likelihood` does ("poisson" or "exponential"). Shapes and rates are numbers, (d,) or (K,
     d) for a stack. One prior can be used for all members of a stack, and one of a single column for all their
-    columns. As a density of positive numbers it can be fitted: `Gamma.fit`.
+    columns.
+
+    As a density of positive numbers it can be fitted: `Gamma.fit` solves log a − ψ(a) = log x̄ − mean log x, b = a / x̄
+    by Minka's Newton steps. A 0 has no logarithm: fitting refuses it, by row and column. A constant column gets a
+    deviation of 4e-8 times its value.
 
     >>> post = Gamma(2.0, 1.0).update(Poisson(1.0).collect([3, 5]))
     >>> post.mean.round(4), post.point("mode").rate
@@ -67,6 +75,12 @@ class Gamma(GammaLearning):
     rate: Annotated[Array, declared.numbers("* d", 0)]  # b
     # or "exponential": the likelihood of the prior
     likelihood: GammaLikelihood = "poisson"
+
+    _domains: ClassVar[dict[str, str]] = {"shape": "positive", "rate": "positive"}
+    _spreads: ClassVar[bool] = True
+    _support = "positive"
+    _n_features = 2
+    _harmless = 1.0
 
     def __post_init__(self) -> None:
         shape, rate = parameter(self.shape, "Gamma", "shape"), parameter(self.rate, "Gamma", "rate")
@@ -159,7 +173,7 @@ class Gamma(GammaLearning):
             raise DomainError(sentence("Gamma", "cdf and quantile are for one column", f"{self.dim} columns"))
         return self.shape[..., 0], self.rate[..., 0]
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """Σⱼ a − log b + log Γ(a) + (1 − a) ψ(a); one per member for a stack."""
         return in_units(lone((gamma_entropy(self.shape) - np.log(self.rate)).sum(axis=-1)), bits)
 
@@ -241,6 +255,39 @@ class Gamma(GammaLearning):
     def _serves(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
             raise ShapeError(sentence("Gamma", f"{what} of a shape that fits {self.shape.shape} is needed", shape))
+
+    # --------------------------------------------------------------- learning
+
+    @classmethod
+    def _plain(cls, d: int) -> Self:
+        return cls.trusted(shape=np.ones(d), rate=np.ones(d))
+
+    def _features(self, x: Array) -> list[Array]:
+        return [x, np.log(x)]
+
+    def _collected(self, z: Array, shares: Any) -> PositiveSums:  # type: ignore[override]
+        return positive_sums(z, shares, self.members)
+
+    def _from_means(self, means: list[Array]) -> dict[str, Array]:
+        mean, gap = means
+        shape = gamma_shape(np.where(gap > ONE_VALUE, gap, GRAIN * (1 + np.abs(np.log(mean)))))
+        with np.errstate(over="ignore"):
+            return {"shape": shape, "rate": shape / mean}
+
+    def _expected_log(self, means: list[Array], shape: Array, rate: Array) -> Array:
+        mean, gap = means
+        with np.errstate(over="ignore"):
+            height = log_poisson_peak(shape) + log_ratio(shape, mean) + gap
+            return np.asarray(height - deviance(shape, rate * mean) - shape * gap)
+
+    @classmethod
+    def from_moments(cls, mean: ArrayLike, variance: ArrayLike) -> Self:
+        """The distribution with this mean and variance: a = m² / v, b = m / v."""
+        mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+        if not ((mean > 0) & (variance > 0)).all():
+            raise DomainError(sentence("Gamma.from_moments", "mean and variance must be positive", (mean, variance)))
+        shape, rate = np.broadcast_arrays(mean * (mean / variance), mean / variance)
+        return cls.trusted(shape=np.array(np.atleast_1d(shape)), rate=np.array(np.atleast_1d(rate)))
 
 
 def _log_density(x: Array, shape: Array, rate: Array) -> Array:

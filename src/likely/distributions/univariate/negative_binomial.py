@@ -28,11 +28,19 @@ from likely.distributions.column_distribution import LOOK, ValueDistribution
 from likely.distributions.distribution import Estimate, in_units, lone
 from likely.distributions.statistics.counts import draw_counts, exact_expectation, one_column, smallest
 from likely.distributions.statistics.weighted_values import WeightedValues, sparse_values, weighted_values
-from likely.distributions.univariate.negative_binomial_sizes import fitted_sizes, limit_of
-from likely.numerics.special import count_by_count, deviance, log_poisson_peak, log_poisson_peak_terms
+from likely.numerics.root_finding import crossings
+from likely.numerics.special import (
+    count_by_count,
+    deviance,
+    log_minus_digamma,
+    log_poisson_peak,
+    log_poisson_peak_terms,
+)
 
 FEW = 1 << 17  # counts that are summed exactly; wider distributions are integrated beyond the first 4096
 TAIL = 1e-25  # tail probability that is neglected
+LIMIT = 1e8  # times the mean: a size from which the distribution is a Poisson distribution to eight digits
+TINY = 1e-8  # lower bound of the size
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +154,7 @@ class NegativeBinomial(ValueDistribution):
         """The median of each column: the smallest count with P(X ≤ x) ≥ ½."""
         return smallest(lambda x: betainc(self.size, x + 1, self.prob) >= 0.5, self.mean)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """−Σ p log p, summed exactly; the smooth far tail by quadrature."""
         distributions = zip(self.size.ravel(), self.prob.ravel(), self.rest.ravel(), strict=True)
         each = np.array([_entropy(*distribution) for distribution in distributions]).reshape(self.size.shape)
@@ -360,3 +368,60 @@ def _smooth_sum(f: Callable[[Array], Array], first: float, last: float, mean: fl
     half, middle = 0.5 * np.diff(edges), 0.5 * (edges[1:] + edges[:-1])
     integral = (f(middle[:, None] + half[:, None] * nodes) @ shares) @ half
     return float(integral + (f(np.asarray(first)) - f(np.asarray(first - 1))) / 24)
+
+
+# ---------------------------------------------- maximum likelihood of the size
+
+
+def limit_of(mean: Any) -> Array:
+    """Upper bound of the size, where the distribution is Poisson to eight digits."""
+    return np.asarray(LIMIT * np.maximum(mean, 1.0))
+
+
+def fitted_sizes(cell: Index, x: Array, w: Array, cells: int) -> tuple[Array, Array]:
+    """Maximum-likelihood sizes r and means m (cells,) for weighted counts x of each cell, in order.
+
+    The ML mean is the mean of the counts whatever r is. The derivative of the profile likelihood in r changes sign once
+    if the variance exceeds the mean, and stays positive otherwise: the optimum is then a Poisson distribution, and r is
+    `limit_of(m)`. Where all counts are 0, r is 1.
+    """
+    total = np.bincount(cell, w, cells)
+    known = np.where(total > 0, total, 1.0)
+    mean = np.bincount(cell, w * x, cells) / known
+    spread = np.bincount(cell, w * (x - mean[cell]) ** 2, cells) / known
+    most = limit_of(mean)
+    size = np.where(mean > 0, most, 1.0)
+    open_ = np.flatnonzero((mean > 0) & (spread > mean))
+    slope = _slopes(cell, x, w, mean, open_)
+    inside = slope(most[open_], np.arange(len(open_))) < 0
+    open_ = open_[inside]
+    slope = _slopes(cell, x, w, mean, open_)
+    least = slope(np.full(len(open_), TINY), np.arange(len(open_))) <= 0
+    size[open_[least]] = TINY
+    open_ = open_[~least]
+    slope = _slopes(cell, x, w, mean, open_)
+    low, high = np.full(len(open_), np.log(TINY)), np.log(most[open_])
+    size[open_] = np.exp(crossings(lambda t, which: slope(np.exp(t), which), low, high))
+    return size, mean
+
+
+def _slopes(cell: Index, x: Array, w: Array, mean: Array, cells: Index) -> Any:
+    """r² d/dr of the profile log-likelihood of some cells at p = r / (r + m), as a function of sizes and cells.
+
+    Σ w [ψ(x + r) − ψ(r) − log(1 + m/r)], without cancellation: log(1 + x/r) − log(1 + m/r) is (x − m)/(r + m), which
+    sums to 0, less a deviance of 1 from (r + x)/(r + m).
+    """
+    start, end = np.searchsorted(cell, cells), np.searchsorted(cell, cells, side="right")
+
+    def slope(r: Array, which: Index) -> Array:
+        if not len(which):
+            return np.empty(0)
+        many = (end - start)[which]
+        first = np.concatenate([[0], np.cumsum(many)[:-1]])
+        at = np.arange(many.sum()) - np.repeat(first - start[which], many)
+        m, size = np.repeat(mean[cells[which]], many), np.repeat(r, many)
+        t = (x[at] - m) / (size + m)
+        each = np.repeat(log_minus_digamma(r), many) - log_minus_digamma(size + x[at]) - deviance(1.0, 1.0 + t, -t)
+        return np.asarray(r * r * np.add.reduceat(w[at] * each, first))
+
+    return slope

@@ -212,7 +212,7 @@ class Poisson(Distribution):
         """The most likely count: ⌊λ⌋ (λ − 1 is as likely where λ is an integer)."""
         return np.floor(self.rate)
 
-    def entropy(self, bits: bool = False) -> Any:
+    def entropy(self, bits: bool = False) -> PerMember:
         """−Σ p log p, summed exactly; ½ log 2πeλ − 1/12λ − … for rates above 10⁴. One per member for a stack."""
         each = np.array([_entropy(float(rate)) for rate in self.rate.ravel()]).reshape(self.rate.shape)
         return in_units(lone(each.sum(axis=-1)), bits)

@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Seed, SequencesLike, in_memory
+from likely.core.blocks import Block
 from likely.core.covariates import apart, features, has_covariates, together, with_covariates
 from likely.core.description import Description
 from likely.core.em_loop import Stop, best_of, fit, resolve_prior
@@ -477,7 +478,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def prior_rule(self) -> Any:
         return PriorOfHMM(self.component_, self.prior, shared=self._shared_prior)
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Generator, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: ArrayLike, weight: Any, rng: Generator, run: int = 0) -> Any:
         """Initial models; with covariates each member is fitted to its own sequences."""
         if not isinstance(blank, Stack):
             return super().initialize(blank, X, labels, weight, rng, run)
@@ -492,7 +493,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     _shared_prior: Any = None  # of members with covariates
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Block | None = None, choose: bool = True) -> Any:
         if isinstance(model, Stack):
             parts = zip(model.components, stats.components, strict=True)
             return Stack.trusted(components=tuple(self.scoring_model(*part, prior) for part in parts))

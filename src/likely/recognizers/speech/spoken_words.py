@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
@@ -16,18 +18,18 @@ from likely.core.arrays import Array, Mask, Seed, SequencesLike
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged
-from likely.core.warnings import warn
+from likely.core.warnings import warn, warnings_discarded
 from likely.data.audio import is_one_sound
+from likely.decision.cost import Cost
 from likely.distributions.gaussian.estimator import GaussianCovariance, GaussianDensity
 from likely.features.mfcc import MFCC
-from likely.features.spectrum import is_silent, loudest
+from likely.features.spectrum import is_silent, loud_part, loudest
 from likely.hmm.estimators.hmm_density import HMMDensity
 from likely.hmm.hmm import HMM
 from likely.hmm.topology import TopologyLike
+from likely.language.transcript import Transcript
 from likely.language.word_network import WordNetwork
 from likely.mixture.estimators.mixture_density import MixtureDensity
-from likely.recognizers.speech.background_noise import background
-from likely.recognizers.speech.recognized_words import NOTHING, Heard, in_seconds
 
 # Chosen on training recordings of spoken digits (docs/results-speech): silence trimmed at both ends, delta features
 # over seven frames, and level normalization but not the mean, which in half a second belongs to the word as much as to
@@ -37,6 +39,49 @@ FEATURES: dict[str, Any] = {"trim": 30.0, "delta_width": 3, "normalize": "level"
 SHARE = 0.2  # acoustic scale of confidences; chosen on training recordings of digits, also noisy (docs/results-speech)
 SILENCE_THRESHOLD = 40.0  # decibels below the faintest word of training at which a sound is silence
 PENALTY = 80.0  # nats per word, chosen likewise: correlated frames would favor many short words
+SOUNDS = 200  # number of sounds that the background is learned from, at most
+PAD = 0.15  # seconds of noise on both sides
+HIGHEST_LEVEL, LOWEST_LEVEL = -30.0, -60.0  # dB below the sound's own level
+EMPTY = 0.2  # share of sounds padded with digital silence
+BELOW = 30.0  # dB below the loudest frame at which a frame is background
+EDGE = 0.02  # seconds of a word within reach of delta features: left to the silence, they would cost an insertion each
+PARTS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Heard(Transcript):
+    """Recognized words of one sound: word i lasts from begins[i] to ends[i], in seconds from its beginning.
+
+    Words are labels of training: numbers stay numbers. `frames` is the transcript in feature frames, counted from the
+    first loud frame; None where the sound was too faint.
+    """
+
+    words: tuple[Any, ...]
+    begins: Array  # type: ignore[assignment]  # (n,) seconds
+    ends: Array  # type: ignore[assignment]  # (n,) seconds
+    log_prob: float = 0.0
+    confidence: Array | None = None
+    frames: Transcript | None = None
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.words))
+
+
+NOTHING = Heard((), np.empty(0), np.empty(0), 0.0, np.empty(0))  # no words, with certainty
+
+
+def in_seconds(found: Transcript, cepstra: MFCC, x: Array, labels: dict[str, Any]) -> Heard:
+    """Convert a transcript from frames to seconds of the samples x."""
+    words = tuple(labels[word] for word in found.words)
+    begins, ends = (_seconds(boundary, cepstra, x) for boundary in (found.begins, found.ends))
+    return Heard(words, begins, ends, found.log_prob, found.confidence, found)
+
+
+def _seconds(boundary: Any, cepstra: MFCC, x: Array) -> Array:
+    """The time between the centers of the frame before a border and the one after it."""
+    first = cepstra.part(x).start + (cepstra.size - cepstra.stride) / 2
+    at = (first + np.asarray(boundary) * cepstra.stride) / cepstra.sample_rate
+    return np.minimum(at, len(x) / cepstra.sample_rate)
 
 
 class SpokenWords(FeatureClassifier):
@@ -73,9 +118,9 @@ class SpokenWords(FeatureClassifier):
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
         topology: TopologyLike = "left-to-right", covariance: GaussianCovariance = "diagonal",
         acoustic_scale: float = 0.05, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-2,
-        hard: bool = False, class_prior: ArrayLike | Mapping[Any, float] | None = None, cost: Any = None,
-        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
-        random_state: Seed = 0,
+        hard: bool = False, class_prior: ArrayLike | Mapping[Any, float] | None = None,
+        cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, random_state: Seed = 0,
     ) -> None:  # fmt: skip
         self.n_states = n_states
         self.n_components = n_components
@@ -260,3 +305,34 @@ def _track(cepstra: MFCC, x: Array, i: int, learning: bool) -> Array:
     if learning:
         raise DataError(sentence("SpokenWords", f"sound {i} must be a word", "silence", "leave it out"))
     return np.full_like(track, np.nan)
+
+
+# ------------------------------------------------------------ background noise
+
+
+def background(cepstra: MFCC, signals: Sequence[Array], random_state: Any = 0) -> HMM:
+    """A one-state HMM with a Gaussian mixture for the background between words."""
+    rng = np.random.default_rng(random_state)
+    selected = np.unique(np.linspace(0, len(signals) - 1, SOUNDS).astype(int))
+    tracks = [quiet_frames(cepstra, surrounded(signals[i], cepstra.sample_rate, rng)) for i in selected]
+    emission = MixtureDensity(GaussianDensity("diagonal"), PARTS, random_state=0)
+    chain = HMMDensity(emission, 1, topology="left-to-right", init="segments", max_iter=20, tol=1e-2, random_state=0)
+    with warnings_discarded():  # twenty iterations suffice for silence, whether or not EM has converged
+        return chain.fit([track for track in tracks if len(track)]).model_
+
+
+def surrounded(x: Array, rate: int, rng: Generator) -> Array:
+    """The sound padded with faint noise, or digital silence, before and after it."""
+    n = round(PAD * rate)
+    level = np.sqrt(np.nanmean(x**2)) * 10 ** (rng.uniform(LOWEST_LEVEL, HIGHEST_LEVEL) / 20)
+    noise = rng.normal(size=2 * n) * level * (rng.random() >= EMPTY)
+    return np.concatenate([noise[:n], x, noise[n:]])
+
+
+def quiet_frames(cepstra: MFCC, x: Array) -> Array:
+    """Features of the frames outside the loud part (m, D)."""
+    track = cepstra.replace(trim=None).features(x)
+    loud = loud_part(x, cepstra.sample_rate, BELOW, -EDGE)
+    middle = cepstra.times(len(track)) * cepstra.sample_rate
+    outside = (middle < loud.start) | (middle >= loud.stop)
+    return track[outside & ~np.isnan(track).any(axis=1)]

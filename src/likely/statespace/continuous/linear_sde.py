@@ -188,7 +188,7 @@ class LinearSDE(SDEModels, Value):
         each = _mapped(lambda i: model(i).log_prob(series[i]), series)
         return np.concatenate([np.empty(0), *each])
 
-    def sample(self, n: int, rng: Generator, times: ArrayLike) -> Any:
+    def sample(self, n: int, rng: Generator, times: ArrayLike) -> Ragged:
         """Draw n series (a Ragged) at the times (T,)."""
         t = clock(times, WHOSE)
         return self.at(t).sample(n, rng, len(t))

@@ -20,6 +20,7 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged, is_single_sequence
+from likely.core.stats import Stats
 from likely.core.warnings import warn, warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.base_estimator import check_is_fitted
@@ -271,7 +272,7 @@ class LinearGaussianDensity(DensityEstimator):
         one = self._initial_model(X, None)
         return one if members is None else Stack.trusted(components=(one,) * members)
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Generator, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: ArrayLike, weight: Any, rng: Generator, run: int = 0) -> Any:
         """Each member fitted to its own sequences, with one prior for all: with known labels this is the maximum."""
         if labels is None:
             return blank
@@ -282,7 +283,9 @@ class LinearGaussianDensity(DensityEstimator):
 
     _shared_prior: Any = None
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         if isinstance(model, Stack):
             return Stack.trusted(components=tuple(part.model for part in model.components))
         return model

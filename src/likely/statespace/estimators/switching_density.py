@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Seed, SequencesLike
-from likely.core.blocks import Blocks
+from likely.core.blocks import Block, Blocks
 from likely.core.covariates import frames_of, n_covariates, together
 from likely.core.description import Description
 from likely.core.em_loop import Stop, resolve_prior
@@ -21,7 +21,10 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged, is_single_sequence
+from likely.core.stats import Stats
 from likely.core.warnings import warn, warnings_discarded
+from likely.decision.cost import Cost
+from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.component import Traits
@@ -33,10 +36,9 @@ from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.parameter_intervals import Row
 from likely.estimation.partial_fit import one_step
 from likely.estimation.sequence_validation import validated_frames
-from likely.hmm.estimators.hmm_density import _known_states
+from likely.hmm.estimators.hmm_density import HMMDensity, _known_states
 from likely.hmm.hmm import masks
 from likely.statespace.estimators.linear_gaussian_density import entry_rows
-from likely.statespace.estimators.regime_initialization import guessed_regimes
 from likely.statespace.linear.subspace_identification import free_form, initial_model
 from likely.statespace.switching.fault_alarms import Alarms, fault_alarms
 from likely.statespace.switching.imm_filter import IMMFilter
@@ -59,6 +61,7 @@ MOST_FRAMES = 1e9  # frames of a sequence: a file that claims more is invalid
 FIRST = 5  # EM iterations with the initial labels of regimes, before they are hidden again
 
 Initialization = Literal["auto", "given", "windows"]
+WIDTH = 7  # frames per window: long enough for a variance, shorter than a typical regime
 
 
 class SwitchingDensity(DensityEstimator):
@@ -251,7 +254,7 @@ class SwitchingDensity(DensityEstimator):
         one = self._learner(self._first_model(frames_of(X), None, n_covariates(X)))
         return one if members is None else Stack.trusted(components=(one,) * members)
 
-    def initialize(self, blank: Any, X: Any, labels: Any, weight: Any, rng: Generator, run: int = 0) -> Any:
+    def initialize(self, blank: Any, X: Any, labels: ArrayLike, weight: Any, rng: Generator, run: int = 0) -> Any:
         """Each member fitted to its own sequences: with known labels this is the result."""
         if labels is None:
             return blank
@@ -272,7 +275,9 @@ class SwitchingDensity(DensityEstimator):
     def _prior_of(self, model: Any, stats: Any) -> SwitchingPrior:
         return self._shared_prior if isinstance(model, Stack) else model.weak_prior(stats)
 
-    def scoring_model(self, model: Any, stats: Any, prior: Any, rows: Any = None, choose: bool = True) -> Any:
+    def scoring_model(
+        self, model: Any, stats: Stats, prior: Any, rows: Block | None = None, choose: bool = True
+    ) -> Any:
         if isinstance(model, Stack):
             return Stack.trusted(components=tuple(part.model for part in model.components))
         return model
@@ -332,7 +337,10 @@ class SwitchingDensity(DensityEstimator):
         shares = self.predict_proba(X, inputs, lengths, live)
         return shares.map(_best) if isinstance(shares, Ragged) else _best(shares)
 
-    def alarms(self, X: SequencesLike, cost: Any = None, inputs: SequencesLike | None = None, hold: int = 1) -> Alarms:
+    def alarms(
+        self, X: SequencesLike, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
+        inputs: SequencesLike | None = None, hold: int = 1,
+    ) -> Alarms:  # fmt: skip
         """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`."""
         check_is_fitted(self)
         if not is_single_sequence(X):
@@ -388,3 +396,45 @@ def _regime_rows(model: Any, stats: Any, learner: Any, k: int) -> Iterator[Row]:
     yield from (Row(f"regime {k}", name, value, None, None) for name, value in own.items())
     for matrix in learner.structures[k].learn:
         yield from (row._replace(column=f"regime {k}") for row in entry_rows(model.regimes[k], matrix))
+
+
+# -------------------------------------------------------------- initialization
+
+
+def guessed_regimes(X: Ragged, weight: Any, K: int, random_state: Any) -> Ragged:
+    """Initial regimes (T,) per sequence, by a hidden Markov model of level, slope and roughness in a window."""
+    features = Ragged.trusted(values=windows(X), offsets=X.offsets)
+    chain = HMMDensity(GaussianDensity("diagonal"), K, init="clusters", n_init=3, max_iter=30, tol=1e-3,
+                       random_state=random_state)  # fmt: skip
+    with warnings_discarded():
+        found = chain.fit(features, sample_weight=weight).predict(features)
+    return Ragged.trusted(values=np.asarray(found.values, dtype=np.intp), offsets=X.offsets)
+
+
+def windows(X: Ragged) -> Array:
+    """Level, slope and log-roughness in a window about each frame (T, 3 p), NaN where a window is empty.
+
+    >>> windows(Ragged.from_list([np.arange(7.0)[:, None]]))[3, :2].tolist()
+    [3.0, 1.0]
+    """
+    y = np.asarray(X.values, dtype=np.float64).reshape(len(X.values), -1)
+    step = np.full_like(y, np.nan)
+    step[1:] = y[1:] - y[:-1]
+    step[X.offsets[:-1][X.lengths > 0]] = np.nan
+    parts = [_smoothed(a, X) for a in (y, step, step**2)]
+    rough = np.maximum(parts[2] - parts[1] ** 2, 0.0)
+    seen = np.isfinite(step)
+    least = np.square(np.where(seen, step, 0.0)).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return np.hstack([parts[0], parts[1], np.log(rough + 1e-6 * np.where(least > 0, least, 1.0))])
+
+
+def _smoothed(a: Array, X: Ragged) -> Array:
+    """Mean of the observed entries in a window about each frame, within its sequence."""
+    seen = np.isfinite(a)
+    sums = np.vstack([np.zeros((1, a.shape[1])), np.cumsum(np.where(seen, a, 0.0), axis=0)])
+    counts = np.vstack([np.zeros((1, a.shape[1])), np.cumsum(seen, axis=0)])
+    t, half = np.arange(len(a)), WIDTH // 2
+    low = np.maximum(t - half, np.repeat(X.offsets[:-1], X.lengths))
+    high = np.minimum(t + half + 1, np.repeat(X.offsets[1:], X.lengths))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((sums[high] - sums[low]) / (counts[high] - counts[low]))

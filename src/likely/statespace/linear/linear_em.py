@@ -15,6 +15,7 @@ from likely.core import declared
 from likely.core.arrays import Array, SequencesLike, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior, PointRule
+from likely.core.ragged import Ragged
 from likely.core.value import Value
 from likely.core.warnings import warn, warnings_discarded
 from likely.numerics import spd
@@ -359,7 +360,7 @@ class ConstrainedLinearGaussian(Value):
         """Log-likelihood log p(y) per sequence."""
         return self.model.log_prob(y)
 
-    def sample(self, n: int, rng: Generator, **how: Any) -> Any:
+    def sample(self, n: int, rng: Generator, **how: Any) -> Ragged:
         """Draw n sequences."""
         return self.model.sample(n, rng, **how)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,9 @@ class Alarms(NamedTuple):
         return f"Alarms({size}, {some:,} with an action, first={self.first})"
 
 
-def fault_alarms(posterior: ArrayLike, cost: Any = None, *, hold: int = 1) -> Alarms:
+def fault_alarms(
+    posterior: ArrayLike, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, *, hold: int = 1
+) -> Alarms:
     """Actions of least expected cost given regime probabilities (T, K); regime 0 is the normal one.
 
     - **cost** (A, K): rows are actions, columns true regimes; the first K rows claim a regime each, others may do

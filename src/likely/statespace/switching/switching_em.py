@@ -348,7 +348,7 @@ class ConstrainedSwitchingLinearGaussian(Value):
         """Approximate log-likelihood log p(y) per sequence."""
         return np.asarray(self.model.log_prob(y))
 
-    def sample(self, n: int, rng: Generator, **how: Any) -> Any:
+    def sample(self, n: int, rng: Generator, **how: Any) -> Ragged:
         """Draw n sequences."""
         return self.model.sample(n, rng, **how)
 

@@ -11,26 +11,31 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, SequencesLike, parameter
+from likely.core.arrays import Array, Index, SequencesLike, parameter, whole_number
 from likely.core.description import Description
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
 from likely.core.ragged import Ragged
 from likely.distributions.distribution import Distribution
+from likely.numerics import spd
 from likely.statespace.linear.kalman_filter import read_only
 from likely.statespace.linear.linear_description import switching_description
 from likely.statespace.linear.linear_gaussian import LinearGaussian
+from likely.statespace.linear.linear_simulation import _inputs_and_lengths
 from likely.statespace.switching import switching_em as learning
 from likely.statespace.switching import switching_filter as passes
-from likely.statespace.switching.degenerate_regimes import incomparable
 from likely.statespace.switching.imm_filter import IMMFilter, Method
 from likely.statespace.switching.switching_belief import SwitchingBelief
 from likely.statespace.switching.switching_exact import ExactSwitching, enumerated
 from likely.statespace.switching.switching_filter import RegimeMatrices, SwitchingStates
-from likely.statespace.switching.switching_simulation import simulate
 from likely.statespace.switching.switching_stats import SwitchingStats
 
 ME = "SwitchingLinearGaussian"
+INCOMPARABLE = (
+    "SwitchingLinearGaussian: regime {} predicts some observation without any error, other regimes do not: "
+    "their densities have no common dominating measure, so regime weights and evidence are not meaningful; give every "
+    "regime some observation noise"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,3 +321,87 @@ def _refuse_unlike(regimes: tuple[Any, ...]) -> None:
     if len(widths) > 1:
         expected = "all regimes must have the same numbers of states, columns and inputs"
         raise ShapeError(sentence(ME, expected, sorted(widths)))
+
+
+# -------------------------------------- regimes without a common dominating measure
+
+
+def incomparable(regimes: Any) -> str:
+    """A warning if the predictive covariances of the regimes have different supports, else "".
+
+    >>> import likely as lk
+    >>> exact, noisy = (lk.LinearGaussian(transition=[[1.0]], process_covariance=[[q]], observation=[[1.0]],
+    ...     observation_covariance=[[q]], initial_mean=[0.0], initial_covariance=[[1.0]]) for q in (0.0, 1.0))
+    >>> incomparable([exact, noisy])[:59], incomparable([exact, exact]), incomparable([noisy, noisy])
+    ('SwitchingLinearGaussian: regime 0 predicts some observation', '', '')
+    """
+    spreads = [_predicted_covariance(m) for m in regimes]
+    unit = np.sqrt(np.max([np.diagonal(S) for S in spreads], axis=0))
+    unit = np.where(unit > 0, unit, 1.0)
+    ranks = [_rank(S) for S in spreads]
+    together = _rank(np.sum([S / unit[:, None] / unit for S in spreads], axis=0))
+    low = [k for k, rank in enumerate(ranks) if rank < together]
+    return INCOMPARABLE.format(low[0]) if low else ""
+
+
+def _predicted_covariance(m: Any) -> Array:
+    """One-step predictive covariance (p, p) of the observation, d frames after an exactly known state."""
+    A, Q, C, R = m.transition, m.process_covariance, m.observation, m.observation_covariance
+    P = Q
+    for _ in range(len(A)):
+        gain = P @ C.T @ np.linalg.pinv(spd.symmetric(C @ P @ C.T + R), hermitian=True)
+        P = spd.symmetric(A @ (P - gain @ C @ P) @ A.T + Q)
+    return spd.symmetric(C @ P @ C.T + R)
+
+
+def _rank(S: Array) -> int:
+    """Rank of a covariance, independent of the units of its columns."""
+    unit = np.sqrt(np.maximum(np.diagonal(S), 0.0))
+    safe = np.where(unit > 0, unit, 1.0)
+    values = np.linalg.eigvalsh(S / safe[:, None] / safe)
+    return int((values > 1e-12).sum())
+
+
+# ------------------------------------------------------------------ simulation
+
+
+def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged, Ragged]:
+    """Draw regimes, states and observations of n sequences, frame by frame for all of them."""
+    n = whole_number(n, f"{ME}.sample", "n")
+    u, lengths = _inputs_and_lengths(model.regimes[0], n, length, inputs)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
+    F = int(offsets[-1])
+    z, x, y = np.zeros(F, np.int64), np.empty((F, model.states)), np.empty((F, model.dim))
+    for t in range(int(lengths.max(initial=0))):
+        at = offsets[:-1][lengths > t] + t
+        z[at] = _next(model.initial[None] if not t else model.transition[z[at - 1]], rng.random(len(at)))
+        x[at] = _moved(model, z[at], x[at - 1] if t else None, None if u is None else u[at], rng)
+    _observe(model, z, x, y, u, rng)
+    return Ragged(z, offsets), Ragged(x, offsets), Ragged(y, offsets)
+
+
+def _next(distributions: Array, u: Array) -> Index:
+    reach = np.cumsum(distributions, axis=1)
+    reach[:, -1] = np.inf
+    return np.asarray((u[:, None] >= reach).sum(axis=1))
+
+
+def _moved(model: Any, z: Index, before: Array | None, u: Array | None, rng: Generator) -> Array:
+    s, noise = model.stack, rng.standard_normal((len(z), model.states))
+    if before is None:
+        return np.asarray(s.m[z] + np.einsum("ni,nij->nj", noise, s.U[z]))
+    out = np.einsum("nij,nj->ni", s.A[z], before) + np.einsum("ni,nij->nj", noise, s.N[z])
+    return out if u is None else out + _pushed(model, "control", z, u, model.states)
+
+
+def _pushed(model: Any, name: str, z: Index, u: Array, width: int) -> Array:
+    zero = np.zeros((width, u.shape[1]))
+    by = np.stack([zero if getattr(m, name) is None else getattr(m, name) for m in model.regimes])
+    return np.einsum("nij,nj->ni", by[z], u)
+
+
+def _observe(model: Any, z: Index, x: Array, y: Array, u: Array | None, rng: Generator) -> None:
+    s = model.stack
+    y[:] = np.einsum("nij,nj->ni", s.C[z], x) + np.einsum("ni,nij->nj", rng.standard_normal(y.shape), s.R[z])
+    if u is not None:
+        y += _pushed(model, "feedthrough", z, u, model.dim)
