@@ -28,7 +28,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=str)
+@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda one: getattr(one, "__name__", type(one).__name__))
 def test_the_same_values_are_allowed(constraint):
     theirs = make_constraint(for_scikit_learn({"x": [constraint]})["x"][0])
     for value in VALUES:
