@@ -120,6 +120,7 @@ def test_what_does_not_fit_together_is_refused(mixed):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_the_number_of_states_is_found(rng):
     truth = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [4.0]], 1.0))
     choice = choose_states(lk.HMMDensity(random_state=0), truth.sample(12, rng, length=60), (1, 2, 4))

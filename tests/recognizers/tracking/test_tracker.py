@@ -172,7 +172,7 @@ def test_associations_name_the_measurement() -> None:
     assert track.association[-1][2] > 0.99 or track.association[-1][1] > 0.99
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_live_equals_run_and_goes_on_from_a_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
     _, scans, density = flight(np.random.default_rng(7), 20)
     tracker = Tracker(
@@ -205,6 +205,7 @@ def test_learning_finds_the_noise() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("compiled_loops")
 def test_weights_are_copies() -> None:
     model = lk.LinearGaussian.constant_velocity(1, 1.0, 0.3, 0.5, initial=(np.zeros(2), 1.0))
     tracks = [np.array(x) for x in model.sample(3, np.random.default_rng(9), 30)]
