@@ -9,10 +9,10 @@ and at the job as a whole, never at a chunk or a block of it:
   call. Where a NumPy version of the loop exists, it is used for short sequences.
 - Where NumPy gives the same bits, the work of the whole call decides: nobody can see which way was taken.
 
-What this costs, in ms of CPU time, in plain Python and compiled (where compiling would take 2 to 10 s):
+What this costs, in ms of CPU time, in plain Python and compiled (compiling takes about 1 to 8 s):
 
     Kalman filter, 300 frames of 1 state      6   0.2      k-means, 600 × 3, 3 clusters       31    3
-    smoother, 120 frames of 4 states         27   0.5      kd-tree of 5000 × 3 points         69    3
+    smoother, 120 frames of 4 states         27   0.5      neighbors in 5000 × 3 points       69    3
     DTW of all pairs of 6 series of 60       26   0.3      HMM with 2 states, 300 × 3        124   69
     EM of a local level, 300 frames, 20 passes  285   36
 

@@ -84,11 +84,10 @@ def _dispatcher(function: Callable[..., Any]) -> Any:
             return numba.njit(**options)(function)
         return _without_literals(numba.njit(**options, pipeline_class=_helper_compiler())(function))
     try:
-        loop = numba.njit(cache=True, **options)(function)
+        return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # no writable cache: a read-only package folder without a home
         LOG.info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
-        loop = numba.njit(**options)(function)
-    return loop if numba.config.DISABLE_JIT else _without_literals(loop)  # other loops may call it
+        return numba.njit(**options)(function)
 
 
 def _without_literals(dispatcher: Any) -> Any:

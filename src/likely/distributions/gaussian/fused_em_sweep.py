@@ -61,8 +61,11 @@ def shared_sweep(
 def _scores(natural: Array, features: Array) -> Array:
     """naturalᵀ @ features (K, rows), in pieces of the rows: OpenBLAS multiplies small matrices 1.4 times as fast."""
     (p, K), n = natural.shape, features.shape[1]
+    pieces = _pieces(n, p * K)
+    if not pieces:
+        return np.matmul(natural.T, features)
     out = np.empty((K, n))
-    for at, stack in _pieces(n, p * K):
+    for at, stack in pieces:
         np.matmul(natural.T, _stacked(features[:, at], stack), out=_stacked(out[:, at], stack))
     return out
 
@@ -70,8 +73,11 @@ def _scores(natural: Array, features: Array) -> Array:
 def _weighted_sums(features: Array, weights: Array) -> Array:
     """features @ weightsᵀ (p, K) of weights (K, rows), in the same pieces, which are added up: 1.7 times as fast."""
     (p, n), K = features.shape, len(weights)
+    pieces = _pieces(n, p * K)
+    if not pieces:
+        return np.matmul(features, weights.T)
     by_row, out = np.ascontiguousarray(weights.T), np.zeros((p, K))
-    for at, stack in _pieces(n, p * K):
+    for at, stack in pieces:
         products = np.matmul(_stacked(features[:, at], stack), by_row[at].reshape(stack, -1, K))
         out += np.add.reduce(products, axis=0)
     return out
@@ -79,11 +85,14 @@ def _weighted_sums(features: Array, weights: Array) -> Array:
 
 @lru_cache(maxsize=1024)
 def _pieces(n: int, work: int) -> list[tuple[slice, int]]:
-    """Rows 0 … n in stacks of pieces of equal length, each with at most SMALL multiplications of `work` per row."""
+    """Rows 0 … n in stacks of pieces of equal length, each with at most SMALL multiplications of `work` per row.
+
+    None where one product is as fast.
+    """
     pieces = -(-n * work // SMALL)
     length = -(-n // max(pieces, 1))
     if pieces <= 1 or length < SHORTEST:
-        return [(slice(0, n), 1)]
+        return []
     equal = n // length
     rest = [(slice(equal * length, n), 1)] if n % length else []
     return [(slice(0, equal * length), equal), *rest]
