@@ -22,6 +22,7 @@ from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.scatter_qr import root_of_rows
 from likely.distributions.priors.student_t_prior import StudentTPrior
 from likely.distributions.statistics.weighted_values import weighted_values
+from likely.linear_model.least_squares import RegressionStats, gram_of_rows
 from likely.mixture.fixed_weights import FixedWeights
 from likely.recognizers.faults.sensor_dynamics import SensorDynamics
 from likely.recognizers.tracking.data_association import DataAssociation
@@ -694,7 +695,37 @@ BASES: dict[str, Callable[[], Any]] = {
     "interactions": lambda: lk.basis.Interactions([lk.basis.Identity(), lk.basis.BSpline(3).fitted(table())]),
 }
 
-VALUES = {**DISTRIBUTIONS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS, **BASES}
+
+def regression(members: int | None = None) -> Any:
+    shape = (1, 3) if members is None else (members, 1, 3)
+    return lk.linear_model.GaussianRegression(np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape), 0.5)
+
+
+def regression_stats(members: int | None = None) -> Any:
+    return regression(members).collect(table()[:, 0], table())
+
+
+def gram() -> Any:
+    return gram_of_rows(np.column_stack([np.ones(40), table()]), None)
+
+
+REGRESSIONS: dict[str, Callable[[], Any]] = {
+    "columns themselves": lambda: lk.basis.Identity(constant=False),
+    "powers": lambda: lk.basis.Polynomial(3),
+    "regression": regression,
+    "regressions": lambda: regression(2),
+    "polynomial regression": lambda: lk.linear_model.GaussianRegression([1.0, 2.0], 0.5, lk.basis.Polynomial(1)),
+    "conditional": lambda: lk.linear_model.Conditional(regression(2)),
+    "mixture of regressions": lambda: lk.Mixture([0.4, 0.6], lk.linear_model.Conditional(regression(2))),
+    "regression statistics": lambda: regression_stats(2),
+    "regression statistics, double-double": lambda: RegressionStats.of(gram(), 1),
+    "gram": gram,
+    "coefficients": lambda: lk.priors.CoefficientsGivenNoise(np.zeros(3), 2.0, 0.5).update(regression_stats()),
+    "coefficients and noise": lambda: regression(2).weak_prior(regression_stats(2)).update(regression_stats(2)),
+    "regression predictive": lambda: lk.priors.CoefficientsGivenNoise(np.zeros(3), 2.0, 0.5).predictive(),
+}
+
+VALUES = {**DISTRIBUTIONS, **PRIORS, **STATS, **COSTS, **CHAINS, **STATES, **REGIMES, **TRACKS, **BASES, **REGRESSIONS}
 
 
 def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:

@@ -443,6 +443,8 @@ def survive(thing: Any) -> None:
             survive_as_live(thing)
         elif isinstance(thing, lk.statespace.ConstrainedSwitchingLinearGaussian):
             survive_as_live(thing.model)
+        elif isinstance(getattr(thing, "components", thing), CONDITIONAL):
+            survive_as_regression(thing)
         elif hasattr(type(thing), "log_prob"):
             thing.sample(2, rng)
             assert len(thing.log_prob(rows_like(thing))) == 2
@@ -453,6 +455,22 @@ def survive(thing: Any) -> None:
         if hasattr(type(thing), "total_weight"):
             with suppress(LikelyError):  # two huge scatters may overflow, and say so
                 _ = thing + thing, thing * 0.5, thing.total_weight
+
+
+CONDITIONAL = (
+    lk.linear_model.GaussianRegression, lk.linear_model.RegressionPredictive, lk.linear_model.Conditional,
+)  # fmt: skip
+
+
+def survive_as_regression(thing: Any) -> None:
+    """It scores rows of targets and regressors of some width, or says why not."""
+    inner = getattr(thing, "components", thing)
+    density = getattr(inner, "density", inner)
+    for d in range(1, 4):
+        y, x = np.zeros((2, density.targets)), np.zeros((2, d))
+        with suppress(LikelyError):
+            found = density.log_prob(y, x) if thing is density else thing.log_prob(lk.core.Columns(y=y, x=x))
+            assert len(found) == 2
 
 
 def survive_as_chain(h: lk.HMM, rng: np.random.Generator) -> None:
