@@ -237,6 +237,26 @@ def peak(f) -> float:
     return size / 2**20
 
 
+def peak_of(what: str, T: int) -> float:
+    """Memory of one question about T frames; a first call about few frames loads the compiled functions."""
+
+    def asked(T: int):
+        h, x = one_way(T) if what == "logarithms" else (chain(), frames(T))
+        seqs, known, masks = Ragged.of(x), Ragged(np.full(T, -1), [0, T]), Ragged(np.zeros((T, h.states)), [0, T])
+        return {
+            "logarithms": lambda: h.collect(seqs),
+            "hard": lambda: h.collect(seqs, hard=True),
+            "weight 0": lambda: h.collect(seqs, [0.0]),
+            "known": lambda: h.collect(seqs, log_mask=known),
+            "masks": lambda: h.collect(seqs, log_mask=masks),
+            "smooth": lambda: h.smooth(seqs),
+        }[what]
+
+    with np.errstate(all="ignore"):
+        asked(100)()
+        return peak(asked(T))
+
+
 @pytest.mark.slow
 def test_a_million_frames():
     T, h = 10**6, chain()
@@ -263,17 +283,16 @@ def test_a_million_frames():
 def test_a_million_frames_in_the_memory_of_a_piece(what):
     """32 MB are the scores alone; the answer of `smooth` is the caller's."""
     T = 10**6
-    h, x = one_way(T) if what == "logarithms" else (chain(), frames(T))
-    seqs, known, answer = Ragged.of(x), Ragged(np.full(T, -1), [0, T]), T * h.states * 8 / 2**20
-    with np.errstate(all="ignore"):
-        ask = {
-            "logarithms": lambda: h.collect(seqs),
-            "hard": lambda: h.collect(seqs, hard=True),
-            "weight 0": lambda: h.collect(seqs, [0.0]),
-            "known": lambda: h.collect(seqs, log_mask=known),
-            "smooth": lambda: h.smooth(seqs),
-        }[what]
-        assert peak(ask) < 12 + (answer if what == "smooth" else 0.0)
+    answer = T * chain().states * 8 / 2**20
+    assert peak_of(what, T) < 12 + (answer if what == "smooth" else 0.0)
+
+
+@pytest.mark.parametrize("what", ["logarithms", "hard", "weight 0", "known", "masks"])
+def test_memory_does_not_grow_with_the_length(monkeypatch, what):
+    """8,192 frames have 64 kB of states and 256 kB of scores, a piece of 256 frames 8 kB; its borders are kept."""
+    monkeypatch.setattr(sequence_blocks, "LONG", 512)
+    monkeypatch.setattr(sequence_blocks, "PIECE", 256)
+    assert peak_of(what, 2**14) - peak_of(what, 2**13) < 40 / 1024
 
 
 @pytest.mark.campaign

@@ -10,6 +10,8 @@ import numpy as np
 
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.statistics.positive_sums import PositiveSums
+from likely.distributions.student_t.scale_statistics import ScaleSums
+from likely.distributions.transforms.transformed import TransformedStats
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:
@@ -34,7 +36,8 @@ def gap(a: Any, b: Any, model: Any = None) -> float:
     """The largest difference between two values of one kind.
 
     Weights are compared to weights, means and scatters to the spread of the data, which `model` tells for
-    data that are too few to show any (one row has no scatter of its own); all else to its largest entry.
+    data that are too few to show any (one row has no scatter of its own); sums whose terms have both signs to the sizes
+    of these terms; all else to its largest entry.
     """
     assert type(a) is type(b)
     if isinstance(a, Moments | ColumnMoments):
@@ -42,7 +45,13 @@ def gap(a: Any, b: Any, model: Any = None) -> float:
     if isinstance(a, PositiveSums):
         return _positive_gap(a, b, spread(model))
     if is_dataclass(a):
-        return largest(gap(getattr(a, f.name), getattr(b, f.name), model) for f in fields(a))
+        terms = _sizes_of_terms(a)
+        return largest(
+            _relative(getattr(a, f.name), getattr(b, f.name), terms[f.name])
+            if f.name in terms
+            else gap(getattr(a, f.name), getattr(b, f.name), model)
+            for f in fields(a)
+        )
     if isinstance(a, tuple | list):
         assert len(a) == len(b)
         inside = parts(model) or [model] * len(a)
@@ -73,9 +82,20 @@ def spread(model: Any) -> Any:
     return getattr(model, "variance", 0.0)
 
 
-def _relative(a: np.ndarray, b: np.ndarray) -> float:
+def _sizes_of_terms(stats: Any) -> dict[str, float]:
+    """Sums over rows whose terms have both signs, with Σ w |term|, which bounds their rounding where terms cancel."""
+    if isinstance(stats, ScaleSums):  # ½ Σ w o log r, and |log r| ≤ |r − 1| + (r − 1 − log r)
+        entries = 1 if stats.near.shape == stats.entries.shape else stats.entries.shape[-1]  # with one r
+        return {"level": 0.5 * entries * float((stats.near + stats.far + stats.excess).max())}
+    if isinstance(stats, TransformedStats):  # Σ w log |det|: about one nat per row, of the rows of a mean member
+        return {"slope": stats.total_weight / stats.slope.size}
+    return {}
+
+
+def _relative(a: np.ndarray, b: np.ndarray, least: float = 0.0) -> float:
+    """The largest difference relative to the largest entry, or to `least` where that is larger."""
     assert a.shape == b.shape
-    scale = np.abs(a).max(initial=0.0)
+    scale = np.abs(a).max(initial=least)
     return float(np.abs(a - b).max(initial=0.0) / (scale or 1.0))
 
 

@@ -85,12 +85,15 @@ def _posterior_in_pieces(data: SequenceBlocks, i: int, unobserved: bool) -> HMMS
 
 def _path_in_pieces(data: SequenceBlocks, i: int, unobserved: bool) -> HMMStats | None:
     """The same along the Viterbi path; None where there is none."""
-    path, score = viterbi_in_pieces(data, i, unobserved)
+    pieces, score = viterbi_in_pieces(data, i, unobserved)
     if np.isneginf(score):
         return None
-    before, one = previous_states(path, np.array([0, len(path)])), np.ones(1)
-    pieces = (_path_statistics(data, data.piece(i, a, z, True), path[a:z], before[a:z], one) for a, z in data.pieces(i))
-    return reduce(add, pieces)
+    stats = None
+    for part, path, state in pieces:
+        before = np.concatenate([[state], path[:-1]])
+        own = _path_statistics(data, part, path, before, np.ones(1))
+        stats = own if stats is None else own + stats
+    return stats
 
 
 def _expected_statistics(data: SequenceBlocks, part: Part, found: Posterior, w: Array) -> HMMStats:

@@ -46,7 +46,7 @@ from likely.hmm.hmm_stats import HMMStats
 from likely.hmm.logistic_transition import LogisticTransition
 from likely.hmm.markov_chain import SUM_TO_ONE, Arcs, Chain, check_chain
 from likely.hmm.path_sampling import emitted, sample_driven_paths, sample_paths, sample_states
-from likely.hmm.sequence_blocks import SequenceBlocks
+from likely.hmm.sequence_blocks import PIECE, SequenceBlocks
 from likely.hmm.viterbi import Path
 from likely.mixture.embedding import by_thirds, embedded
 
@@ -555,7 +555,8 @@ def known_states(given: Any, seqs: Ragged, states: int) -> Ragged:
         raise ShapeError(sentence("HMM", expected, f"{known!r} for {seqs!r}"))
     values: NDArray[Any] = known.values
     if values.ndim == 2 and values.shape[1] == states and values.dtype.kind == "f":
-        if not ((values == 0) | np.isneginf(values)).all():
+        pieces = (values[a : a + PIECE] for a in range(0, len(values), PIECE))  # the memory of one piece
+        if not all(((piece == 0) | np.isneginf(piece)).all() for piece in pieces):
             raise DomainError(
                 sentence("HMM", "a log-mask must be 0 where a state is possible, −inf where not", "others")
             )

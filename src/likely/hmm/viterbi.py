@@ -5,13 +5,14 @@ The recursions are in `_loops/log_recursions.py`: `viterbi`, `backtrack`, `k_bes
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.hmm.markov_chain import Arcs
-from likely.hmm.sequence_blocks import SequenceBlocks
+from likely.hmm.sequence_blocks import Part, SequenceBlocks
 
 
 class Path(NamedTuple):
@@ -29,12 +30,15 @@ def viterbi(data: SequenceBlocks) -> Path:
     states, score = np.empty(len(data.frames.values), dtype=np.intp), np.empty(len(data.frames))
 
     def fill(a: int, b: int) -> None:
-        at = slice(int(data.offsets[a]), int(data.offsets[b]))
+        begin, end = int(data.offsets[a]), int(data.offsets[b])
         if data.is_cut(a, b):
-            states[at], score[a] = viterbi_in_pieces(data, a)
+            pieces, score[a] = viterbi_in_pieces(data, a)
+            for _, path, _ in pieces:
+                states[end - len(path) : end] = path
+                end -= len(path)
         else:
             part = data.block(a, b)
-            states[at], score[a:b] = viterbi_of_scores(part.arcs, part.logs, part.seqs.offsets)
+            states[begin:end], score[a:b] = viterbi_of_scores(part.arcs, part.logs, part.seqs.offsets)
 
     data.fill(fill)
     if np.isneginf(score).any():
@@ -55,30 +59,38 @@ def viterbi_of_scores(arcs: Arcs, logs: Array, offsets: Index) -> Path:
     return Path(path, score)
 
 
-def viterbi_in_pieces(data: SequenceBlocks, i: int, unobserved: bool = False) -> Path:
-    """Viterbi path of one long sequence: δ is stored at the borders of pieces, and backtracking computes each again."""
+def viterbi_in_pieces(
+    data: SequenceBlocks, i: int, unobserved: bool = False
+) -> tuple[Iterator[tuple[Part, Index, int]], float]:
+    """Viterbi path of one long sequence, piece by piece, last to first, and its log-probability.
+
+    A piece comes with its states and the state before its first frame, −1 where the sequence begins. δ is stored at the
+    borders of pieces, and backtracking computes each piece again, so memory is that of one piece.
+    """
     from likely.hmm._loops import log_recursions as loops
 
-    path, starts, delta, last = np.empty(int(data.frames.lengths[i]), dtype=np.intp), [], None, np.empty(1, np.intp)
-    score = np.empty(1)
+    starts: list[tuple[int, int, Array | None]] = []
+    delta, last, score = None, np.empty(1, np.intp), np.empty(1)
 
-    def recur(a: int, z: int, delta: Array | None) -> tuple[Arcs, Array]:
+    def recur(a: int, z: int, delta: Array | None) -> tuple[Part, Arcs]:
         part = data.piece(i, a, z, unobserved)
         arcs = part.arcs.logs
         initial = arcs.initial if delta is None else (delta[:, None] + arcs.matrices[0]).max(axis=0)
         loops.viterbi(initial, arcs.matrices, arcs.final, part.logs, np.array([0, z - a]), last, score)
-        return arcs, part.logs
+        return part, arcs
+
+    def backtracked(state: Index) -> Iterator[tuple[Part, Index, int]]:
+        for a, z, delta in reversed(starts):
+            part, arcs = recur(a, z, delta)
+            path = np.empty(z - a, dtype=np.intp)
+            loops.backtrack(_transposed(arcs), part.logs, np.array([0, z - a]), state, path)
+            state[0] = -1 if delta is None else int((delta + arcs.matrices[0][:, path[0]]).argmax())
+            yield part, path, int(state[0])
 
     for a, z in data.pieces(i):
         starts.append((a, z, delta))
-        delta = recur(a, z, delta)[1][-1].copy()
-    final, total = last.copy(), float(score[0])
-    for a, z, delta in reversed(starts):
-        arcs, deltas = recur(a, z, delta)
-        loops.backtrack(_transposed(arcs), deltas, np.array([0, z - a]), final, path[a:z])
-        if delta is not None:
-            final[0] = int((delta + arcs.matrices[0][:, path[a]]).argmax())
-    return Path(path, total)
+        delta = recur(a, z, delta)[0].logs[-1].copy()
+    return backtracked(last.copy()), float(score[0])
 
 
 def k_best(data: SequenceBlocks, k: int) -> list[Path]:

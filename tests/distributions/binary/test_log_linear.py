@@ -57,6 +57,19 @@ def test_without_a_matrix_the_weights_are_those_of_newtons_method(monkeypatch):
     assert np.allclose(distribution.refit(stats).weights, want, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("members", [None, 2])
+def test_missing_values_of_rows_without_weight_are_absent(members):
+    distribution = lk.distributions.LogLinear.even(3, members=members)
+    x = np.array([[1.0, 0.0, 1.0], [np.nan, 1.0, 0.0], [0.0, 0.0, np.nan]])
+    assert distribution.collect(x, [1.0, 0.0, 0.0]).complete and distribution.collect(x, np.zeros(3)).complete
+    assert not distribution.collect(x, [1.0, 0.0, 2.0]).complete
+    assert (distribution.collect(x) * 0.0).complete and not (distribution.collect(x) * 2.0).complete
+    if members:
+        assert distribution.collect(x, labels=np.array([1, -1, -1])).complete
+        assert distribution.collect(x, np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]])).complete
+        assert not distribution.collect(x, np.array([[1.0, 2.0], [0.0, 0.5], [0.0, 0.0]])).complete
+
+
 def test_rows_with_missing_values_are_learned_by_em():
     rng = np.random.default_rng(3)
     truth = lk.distributions.LogLinear.normalized(ising(4, 3, 0.5), 4)

@@ -214,6 +214,19 @@ def test_missing_values_that_know_what_they_hide_are_filled_by_what_is_seen():
     assert abs(distribution.mean[1] - b.mean()) < 0.02 < abs(np.nanmean(x[:, 1]) - b.mean())
 
 
+@pytest.mark.parametrize("members", [None, 2])
+def test_missing_values_of_rows_without_weight_are_absent(members):
+    tree = lk.distributions.ChowLiuTree.over((np.arange(3.0),) * 3, members)
+    x = np.array([[1.0, 0.0, 2.0], [np.nan, 1.0, 0.0], [0.0, 2.0, np.nan]])
+    assert tree.collect(x, [1.0, 0.0, 0.0]).complete and tree.collect(x, np.zeros(3)).complete
+    assert not tree.collect(x, [1.0, 0.0, 2.0]).complete
+    assert (tree.collect(x) * 0.0).complete and not (tree.collect(x) * 2.0).complete
+    if members:
+        assert tree.collect(x, labels=np.array([1, -1, -1])).complete
+        assert tree.collect(x, np.array([[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]])).complete
+        assert not tree.collect(x, np.array([[1.0, 2.0], [0.0, 0.5], [0.0, 0.0]])).complete
+
+
 def test_missing_values_weigh_as_copies_and_stacks_as_members():
     rng = np.random.default_rng(8)
     x, w = with_gaps(dependent(60), 0.3), rng.integers(0, 3, 60).astype(float)

@@ -27,6 +27,7 @@ from likely.distributions.binary.sign_products import (
     number_of_sets,
     places,
 )
+from likely.distributions.categorical.sparse_counts import rows_with_weight
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.statistics.counts import per_member
 from likely.numerics.walsh_hadamard import expectations
@@ -189,8 +190,10 @@ class LogLinear(SignDistribution):
         whole = observed.all(axis=1)
         if whole.all() or self.order == 1:  # independent columns each use their observed entries
             return super()._summed(z, observed, shares)
-        at, incomplete = np.flatnonzero(whole), np.flatnonzero(~whole)
+        at, incomplete = np.flatnonzero(whole), np.flatnonzero(~whole & rows_with_weight(shares))
         stats = super()._summed(z[at], observed[at], shares[:, at])
+        if not len(incomplete):
+            return stats
         return stats + self._expected(z[incomplete], observed[incomplete], shares[:, incomplete])
 
     def _expected(self, z: Array, observed: Mask, shares: Any) -> SignSums:

@@ -32,7 +32,7 @@ from likely.distributions.categorical.pair_counts import (
     refuse_unknown,
     same_levels,
 )
-from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse, shares_of
+from likely.distributions.categorical.sparse_counts import SparseRows, is_sparse, rows_with_weight, shares_of
 from likely.distributions.categorical.tree_messages import (
     best_path,
     drawn,
@@ -300,11 +300,11 @@ class ChowLiuTree(Leveled, Distribution):
         codes = codes_of(x, self.levels, "ChowLiuTree")
         refuse_unknown(codes, x, self.levels, "ChowLiuTree")
         shares = shares_of(w, labels, n, self.members, "ChowLiuTree")
-        incomplete: Index = np.flatnonzero((codes < 0).any(axis=1) & self._sums_gaps)
+        whole = (codes >= 0).all(axis=1)
+        incomplete: Index = np.flatnonzero(~whole & rows_with_weight(shares) & self._sums_gaps)
         if not len(incomplete):
             return count_pairs(codes, shares, self.levels, self.members)
-        whole = np.flatnonzero((codes >= 0).all(axis=1))
-        stats = count_pairs(codes[whole], shares[:, whole], self.levels, self.members)
+        stats = count_pairs(codes[whole], shares[:, np.flatnonzero(whole)], self.levels, self.members)
         return stats + self._expected_pairs(codes[incomplete], shares[:, incomplete])
 
     @property

@@ -165,7 +165,8 @@ class PairCounts(Addable, Leveled):
         return out.replace(complete=self.complete and other.complete)
 
     def __mul__(self, factor: float) -> Self:
-        return self._each(lambda _, part: part * factor)
+        out = self._each(lambda _, part: part * factor)
+        return out if factor else out.replace(complete=True)  # nothing is missing in rows without weight
 
     __rmul__ = __mul__
 

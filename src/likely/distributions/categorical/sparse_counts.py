@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from likely.core.arrays import Array, BadEntry, Index
+from likely.core.arrays import Array, BadEntry, Index, Mask
 from likely.core.columns import Columns
 from likely.core.errors import DataError, ShapeError, sentence
 from likely.core.value import fill_cache
@@ -184,6 +184,11 @@ def shares_of(w: Array | None, labels: Any, n: int, members: int | None, whose: 
     if labels is None and w is not None and w.ndim == 2 and w.shape[1] == members:
         return w.T
     return member_weights(w, labels, n, members, whose)
+
+
+def rows_with_weight(shares: Any) -> Mask:
+    """Rows (n,) that count for any member, of weights (m, n), dense or sparse."""
+    return np.asarray(shares.sum(axis=0)).reshape(-1) > 0
 
 
 def _consecutive(matrix: Any, a: int, b: int) -> Any:
