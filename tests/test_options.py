@@ -191,7 +191,7 @@ def test_another_string_is_refused_by_a_list_of_the_values(option: Option) -> No
 def test_options_are_found() -> None:
     """The inspection finds aliases, unions, fields of values and inherited constructors."""
     found = {(option.owner, option.name) for option in string_options()}
-    assert {("GaussianDensity", "covariance"), ("KDE", "rule"), ("dtw", "cost"), ("MFCC", "normalize")} <= found
+    assert {("GaussianDensity", "covariance"), ("KDE", "rule"), ("dtw", "metric"), ("MFCC", "normalize")} <= found
     assert {("LinearGaussian.seasonal", "form"), ("HMMDensity", "topology"), ("LaplaceDensity", "prior")} <= found
     assert set(RECIPES) <= {owner for owner, _ in found}
     assert set(NOT_HERE) <= {owner for owner, _ in found}

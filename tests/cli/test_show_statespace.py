@@ -134,7 +134,7 @@ def test_a_monitor_and_trackers(folder):
 def test_there_is_no_card_and_json_is_json(folder, name):
     done = run("card", folder / f"{name}.likely")
     assert done.exit_code == 4 and done.stdout == ""
-    assert "cards are written for classifiers and clusters, got a" in done.stderr
+    assert "cards are written for classifiers, clusters and hidden Markov models, got a" in done.stderr
     assert json.loads(run("show", folder / f"{name}.likely", "--json").stdout)["likely"] == lk.__version__
 
 

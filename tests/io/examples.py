@@ -529,6 +529,22 @@ def driven() -> tuple[Any, Any]:
     return lk.HMMDensity(lk.GaussianDensity("diagonal"), 2, random_state=0, max_iter=3).fit(x), x
 
 
+def regressor(estimator: Any, several: bool = False) -> Any:
+    y = 1.0 + table()[:, 0] - np.sin(np.arange(40.0))
+    return estimator.fit(table(), np.column_stack([y, -(y**2)]) if several else y), table()
+
+
+ESTIMATORS |= {
+    "least squares": lambda: regressor(lk.LinearRegression()),
+    "polynomial": lambda: regressor(lk.LinearRegression(lk.basis.Polynomial(2)), True),
+    "ridge": lambda: regressor(lk.Ridge("evidence")),
+    "bayesian regression": lambda: regressor(lk.BayesianLinearRegression(), True),
+    "relevance": lambda: regressor(lk.BayesianLinearRegression(prior="ard")),
+    "regression with a prior": lambda: regressor(
+        lk.BayesianLinearRegression(prior=lk.priors.NormalGamma(np.zeros(3), 1.0, 1.0, 1.0))
+    ),
+}
+
 SEQUENCE_ESTIMATORS: dict[str, Callable[[], Any]] = {  # each with sequences that it can score
     "hmm": lambda: chains(n_states=2),
     "hmm left to right": lambda: chains(lk.GaussianDensity("diagonal"), n_states=3, topology="left-to-right"),

@@ -584,6 +584,8 @@ def survive_as_estimator(estimator: Any) -> None:
             return
         if isinstance(estimator, lk.KMeans | lk.AgglomerativeClustering):
             assert len(estimator.predict(flat)) == 2
+        elif isinstance(estimator, lk.LinearRegression | lk.Ridge | lk.BayesianLinearRegression):
+            assert len(estimator.predict(flat, return_std=True)[1]) == 2
         elif isinstance(estimator, lk.PCA):
             assert len(estimator.transform(flat)) == 2
         elif isinstance(estimator, lk.LinearGaussianDensity):

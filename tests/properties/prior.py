@@ -163,7 +163,7 @@ def the_predictive_is_the_mean_over_draws(p: Pair):
 
 @PROPERTIES.add()
 def other_rules_are_refused(p: Pair):
-    with pytest.raises(DomainError, match='"mode", "mean" or "median"'):
+    with pytest.raises(DomainError, match="rule must be one of 'mode', 'mean', 'median'"):
         p.prior().point("middle")
 
 

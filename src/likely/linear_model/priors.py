@@ -11,10 +11,11 @@ from numpy.random import Generator
 from scipy.special import chdtri, multigammaln
 
 from likely.core import declared
-from likely.core.arrays import Array, parameter
+from likely.core.arrays import Array, check_option, parameter
 from likely.core.columns import Columns
 from likely.core.engine import map_rows
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import PointRule
 from likely.core.value import Value, fill_cache
 from likely.distributions.distribution import lone
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -96,11 +97,9 @@ class CoefficientsGivenNoise(Value):
         blank = cls.trusted(mean=mean, precision=root, noise_variance=noise_variance, basis=basis)
         return blank._with(root, mean)
 
-    def point(self, rule: str = "mode") -> GaussianRegression:
+    def point(self, rule: PointRule = "mode") -> GaussianRegression:
         """The regression with the mean of the coefficients, which is their mode and median as well."""
-        if rule not in ("mode", "mean", "median"):
-            expected = 'rule must be "mode", "mean" or "median"'
-            raise DomainError(sentence("CoefficientsGivenNoise", expected, repr(rule)))
+        check_option(rule, PointRule, "CoefficientsGivenNoise", "rule")
         return self._at(self.mean)
 
     def _at(self, coefficients: Array) -> GaussianRegression:
@@ -227,12 +226,13 @@ class MatrixNormalInverseWishart(Value):
         found = self.replace(mean=mean, precision=precision, scale=scale, dof=np.asarray(self.dof + rows))
         return fill_cache(found, _root=root)
 
-    def point(self, rule: str = "mode") -> GaussianRegression:
+    def point(self, rule: PointRule = "mode") -> GaussianRegression:
         """The regression at the "mode", "mean" or "median" of coefficients and noise covariance.
 
         Mode: Ψ/(ν + m + 1 + M). Mean: Ψ/(ν − m − 1). Median: the Σ proportional to Ψ whose variances are the medians
         of their marginal distributions.
         """
+        check_option(rule, PointRule, "MatrixNormalInverseWishart", "rule")
         m, M = self.mean.shape[-2:]
         if rule == "mode":
             shared = len(self.mean) if self.tied and self.mean.ndim == 3 else 1
@@ -242,11 +242,8 @@ class MatrixNormalInverseWishart(Value):
             if not (by > 0).all():
                 expected = f"the mean needs dof above {m + 1}"
                 raise DomainError(sentence("MatrixNormalInverseWishart", expected, lone(np.min(self.dof))))
-        elif rule == "median":
-            by = chdtri(self.dof - m + 1, 0.5)
         else:
-            expected = 'rule must be "mode", "mean" or "median"'
-            raise DomainError(sentence("MatrixNormalInverseWishart", expected, repr(rule)))
+            by = chdtri(self.dof - m + 1, 0.5)
         covariance = self.scale / np.asarray(by)[..., None, None]
         if self.mean.ndim == 3 and not self.tied:
             covariance = np.broadcast_to(covariance, (*self.mean.shape[:-1], m))

@@ -93,6 +93,11 @@ class BayesianLinearRegression(LinearRegressor):
     # ------------------------------------------------------- rules and priors
 
     @property
+    def _common(self) -> bool:
+        """Whether all coefficients have one precision."""
+        return isinstance(self.prior, str) and self.prior == "evidence"
+
+    @property
     def _flat(self) -> bool:
         return self._has_constant and not self.penalize_constant
 
@@ -106,7 +111,7 @@ class BayesianLinearRegression(LinearRegressor):
         self._keep(found, np.concatenate([flat, np.stack([one.alpha for one in found])], axis=1))
 
     def _keep(self, found: list[Evidence], alpha: Array | None) -> None:
-        common = self.prior == "evidence"
+        common = self._common
 
         def each(values: Any) -> Any:
             return values[0] if self.one_target_ else np.array(values)
@@ -206,7 +211,7 @@ class BayesianLinearRegression(LinearRegressor):
         M = self.stats_.root.shape[-1] - self.stats_.targets
         if self.alpha_ is None:
             return np.zeros(M)
-        common = self.prior == "evidence"
+        common = self._common
         alpha = np.full(M, np.ravel(self.alpha_)[j]) if common else np.array(np.atleast_2d(self.alpha_)[j])
         if self._flat:
             alpha[0] = 0.0
@@ -221,7 +226,7 @@ class BayesianLinearRegression(LinearRegressor):
 
     def _target_facts(self, j: int) -> tuple[dict[str, Any], list[str]]:
         facts = {"rows": float(self.stats_.rows)}
-        if self.alpha_ is not None and self.prior == "evidence":
+        if self.alpha_ is not None and self._common:
             facts["alpha"] = float(np.ravel(self.alpha_)[j])
         facts["beta"] = float(np.ravel(self.beta_)[j])
         facts["effective parameters"] = float(
@@ -241,14 +246,14 @@ class BayesianLinearRegression(LinearRegressor):
         scale = np.sqrt(variance * post.scale[j, j] / dof)
         return normal_rows(self.function_names_, w, scale, float(special.stdtrit(dof, 0.5 + 0.5 * level)))
 
-    def check_state(self) -> None:
-        """After reading a file: precisions must fit the coefficients, which the posterior must reproduce."""
-        super().check_state()
-        if not hasattr(self, "stats_"):
-            return
-        mean = np.concatenate([np.atleast_2d(p.mean) for p in self._posteriors()])
-        if mean.shape != np.atleast_2d(self.coefficients_).shape:
-            raise ShapeError(sentence("BayesianLinearRegression", "precisions must fit the coefficients", mean.shape))
+    def _sound_state(self, m: int, M: int) -> bool:
+        sound = self._per_target(self.beta_) and type(self.converged_) is bool and isinstance(self.reason_, str)
+        sound = sound and np.ndim(self.log_evidence_) == 0 and np.isfinite(self.log_evidence_)
+        if not sound or self.alpha_ is None:
+            return bool(sound) and not isinstance(self.prior, str)
+        shape = (*(() if self.one_target_ else (m,)), *(() if self._common else (M,)))
+        alpha = np.asarray(self.alpha_)
+        return alpha.dtype.kind == "f" and alpha.shape == shape and bool((alpha >= 0).all())
 
 
 def _target(stats: Any, j: int, prior: Any = None) -> Any:

@@ -96,6 +96,10 @@ class LinearRegression(LinearRegressor):
         )
         return fill_cache(found, _root=root)
 
+    def _sound_state(self, m: int, M: int) -> bool:
+        shapes = np.shape(self.dependent_) == (M,) and np.shape(self.residual_scatter_) == (m, m)
+        return shapes and np.asarray(self.dependent_).dtype == bool and bool(np.isfinite(self.residual_scatter_).all())
+
     def _own_facts(self) -> dict[str, Any]:
         return {}
 

@@ -382,9 +382,20 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             sound and W.dtype == np.float64 and W.shape == (stats.targets, stats.sums.mean.shape[-1] - stats.targets)
         )
         sound = sound and self.coefficients_.ndim == 2 - self.one_target_ and bool(np.isfinite(W).all())
-        if not (sound and self.basis_.n_functions(width) == W.shape[1]):
-            expected = "coefficients, statistics and basis must fit together"
+        sound = sound and self.basis_.n_functions(width) == W.shape[1]
+        if not (sound and self._sound_state(*W.shape)):
+            expected = "what was learned, statistics and basis must fit together"
             raise DataError(sentence(type(self).__name__, expected, "others"))
+
+    def _sound_state(self, m: int, M: int) -> bool:
+        """Whether what a subclass learned has the shapes of m targets and M basis functions."""
+        raise NotImplementedError
+
+    def _per_target(self, *values: Any, low: float = 0.0, high: float = np.inf) -> bool:
+        """Whether each value is a number within bounds, or one per target if there are several."""
+        shape = () if self.one_target_ else (self.stats_.targets,)
+        arrays = [np.asarray(v) for v in values]
+        return all(a.dtype.kind == "f" and a.shape == shape and bool(((a >= low) & (a < high)).all()) for a in arrays)
 
     _optional_state: ClassVar[tuple[str, ...]] = ()
 

@@ -193,6 +193,9 @@ class Ridge(LinearRegressor):
             self.stats_ if self.one_target_ else self.stats_.of_target(j), alpha, beta, self.basis_
         )
 
+    def _sound_state(self, m: int, M: int) -> bool:
+        return self._per_target(self.alpha_, self.noise_variance_, self.effective_parameters_)
+
     def _own_facts(self) -> dict[str, Any]:
         return {"penalty chosen by": self.alpha if isinstance(self.alpha, str) else "given"}
 
