@@ -121,6 +121,10 @@ RECIPES: dict[str, Callable[..., Any]] = {
     "Gamma.point": lambda **s: lk.Gamma(2.0, 3.0).point(**s),
     "BilateralPareto.point": lambda **s: lk.priors.BilateralPareto([0.0], [1.0], 3.0).point(**s),
     "DirectionPrior.point": lambda **s: lk.priors.DirectionPrior(lk.distributions.VonMises(0.0, 1.0), 2.0).point(**s),
+    "CoefficientsGivenNoise.point": lambda **s: lk.priors.CoefficientsGivenNoise(np.zeros(2), 1.0, 0.5).point(**s),
+    "MatrixNormalInverseWishart.point": lambda **s: lk.priors.MatrixNormalInverseWishart(
+        np.zeros((1, 2)), np.eye(2), [[1.0]], 4.0
+    ).point(**s),
     "MeanGivenCovariance.point": lambda **s: lk.priors.MeanGivenCovariance(lk.Gaussian([0.0], 1.0), 1.0).point(**s),
     "NormalGamma.point": lambda **s: lk.priors.NormalGamma([0.0], 1.0, 2.0, 1.0).point(**s),
     "NormalInverseGamma.point": lambda **s: lk.priors.NormalInverseGamma([0.0], 1.0, 1.0, 3.0).point(**s),

@@ -757,8 +757,10 @@ def available(table: dict[str, Callable[[], Any]]) -> dict[str, Any]:
 
 def same(a: Any, b: Any) -> bool:
     """The same types and the same bits, all the way down."""
+    if isinstance(a, np.generic) and isinstance(b, int | float):  # a scalar of scikit-learn's, as files hold it
+        a = a.item()
     a, b = (np.asarray(x) if isinstance(x, np.generic) else x for x in (a, b))
-    if type(a) is not type(b):
+    if kind(a) is not kind(b):
         return False
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and (
@@ -766,8 +768,8 @@ def same(a: Any, b: Any) -> bool:
         )  # fmt: skip
     if isinstance(a, Value):
         return same(a.field_values(), b.field_values())
-    if hasattr(a, "saved_attributes"):
-        return same(state(a), state(b))
+    if hasattr(b, "saved_attributes"):
+        return same(state(a, b.saved_attributes), state(b, b.saved_attributes))
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
     if isinstance(a, list | tuple):
@@ -775,8 +777,13 @@ def same(a: Any, b: Any) -> bool:
     return bool(a == b) or (a != a and b != b)
 
 
-def state(estimator: Any) -> dict[str, Any]:
-    learned = {name: vars(estimator)[name] for name in estimator.saved_attributes if name in vars(estimator)}
+def kind(x: Any) -> type:
+    """The class, or that of scikit-learn which a class of files stands for."""
+    return getattr(type(x), "stands_for", type(x))
+
+
+def state(estimator: Any, saved: tuple[str, ...]) -> dict[str, Any]:
+    learned = {name: vars(estimator)[name] for name in saved if name in vars(estimator)}
     return {**estimator.get_params(deep=False), **learned}
 
 
