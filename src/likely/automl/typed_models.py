@@ -15,7 +15,7 @@ from likely.classify.calibration.recalibration import applied
 from likely.classify.explanation import Explanation
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, DomainError, sentence
-from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
+from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_or_nothing
 from likely.estimation.decision_mixin import Deciding
 from likely.estimation.model_card import WithCard
 from likely.estimation.parameter_constraints import HasMethods
@@ -38,14 +38,9 @@ class TypedModel(WithCard, BaseEstimator):  # type: ignore[misc, unused-ignore]
     @contextmanager
     def _whole_or_nothing(self) -> Iterator[None]:
         """Context manager of a fit: where it fails, the model stays what it was, with the columns that belong to it."""
-        before = dict(vars(self))
-        try:
+        with whole_or_nothing(self):
             self.__dict__.pop("card_", None)  # it tells of other data
             yield
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
 
     def save(self, path: Any) -> None:
         """Save a model file that `lk.load` reads."""

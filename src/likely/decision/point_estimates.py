@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def point_estimate(
         return np.ravel(density.quantile(0.5))
     if loss == "asymmetric":
         costs = (over, under)
-        if not all(isinstance(c, int | float) and 0 < c < np.inf for c in costs):
+        if not all(isinstance(c, Real) and 0 < c < np.inf for c in costs):
             raise DomainError(sentence("point_estimate", "over and under must be positive numbers", costs))
         return np.ravel(density.quantile(float(under) / (float(over) + float(under))))  # type: ignore[arg-type]
     raise DomainError(sentence("point_estimate", f"loss must be one of {', '.join(LOSSES)} or a function", repr(loss)))

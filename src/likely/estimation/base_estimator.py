@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
@@ -349,6 +350,18 @@ def is_fitted(estimator: Any, *attributes: str) -> bool:
     if hasattr(estimator, "__sklearn_is_fitted__"):
         return bool(estimator.__sklearn_is_fitted__())
     return any(name.endswith("_") and not name.startswith("__") for name in vars(estimator))
+
+
+@contextmanager
+def whole_or_nothing(estimator: Any) -> Iterator[None]:
+    """Context manager of a fit: where it fails, the estimator stays what it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def whole_state(estimator: Any, *optional: str) -> bool:

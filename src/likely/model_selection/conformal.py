@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _check_y, check_consistent_length
@@ -346,11 +345,9 @@ def conformal_quantile(scores: Array, weight: Array, level: float) -> Any:
 
 
 def gives_deviation(estimator: Any) -> bool:
-    """Whether `predict` of a regressor, or of the last step of a pipeline, takes `return_std`."""
+    """Whether `predict` of a regressor, or of the last step of a pipeline, takes `return_std`; that of a search not."""
     if isinstance(estimator, Pipeline):
         return gives_deviation(estimator.steps[-1][1])
-    if isinstance(estimator, BaseSearchCV):
-        return gives_deviation(estimator.estimator)
     return "return_std" in signature(estimator.predict).parameters
 
 

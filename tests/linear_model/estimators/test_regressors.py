@@ -151,6 +151,9 @@ def test_the_equivalent_kernel_predicts(rng, name):
     X, y = made(rng)
     m = fresh(name).fit(X, y)
     np.testing.assert_allclose(m.equivalent_kernel(X[:6], X) @ y, m.predict(X[:6]), rtol=1e-8)
+    w, v = rng.uniform(0.5, 3.0, (2, len(y)))
+    m.fit(X, y, sample_weight=w, relative_noise=v)
+    np.testing.assert_allclose(m.equivalent_kernel(X[:6], X) @ (y * w / v), m.predict(X[:6]), rtol=1e-8)
 
 
 @every
@@ -407,3 +410,19 @@ def test_bad_input_is_refused(rng):
         m.partial_fit(X, np.column_stack([y, y]))
     with pytest.raises(DomainError, match="joint predictive"):
         lk.LinearRegression().fit(X, np.column_stack([y, y + X[:, 0] ** 2])).predictive(X, joint=True)
+
+
+@pytest.mark.parametrize("model", [lk.LinearRegression(), lk.Ridge(1.0), lk.BayesianLinearRegression()])
+def test_a_fit_that_fails_leaves_the_model_as_it_was(model, rng):
+    X = rng.normal(size=(30, 2))
+    y = X @ [1.0, 2.0] + 0.1 * rng.normal(size=30)
+    before = model.fit(X, y).predictive(X[:3])
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError):
+            learn(X[:2] * [1.0, np.inf], y[:2])
+        with pytest.raises(ValueError):
+            learn(X[:2], [1.0, 2.0], sample_weight=[0.0, 0.0])
+    with pytest.raises(DataError):
+        model.fit(X[:2], [np.nan, np.nan])  # after the statistics were made
+    after = model.predictive(X[:3])
+    assert np.array_equal(before.mean, after.mean) and np.array_equal(before.variance, after.variance)

@@ -19,7 +19,13 @@ from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.student_t.student_t import StudentT
-from likely.estimation.base_estimator import BaseEstimator, RegressorMixin, check_is_fitted, whole_state
+from likely.estimation.base_estimator import (
+    BaseEstimator,
+    RegressorMixin,
+    check_is_fitted,
+    whole_or_nothing,
+    whole_state,
+)
 from likely.estimation.input_validation import numeric_rows, row_weights
 from likely.estimation.scikit_learn import validate_data
 from likely.linear_model.design_statistics import METHODS, Table, chosen, collected
@@ -56,11 +62,12 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         rows, relative to each other: a row with four times the variance counts a quarter.
         """
         self._validate_params()
-        table = self._table(X, y, sample_weight, relative_noise, reset=True)
-        self.basis_ = table.basis
-        with self._named(), one_blas_thread():  # small matrices: a second thread would wait longer than it works
-            self.stats_ = self._statistics(table)
-            self._adopt(table)
+        with whole_or_nothing(self):
+            table = self._table(X, y, sample_weight, relative_noise, reset=True)
+            self.basis_ = table.basis
+            with self._named(), one_blas_thread():  # small matrices: a second thread would wait longer than it works
+                self.stats_ = self._statistics(table)
+                self._adopt(table)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, relative_noise: Any = None) -> Self:
@@ -70,22 +77,23 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """
         self._validate_params()
         first = not hasattr(self, "stats_")
-        table = self._table(X, y, sample_weight, relative_noise, reset=first)
-        if first:
-            self.basis_ = table.basis
-            self._told_of_placement(table)
-        if any_missing_entries(table.X):
-            remedy = "fill it in (lk.impute), or fit all rows at once"
-            raise DataError(sentence(type(self).__name__, "a stream needs complete rows", "NaN in X", remedy))
-        with self._named(), one_blas_thread():
-            new = collected(table)
-            known = None if first else self.stats_
-            if known is not None and type(known.sums) is not type(new.sums):
-                kept, remedy = METHODS[type(known.sums).__name__], "begin with partial_fit"
-                expected = "rows can be added to a Gram matrix in double-double"
-                raise DomainError(sentence(type(self).__name__, expected, f"the {kept} of fit", remedy))
-            self.stats_ = new if known is None else known + new
-            self._adopt(None)
+        with whole_or_nothing(self):
+            table = self._table(X, y, sample_weight, relative_noise, reset=first)
+            if first:
+                self.basis_ = table.basis
+                self._told_of_placement(table)
+            if any_missing_entries(table.X):
+                remedy = "fill it in (lk.impute), or fit all rows at once"
+                raise DataError(sentence(type(self).__name__, "a stream needs complete rows", "NaN in X", remedy))
+            with self._named(), one_blas_thread():
+                new = collected(table)
+                known = None if first else self.stats_
+                if known is not None and type(known.sums) is not type(new.sums):
+                    kept, remedy = METHODS[type(known.sums).__name__], "begin with partial_fit"
+                    expected = "rows can be added to a Gram matrix in double-double"
+                    raise DomainError(sentence(type(self).__name__, expected, f"the {kept} of fit", remedy))
+                self.stats_ = new if known is None else known + new
+                self._adopt(None)
         return self
 
     def _told_of_placement(self, table: Table) -> None:
@@ -290,7 +298,8 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def equivalent_kernel(self, X: Any, X_train: Any) -> Array:
         """k(x, x′) = φ(x)ᵀ S φ(x′)/σ² (n, n′): the prediction at x is Σ k(x, x_i) y_i over the rows of training.
 
-        S is the posterior covariance of the coefficients (Bishop 3.3.3). It is exact for a prior with mean 0.
+        S is the posterior covariance of the coefficients (Bishop 3.3.3). It is exact for a prior with mean 0. With
+        weights w_i or relative noise v_i, the prediction is Σ k(x, x_i) y_i w_i/v_i.
         """
         check_is_fitted(self)
         a, b = (self._design(self._checked_rows(part, reset=False)) for part in (X, X_train))
