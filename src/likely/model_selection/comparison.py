@@ -186,6 +186,7 @@ def compare(
         X (`score_samples`), classifiers (`predict_proba`), or regressions (`predictive(X)`, or
         `predict(X, return_std=True)`, taken as Gaussian).
     X : rows (n, d), data frame or sequences
+        The data that all models are compared on.
     y : labels or numbers (n,), optional
         None: the models are densities.
     prior : array-like (m,) or mapping by name, optional
