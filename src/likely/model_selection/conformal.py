@@ -71,11 +71,11 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    estimators_ : list
+    `estimators_` : list
         The model of "split", or one per fold.
-    scores_ : array (n,)
+    `scores_` : array (n,)
         s of the calibration rows.
-    fold_ : array (n,)
+    `fold_` : array (n,)
         The model that scored each of them, as an index of `estimators_`.
 
     References
