@@ -7,10 +7,12 @@ from typing import Any, Self
 
 from likely.classify.numeric_rows import plain_rows
 from likely.core.arrays import Array
+from likely.core.docstrings import complete
 from likely.estimation.base_estimator import check_is_fitted
 from likely.estimation.decision_mixin import Deciding
 
 
+@complete
 class NumericClassifierMixin(Deciding):
     """Mixin for classifiers of numeric rows (n, d); a subclass implements `_log_joint`, up to a constant per row."""
 

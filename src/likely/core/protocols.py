@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_che
 from numpy.random import Generator
 
 from likely.core.arrays import Array, PerMember, Rows
+from likely.core.docstrings import complete
 from likely.core.stats import Stats
 
 PointRule = Literal["mode", "mean", "median"]  # of the distribution of parameters: where a point estimate is
@@ -20,6 +21,7 @@ T = TypeVar("T", contravariant=True)  # statistics
 D = TypeVar("D")
 
 
+@complete
 @runtime_checkable
 class Prior(Protocol[T, D]):
     """Conjugate prior of a family of distributions; a posterior is a prior again."""
@@ -49,6 +51,7 @@ class Prior(Protocol[T, D]):
         ...
 
 
+@complete
 @runtime_checkable
 class Density(Protocol[X]):
     """A probability distribution of x: log-density and sampling."""
@@ -62,6 +65,7 @@ class Density(Protocol[X]):
         ...
 
 
+@complete
 @runtime_checkable
 class Learnable(Density[X], Protocol[X, S]):
     """A density with additive sufficient statistics: `collect` (E-step), `+`, `refit` (M-step)."""
@@ -87,6 +91,7 @@ class Learnable(Density[X], Protocol[X, S]):
         ...
 
 
+@complete
 @runtime_checkable
 class ConditionalDensity(Protocol[S]):
     """A density p(y | x) of a target given regressors, with additive sufficient statistics.
@@ -124,6 +129,7 @@ class ConditionalDensity(Protocol[S]):
         ...
 
 
+@complete
 @runtime_checkable
 class Classifier(Protocol):
     """A probabilistic classifier: decisions, the reject option, combination and evaluation need log-posteriors only."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from likely.core.arrays import Array, frozen
+from likely.core.docstrings import complete
 
 if TYPE_CHECKING:
     from likely.core.description import Description
@@ -28,6 +29,7 @@ INTERNAL = frozenset({
 })  # fmt: skip
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class Value:
     """Base class of distributions, statistics and priors: an immutable record of read-only arrays.
@@ -43,6 +45,7 @@ class Value:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        complete(cls)
         cls.__repr__ = cls.__repr__  # type: ignore[method-assign]  # in the class itself, or @dataclass writes its own
 
     @classmethod

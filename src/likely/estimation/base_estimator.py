@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from likely.core.description import Description
+from likely.core.docstrings import complete
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.component import INTERNAL
 from likely.estimation.parameter_constraints import Interval, for_scikit_learn, is_allowed
@@ -111,6 +112,7 @@ class MetadataRequest(Borrowed):
         return RequestMethod(method, sorted(keys)).__get__(instance, owner)
 
 
+@complete
 class BaseEstimator:
     """The base class of estimators: parameters, tags and display as scikit-learn has them.
 
@@ -126,6 +128,7 @@ class BaseEstimator:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        complete(cls)
         if "__init__" in cls.__dict__:
             cls.__init__ = _with_hints(cls.__init__)  # type: ignore[method-assign]
 
@@ -270,6 +273,7 @@ class ClassifierMixin:
         return tags
 
 
+@complete
 class RegressorMixin:
     """Mixin for regressors: tags, and R² as the score."""
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Mask
 from likely.core.description import Description
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import Note, warnings_once, warnings_renamed
 from likely.decision.combine import change_log_prior
@@ -30,6 +31,7 @@ NO_DENSITY = "have density 0 under every class: the class prior decides"  # exce
 NOVELTY = {"novelty": [Interval(Real, 0, 1, closed="neither"), None]}  # of generative classifiers
 
 
+@complete
 class Deciding(ClassifierMixin):
     """Mixin for a classifier with `classes_`, `class_prior_`, `log_posterior(X)` (n, C): predictions and decisions."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description
+from likely.core.docstrings import complete
 from likely.core.em_loop import Stop, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
@@ -43,6 +44,7 @@ EM = {
 }
 
 
+@complete
 class DefaultParts:
     """Mixin for estimators with a nested estimator parameter, None for a default: its parameters can be set.
 

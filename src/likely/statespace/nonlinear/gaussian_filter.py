@@ -11,6 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, frozen, numbers, refuse_infinite, whole_number
 from likely.core.blocks import ROWS
+from likely.core.docstrings import complete
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
@@ -39,6 +40,7 @@ class ConditionalMoments(NamedTuple):
         return found
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class GaussianFilter:
     """Base class of filters by Gaussian approximation; each subclass adds `linearize`, its linearization.

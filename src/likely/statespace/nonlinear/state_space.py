@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core.arrays import Array, all_finite, whole_number
+from likely.core.docstrings import complete
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each
@@ -25,6 +26,7 @@ class Simulated(NamedTuple):
     observations: Any
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class StateSpace:
     """State-space model: x_0 ~ initial; x_t ~ transition(x_{t−1}); y_t ~ observation(x_t)   (de Freitas 13).

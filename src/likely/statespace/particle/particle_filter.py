@@ -11,6 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index, Mask, is_gap, unmasked, whole_number
 from likely.core.columns import Columns
+from likely.core.docstrings import complete
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.value import fill_cache
@@ -33,6 +34,7 @@ from likely.statespace.particle.proposals import Setting, bootstrap, is_poor, pr
 from likely.statespace.particle.resampling import ResamplingScheme, resampled, scheme
 
 
+@complete
 @dataclass(frozen=True, eq=False)
 class ParticleFilter:
     """Particle filter: p(x_t | y_0 … y_t) by n weighted particles (de Freitas 13; Gordon, Salmond, Smith 1993).
