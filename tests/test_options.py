@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import likely as lk
+from likely.classify.naive_bayes import DISTRIBUTIONS, ColumnDistributionName
 from tests.options import Option, string_options
 
 ABC = np.repeat(["a", "b"], 6)
@@ -47,7 +48,10 @@ def fitted(name: str, **setting: Any) -> Any:
     return cls(**more).fit(ROWS.get(name, REAL), *([ABC] if name in CLASSIFIERS else []))
 
 
-CLASSIFIERS = ("FisherDiscriminant", "KNeighborsClassifier", "NearestCentroidClassifier")
+CLASSIFIERS = (
+    *("BayesClassifier", "FisherDiscriminant", "KNeighborsClassifier", "NearestCentroidClassifier", "NaiveBayes"),
+    "PriorClassifier",
+)
 WALK = lk.LinearGaussian(
     transition=[[1.0]], process_covariance=[[1.0]], observation=[[1.0]], observation_covariance=[[1.0]],
     initial_mean=[0.0], initial_covariance=[[1.0]],
@@ -77,7 +81,20 @@ def aligned(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda **setting: function(SERIES[0], SERIES[1], **setting)
 
 
+def naive(**setting: Any) -> Any:
+    """Rows of counts, or shares between 0 and 1, that suit the distribution of all columns."""
+    shares = ("auto", "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram", "exponential",
+              "gamma", "chi-square", "beta", "von-mises")  # fmt: skip
+    X = ROWS["BetaDensity"] if setting.get("distributions", "auto") in shares else BINARY
+    return lk.NaiveBayes(**setting).fit(X, ABC)
+
+
 RECIPES: dict[str, Callable[..., Any]] = {
+    "NaiveBayes": naive,
+    "BayesClassifier.decide": lambda **s: fitted("BayesClassifier").decide(REAL, **s),
+    "CalibratedClassifier": lambda **s: lk.CalibratedClassifier(lk.FisherDiscriminant(), **s).fit(REAL, ABC),
+    "ConformalRegressor": lambda **s: lk.ConformalRegressor(lk.LinearRegression(), **s).fit(REAL[:, :1], REAL[:, 1]),
+    "TableClusterer": lambda **s: lk.automl.TableClusterer(max_components=2, n_init=1, **s).fit(REAL),
     "dtw": aligned(lk.dtw),
     "dtw_matrix": lambda **s: lk.alignment.dtw_matrix(SERIES, **s),
     "subsequence": lambda **s: lk.alignment.subsequence(SERIES[0][:4], SERIES[1], **s),
@@ -192,10 +209,15 @@ def test_another_string_is_refused_by_a_list_of_the_values(option: Option) -> No
     assert all(f"'{value}'" in message for value in option.values)
 
 
+def test_distributions_of_naive_bayes_are_listed_once() -> None:
+    assert {"auto", *DISTRIBUTIONS} == set(get_args(ColumnDistributionName))
+
+
 def test_options_are_found() -> None:
     """The inspection finds aliases, unions, fields of values and inherited constructors."""
     found = {(option.owner, option.name) for option in string_options()}
     assert {("GaussianDensity", "covariance"), ("KDE", "rule"), ("dtw", "metric"), ("MFCC", "normalize")} <= found
     assert {("LinearGaussian.seasonal", "form"), ("HMMDensity", "topology"), ("LaplaceDensity", "prior")} <= found
+    assert {("KNeighborsClassifier", "weights"), ("MixtureDensity", "init"), ("TableClusterer", "criterion")} <= found
     assert set(RECIPES) <= {owner for owner, _ in found}
     assert set(NOT_HERE) <= {owner for owner, _ in found}

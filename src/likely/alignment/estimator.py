@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -18,15 +17,15 @@ from likely.alignment.step_patterns import StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index, Mask, SequencesLike
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
-from likely.decision.cost import Cost
+from likely.decision.cost import CostLike
 from likely.decision.decide import decisions_from
 from likely.estimation.base_estimator import BaseEstimator, ClassifierMixin, check_is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, warn_of_labels
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.estimation.sequence_validation import cut
+from likely.neighbors.voting import VoteWeights
 
-VoteWeights = Literal["uniform", "distance"]
 SHARES = tuple(i / 100 for i in range(21))  # candidate bands of "best"
 
 
@@ -128,7 +127,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     predict_log_proba = log_posterior
 
     def decide(
-        self, X: SequencesLike, *, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
+        self, X: SequencesLike, *, cost: CostLike | None = None,
         reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
         full: bool = False, lengths: ArrayLike | None = None,
     ) -> Any:  # fmt: skip

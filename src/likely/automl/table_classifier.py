@@ -89,7 +89,7 @@ class TableClassifier(TableModel, TypedClassifier):
     }  # fmt: skip
     saved_attributes: tuple[str, ...] = ("classifier_", "schema_", "columns_", "card_", "calibration_")
 
-    def __init__(self, classifier: Any = None, kinds: Any = None, calibrate: bool = False) -> None:
+    def __init__(self, classifier: Any = None, kinds: Mapping[str, str] | None = None, calibrate: bool = False) -> None:
         self.classifier = classifier
         self.kinds = kinds
         self.calibrate = calibrate

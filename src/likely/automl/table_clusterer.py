@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from sklearn.base import ClusterMixin
@@ -18,7 +18,7 @@ from likely.automl.table_classifier import (
     laid_out,
     with_names,
 )
-from likely.automl.table_mixture import BY, MOST, ChosenMixture, discover
+from likely.automl.table_mixture import MOST, ChosenMixture, ClusterCriterion, discover
 from likely.core.arrays import Array, Index
 from likely.core.description import Description, DescriptionTable
 from likely.core.warnings import warnings_renamed
@@ -55,7 +55,8 @@ class TableClusterer(ClusterMixin, TableModel):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None], "criterion": [StrOptions(set(BY))],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "criterion": [StrOptions(set(get_args(ClusterCriterion)))],
         "kinds": [dict, None], "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "random_state": [Interval(Integral, 0, None, closed="left")],
@@ -64,8 +65,8 @@ class TableClusterer(ClusterMixin, TableModel):
     saved_attributes: tuple[str, ...] = ("mixture_", "schema_", "columns_", "card_", "order_", "held_out_novelty_")
 
     def __init__(
-        self, n_components: int | None = None, *, criterion: str = "bic", kinds: Any = None, n_init: int = 3,
-        max_components: int = MOST, random_state: int = 0,
+        self, n_components: int | None = None, *, criterion: ClusterCriterion = "bic",
+        kinds: Mapping[str, str] | None = None, n_init: int = 3, max_components: int = MOST, random_state: int = 0,
     ) -> None:  # fmt: skip
         self.n_components = n_components
         self.criterion = criterion

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from likely.automl.candidates import joint
-from likely.core.arrays import Array
-from likely.core.errors import DataError, DomainError, by_caller, sentence
+from likely.core.arrays import Array, check_option
+from likely.core.errors import DataError, by_caller, sentence
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.estimation.foreign_tables import take_rows
 from likely.mixture.estimators.mixture_density import MixtureDensity
 
-BY = ("bic", "held-out", "prior")
+ClusterCriterion = Literal["bic", "held-out", "prior"]  # how the number of clusters is chosen
 MOST = 10  # maximum number of clusters
 ROWS_A_PARAMETER = 3  # rows per parameter of a full covariance; with fewer, correlations are noise
 CELLS, ROWS = 60_000, 5_000  # rows for choosing the number of clusters; the final fit uses all rows
@@ -111,8 +111,8 @@ def _ppca_of_best_rank(table: Array, rows: float) -> Any:
 
 
 def discover(
-    X: Any, kinds: Mapping[str, str], number: int | None = None, *, criterion: str = "bic", weight: Any = None,
-    n_init: int = 3, max_components: int = MOST, seed: int = 0, density: bool = False,
+    X: Any, kinds: Mapping[str, str], number: int | None = None, *, criterion: ClusterCriterion = "bic",
+    weight: Any = None, n_init: int = 3, max_components: int = MOST, seed: int = 0, density: bool = False,
     callback: Callable[[str], object] = str,
 ) -> ChosenMixture:  # fmt: skip
     """Mixture of the rows of a typed frame: the shape of lowest BIC, `number` components or as many as `criterion`
@@ -121,8 +121,7 @@ def discover(
     With `density` the components need not be clusters: few factors are allowed, and BIC alone is used.
     `callback` is called with a text for every number that was tried.
     """
-    if criterion not in BY:
-        raise DomainError(sentence("discover", f"criterion must be one of {', '.join(BY)}", repr(criterion)))
+    check_option(criterion, ClusterCriterion, "discover", "criterion")
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     there = float(X.height if w is None else (w > 0).sum())
     _refuse_more_than_rows(number, there)

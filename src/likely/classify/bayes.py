@@ -6,11 +6,12 @@ from copy import copy, deepcopy
 from dataclasses import replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.classify.calibration.calibration_maps import METHODS, IsotonicMap, LogisticMap, Temperature
+from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, MethodChoice, Temperature
 from likely.classify.calibration.probability_floor import Floor
 from likely.classify.small_classes import notes_on_classes
 from likely.core.arrays import Array, Index, Mask, in_memory, n_rows
@@ -21,10 +22,12 @@ from likely.core.em_loop import Stop, best_of, fit, gather, reached, resolve_pri
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import AnyPrior
 from likely.core.ragged import Ragged
 from likely.core.sketch import Sketch
 from likely.core.warnings import Note, warn, warnings_discarded, warnings_once
 from likely.decision.combine import change_log_prior
+from likely.decision.cost import CostLike
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.estimator import GaussianDensity
@@ -38,7 +41,15 @@ from likely.estimation.class_labels import (
     missing_labels,
     warn_of_labels,
 )
-from likely.estimation.decision_mixin import NO_DENSITY, NOVELTY, RULES, Deciding, class_probabilities
+from likely.estimation.decision_mixin import (
+    NO_DENSITY,
+    NOVELTY,
+    RULES,
+    UNIFORM,
+    ClassPriorLike,
+    Deciding,
+    class_probabilities,
+)
 from likely.estimation.density_estimator import (
     DefaultParts,
     DensityEstimator,
@@ -104,10 +115,10 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "density": [a_density(), None],
         "class_prior": [
-            StrOptions({"uniform"}), "array-like", dict, HasMethods(["update", "point"]),
+            UNIFORM, "array-like", dict, HasMethods(["update", "point"]),
             Interval(Real, 0, None, closed="neither"), None,
         ],
-        **RULES, **NOVELTY, "calibration": [StrOptions({"auto", *METHODS}), None],
+        **RULES, **NOVELTY, "calibration": [StrOptions(set(get_args(MethodChoice))), None],
     }  # fmt: skip
 
     saved_attributes: tuple[str, ...] = (
@@ -117,8 +128,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     calibration_: Map | None = None  # map of log-posteriors under `calibration_prior_` to calibrated ones
 
     def __init__(
-        self, density: Any = None, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
-        reject_below: float | None = None, novelty: float | None = None, calibration: str | None = None,
+        self, density: Any = None, class_prior: ClassPriorLike | AnyPrior = None, cost: CostLike | None = None,
+        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
+        calibration: MethodChoice | None = None,
     ) -> None:  # fmt: skip
         self.density = density
         self.class_prior = class_prior
@@ -492,8 +504,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return out
 
     def decide(
-        self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        novelty: float | None = None, class_prior: Any = None, full: bool = False, lengths: Any = None,
+        self, X: Any, *, cost: CostLike | None = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, class_prior: ClassPriorLike = None,
+        full: bool = False, lengths: ArrayLike | None = None,
     ) -> Any:  # fmt: skip
         """Decide about each row: the action of smallest expected cost, or a rejection.
 

@@ -15,13 +15,14 @@ from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
+from likely.decision.cost import CostLike
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace, SeparabilityCriterion
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, gaussian_of
 from likely.distributions.gaussian.moments import Moments
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among
-from likely.estimation.decision_mixin import RULES, Deciding, class_probabilities
+from likely.estimation.decision_mixin import RULES, UNIFORM, ClassPriorLike, Deciding, class_probabilities
 from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parameter_constraints import Interval, StrOptions
@@ -62,7 +63,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "criterion": [StrOptions(set(get_args(SeparabilityCriterion)))],
         "shrinkage": [Interval(Real, 0, 1, closed="both")],
-        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        "class_prior": [UNIFORM, "array-like", dict, None],
         **RULES,
     }
     saved_attributes: tuple[str, ...] = (
@@ -71,7 +72,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     def __init__(
         self, n_components: int | None = None, *, criterion: SeparabilityCriterion = "trace", shrinkage: float = 0.0,
-        class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
+        class_prior: ClassPriorLike = None, cost: CostLike | None = None, reject_cost: float | None = None,
         reject_below: float | None = None,
     ) -> None:  # fmt: skip
         self.n_components = n_components

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import warn, warnings_renamed
-from likely.decision.cost import Cost
+from likely.decision.cost import Cost, CostLike
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, warn_of_labels
-from likely.estimation.decision_mixin import NOVELTY, RULES
+from likely.estimation.decision_mixin import NOVELTY, RULES, UNIFORM, ClassPriorLike
 from likely.estimation.novelty.novelty_score import alarm
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.neighbors.distances import Metric, MetricName, metric_words
 from likely.neighbors.editing import condensed_nearest_neighbor, edited_nearest_neighbors
 from likely.neighbors.nearest_neighbors import NeighborSearch
-from likely.neighbors.voting import Voters
+from likely.neighbors.voting import Voters, VoteWeights
 
+SelectionCriterion = Literal["errors", "log"]  # of the leave-one-out choice of k
+PrototypeSelection = Literal["edited", "condensed"]
 CHOICES = (1, 2, 3, 4, 5, 7, 10, 14, 20, 30, 45, 70, 100)  # candidates of "leave-one-out"
 EQUAL = 1e-12  # tolerance for equal costs
 VOTES = 2**22  # entries in memory while k is chosen
@@ -70,11 +73,11 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
         "metric": [StrOptions(set(get_args(MetricName)))],
         "p": [Interval(Real, 1, 64, closed="both")],
         "scale": ["array-like", None],
-        "weights": [StrOptions({"uniform", "distance"})],
-        "criterion": [StrOptions({"errors", "log"})],
+        "weights": [StrOptions(set(get_args(VoteWeights)))],
+        "criterion": [StrOptions(set(get_args(SelectionCriterion)))],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
-        "prototypes": [StrOptions({"edited", "condensed"}), None],
-        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        "prototypes": [StrOptions(set(get_args(PrototypeSelection))), None],
+        "class_prior": [UNIFORM, "array-like", dict, None],
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
@@ -84,10 +87,12 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, n_neighbors: Any = 5, metric: MetricName = "l2", *, p: float = 2.0, scale: Any = None,
-        weights: str = "uniform", criterion: str = "errors", smoothing: float = 1.0, prototypes: str | None = None,
-        class_prior: Any = None, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        novelty: float | None = None,
+        self, n_neighbors: int | Literal["leave-one-out"] | Sequence[int] = 5, metric: MetricName = "l2", *,
+        p: float = 2.0, scale: ArrayLike | None = None,
+        weights: VoteWeights = "uniform", criterion: SelectionCriterion = "errors", smoothing: float = 1.0,
+        prototypes: PrototypeSelection | None = None,
+        class_prior: ClassPriorLike = None, cost: CostLike | None = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None,
     ) -> None:  # fmt: skip
         self.n_neighbors = n_neighbors
         self.metric = metric

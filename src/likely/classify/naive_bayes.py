@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.sparse import issparse
 
 from likely.classify.bayes import BayesClassifier
+from likely.classify.calibration.calibration_maps import MethodChoice
 from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, sentence
+from likely.core.protocols import AnyPrior
+from likely.decision.cost import CostLike
 from likely.density.estimators.histogram_density import HistogramDensity
 from likely.distributions.estimators import continuous_densities, count_densities
 from likely.distributions.estimators.binary_densities import BernoulliDensity
@@ -22,7 +25,8 @@ from likely.distributions.estimators.count_densities import PoissonDensity
 from likely.distributions.estimators.product_density import ProductDensity
 from likely.distributions.gaussian.estimator import GaussianDensity
 from likely.distributions.student_t.estimator import StudentTDensity
-from likely.estimation.density_estimator import a_density
+from likely.estimation.decision_mixin import ClassPriorLike
+from likely.estimation.density_estimator import DensityEstimator, a_density
 from likely.estimation.parameter_constraints import StrOptions
 from likely.estimation.scikit_learn import clone, get_tags
 
@@ -35,6 +39,11 @@ def _column_densities() -> Iterator[tuple[str, type[ColumnDensity]]]:
                 yield "-".join(re.findall("[A-Z][a-z]+", name.removesuffix("Density"))).lower(), found
 
 
+ColumnDistributionName = Literal[
+    "auto", "gaussian", "student-t", "laplace", "cauchy", "uniform", "triangular", "histogram", "exponential", "gamma",
+    "chi-square", "beta", "von-mises", "poisson", "negative-binomial", "binomial", "beta-binomial", "bernoulli",
+    "categorical",
+]  # fmt: skip
 DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "gaussian": lambda: GaussianDensity("diagonal"),
     "poisson": PoissonDensity,
@@ -65,13 +74,14 @@ class NaiveBayes(BayesClassifier):
 
     _default_parts: ClassVar[dict[str, Any]] = {}
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "distributions": [StrOptions({"auto", *DISTRIBUTIONS}), dict, a_density()],
+        "distributions": [StrOptions(set(get_args(ColumnDistributionName))), dict, a_density()],
         **{name: kinds for name, kinds in BayesClassifier._parameter_rules.items() if name != "density"},
     }
 
     def __init__(
-        self, distributions: Any = "auto", class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
-        reject_below: float | None = None, novelty: float | None = None, calibration: str | None = None,
+        self, distributions: ColumnDistributionName | Mapping[Any, Any] | DensityEstimator = "auto",
+        class_prior: ClassPriorLike | AnyPrior = None, cost: CostLike | None = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, calibration: MethodChoice | None = None,
     ) -> None:  # fmt: skip
         self.distributions = distributions
         self.class_prior = class_prior

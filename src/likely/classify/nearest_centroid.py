@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Real
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
 from likely.core.sketch import Sketch
 from likely.core.warnings import warn, warnings_discarded, warnings_renamed
+from likely.decision.cost import CostLike
 from likely.distributions.downdating import Canceled, without
 from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -25,13 +26,14 @@ from likely.distributions.gaussian.missing_values_em import any_missing, warn_of
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, labels_among, warn_of_labels
-from likely.estimation.decision_mixin import NOVELTY, RULES
+from likely.estimation.decision_mixin import NOVELTY, RULES, UNIFORM, ClassPriorLike
 from likely.estimation.novelty.novelty_score import alarm, exceeds
 from likely.estimation.novelty.novelty_threshold import folds
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.neighbors.centroid_distances import Prototypes, laplace_rate, softmax_rate, weighted_medians
 from likely.neighbors.distances import Metric, MetricName, PlainMetric, metric_words, plain_name
 
+Centroid = Literal["mean", "median"]  # of each column
 # metrics equivalent to Gaussians
 KINDS: dict[str, CovarianceKind] = {"l2": "spherical", "scaled": "diagonal", "mahalanobis": "full"}
 
@@ -66,9 +68,9 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "metric": [StrOptions(set(get_args(MetricName)))],
-        "centroid": [StrOptions({"mean", "median"})],
+        "centroid": [StrOptions(set(get_args(Centroid)))],
         "p": [Interval(Real, 1, 64, closed="both")],
-        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        "class_prior": [UNIFORM, "array-like", dict, None],
         **RULES, **NOVELTY,
     }  # fmt: skip
     _keeps_rows = True
@@ -78,9 +80,9 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, metric: MetricName = "l2", centroid: str = "mean", *, p: float = 3.0, class_prior: Any = "uniform",
-        cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        novelty: float | None = None,
+        self, metric: MetricName = "l2", centroid: Centroid = "mean", *, p: float = 3.0,
+        class_prior: ClassPriorLike = "uniform", cost: CostLike | None = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None,
     ) -> None:  # fmt: skip
         self.metric = metric
         self.centroid = centroid
@@ -305,7 +307,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
 
     def check_state(self) -> None:
         """After loading a file: the fitted attributes must be consistent."""
-        if not (sound_rules(self) and self.centroid in ("mean", "median")):
+        if not (sound_rules(self) and self.centroid in get_args(Centroid)):
             raise DataError(sentence(type(self).__name__, "parameters must be valid"))
         if not whole_state(self):
             return

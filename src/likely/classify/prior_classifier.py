@@ -8,11 +8,11 @@ import numpy as np
 
 from likely.core.arrays import Array, Mask
 from likely.core.errors import DataError, sentence
+from likely.decision.cost import CostLike
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.class_labels import checked_labels, encoded, warn_of_labels
-from likely.estimation.decision_mixin import NOVELTY, RULES, Deciding, class_probabilities
+from likely.estimation.decision_mixin import NOVELTY, RULES, UNIFORM, ClassPriorLike, Deciding, class_probabilities
 from likely.estimation.input_validation import row_weights
-from likely.estimation.parameter_constraints import StrOptions
 from likely.estimation.scikit_learn import number_of_rows
 
 
@@ -28,14 +28,14 @@ class PriorClassifier(Deciding, BaseEstimator):
     """
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
-        "class_prior": [StrOptions({"uniform"}), "array-like", dict, None],
+        "class_prior": [UNIFORM, "array-like", dict, None],
         **RULES,
         **NOVELTY,
     }
     saved_attributes: tuple[str, ...] = ("classes_", "class_count_", "class_prior_")
 
     def __init__(
-        self, class_prior: Any = None, cost: Any = None, reject_cost: float | None = None,
+        self, class_prior: ClassPriorLike = None, cost: CostLike | None = None, reject_cost: float | None = None,
         reject_below: float | None = None, novelty: float | None = None,
     ) -> None:  # fmt: skip
         self.class_prior = class_prior

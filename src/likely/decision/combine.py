@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.decision.posteriors import class_shares
+from likely.decision.posteriors import ClassPrior, class_shares
 from likely.decision.posteriors import posteriors as checked
 
 
@@ -40,7 +40,7 @@ def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
     return _normalized(log_posterior + shift, "change_prior")
 
 
-def combine(posteriors: Sequence[Any], class_prior: ArrayLike | Mapping[Any, float]) -> Array:
+def combine(posteriors: Sequence[Any], class_prior: ClassPrior) -> Array:
     """One posterior (n, C) from several measurements that are independent given the class   (Herbst 1.5.4).
 
     p(c | x₁ … x_M) ∝ p(c)^(1 − M) Π p(c | x_m): each posterior contains the prior once, and so must the result.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,8 @@ from likely.core import declared
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
+
+CostLike: TypeAlias = "Cost | ArrayLike | Mapping[Any, Any]"  # a table, a data frame, or {action: {class: cost}}
 
 
 @dataclass(frozen=True, eq=False)

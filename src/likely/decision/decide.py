@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from likely.core.arrays import Array, Index, Mask, Rows
 from likely.core.errors import DomainError, sentence
 from likely.core.protocols import Classifier
-from likely.decision.cost import Cost, labels
-from likely.decision.posteriors import posteriors
+from likely.decision.cost import Cost, CostLike, labels
+from likely.decision.posteriors import ClassPrior, posteriors
 from likely.decision.reject import NOVEL, REJECT, with_rejections
 
 SHOWN = 20  # maximum number of printed rows
@@ -22,9 +22,9 @@ SHOWN = 20  # maximum number of printed rows
 
 def decide(
     posterior: ArrayLike | Classifier, X: Rows | None = None, *,
-    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, reject_cost: float | None = None,
+    cost: CostLike | None = None, reject_cost: float | None = None,
     reject_below: float | None = None, novelty: float | None = None,
-    class_prior: ArrayLike | Mapping[Any, float] | None = None, full: bool = False,
+    class_prior: ClassPrior | None = None, full: bool = False,
 ) -> Any:  # fmt: skip
     """Minimum expected cost decisions, from posteriors (n, C) or by any classifier on rows X.
 

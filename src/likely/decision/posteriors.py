@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, unmasked
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 ROWS_SUM_TO_ONE = 1e-6  # tolerance for single precision of other libraries
 PRIORS_SUM_TO_ONE = 1e-9
+ClassPrior: TypeAlias = "ArrayLike | Mapping[Any, float]"  # numbers in the order of the classes, or by label
 
 
 def posteriors(P: Any, whose: str) -> Array:

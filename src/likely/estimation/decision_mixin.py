@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from likely.core.warnings import Note, warnings_once, warnings_renamed
 from likely.decision.combine import change_log_prior
 from likely.decision.cost import Cost
 from likely.decision.decide import decisions_from
-from likely.decision.posteriors import class_shares
+from likely.decision.posteriors import ClassPrior, class_shares
 from likely.estimation.base_estimator import ClassifierMixin, check_is_fitted, is_fitted
 from likely.estimation.class_labels import checked_labels, labeled_things
 from likely.estimation.novelty.novelty_score import warn_of_support
-from likely.estimation.parameter_constraints import HasMethods, Interval
+from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
 
+ClassPriorLike: TypeAlias = 'Literal["uniform"] | ClassPrior | None'  # of classifiers: None are relative frequencies
+UNIFORM = StrOptions({"uniform"})
 RULES = {  # constraints of the decision parameters
     "cost": ["array-like", dict, HasMethods(["expected"]), HasMethods(["to_numpy"]), None],
     "reject_cost": [Interval(Real, 0, None, closed="left"), None],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +11,8 @@ from numpy.typing import ArrayLike
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
-from likely.decision.cost import Cost
+from likely.decision.cost import Cost, CostLike
+from likely.decision.posteriors import ClassPrior
 from likely.metrics.roc import roc
 
 
@@ -58,8 +58,8 @@ def expected_cost_curve(
 
 
 def operating_threshold(
-    scores: ArrayLike, truth: ArrayLike, class_prior: ArrayLike | Mapping[Any, float] | None = None,
-    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, weight: ArrayLike | None = None,
+    scores: ArrayLike, truth: ArrayLike, class_prior: ClassPrior | None = None,
+    cost: CostLike | None = None, weight: ArrayLike | None = None,
 ) -> OperatingPoint:  # fmt: skip
     """The threshold of minimum expected cost under a prior (which need not be the sample's) and costs.
 

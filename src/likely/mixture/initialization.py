@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import Generator
@@ -17,6 +17,7 @@ from likely.core.warnings import warnings_discarded
 from likely.mixture.embedding import embedded
 from likely.mixture.mixture import Mixture, MixtureStats
 
+Initialization = Literal["k-means++", "random", "split"]
 EM_STEPS = 5  # rounds of EM after each split
 LLOYD = 12  # k-means iterations on the sketch: an initialization need not converge
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from inspect import signature
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin
@@ -29,6 +29,7 @@ from likely.io.registry import class_for
 from likely.metrics.confidence_intervals import as_counts
 from likely.model_selection.splits import Copies, Split, fold_of, make_splits
 
+ConformalMethod = Literal["split", "cross"]
 SHARE, FOLDS = 0.25, 10  # calibration rows of a split; folds of "cross"
 CELLS = 4_000_000  # entries of a table of test rows × calibration rows that is made at a time: 32 MB
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)  # of the table in `describe`
@@ -96,7 +97,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"])],
-        "method": [StrOptions({"split", "cross"})],
+        "method": [StrOptions(set(get_args(ConformalMethod)))],
         "cv": ["cv_object", Interval(Real, 0, 1, closed="neither"), StrOptions({"prefit", "leave-one-out"})],
         "normalized": [StrOptions({"auto"}), "boolean"],
         "symmetric": ["boolean"],
@@ -107,8 +108,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     )  # fmt: skip
 
     def __init__(
-        self, estimator: Any, method: str = "split", *, cv: Any = None, normalized: Any = "auto",
-        symmetric: bool = True, random_state: Any = 0,
+        self, estimator: Any, method: ConformalMethod = "split", *, cv: Any = None,
+        normalized: Literal["auto"] | bool = "auto", symmetric: bool = True, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.method = method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from likely.core.arrays import Array, Index
 from likely.core.value import Value
 from likely.neighbors.nearest_neighbors import NeighborSearch
 
+VoteWeights = Literal["uniform", "distance"]
 BLOCK = 2**21  # neighbors in memory at once
 
 

@@ -463,7 +463,7 @@ GOOD = level().distributions()
         ({"n_particles": True}, "whole number"),
         ({"random_state": -1}, "random_state"),
         ({"resample": "sytematic"}, "'systematic', 'stratified'"),
-        ({"proposal": "guide"}, "bootstrap, guided, auxiliary"),
+        ({"proposal": "guide"}, "'bootstrap', 'guided', 'auxiliary'"),
         ({"ess_threshold": 1.5}, "0 … 1"),
         ({"ess_threshold": np.nan}, "0 … 1"),
         ({"model": 3}, "StateSpace"),

@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 
-from likely.classify.calibration.calibration_maps import METHODS, Temperature, calibrate, choose_method
+from likely.classify.calibration.calibration_maps import MethodChoice, Temperature, calibrate, choose_method
 from likely.classify.calibration.probability_floor import Floor
 from likely.core.arrays import Array, Index
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import warn, warnings_once
 from likely.decision.combine import change_log_prior
+from likely.decision.cost import CostLike
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
 from likely.estimation.decision_mixin import RULES, Deciding
 from likely.estimation.foreign_classifiers import (
@@ -68,7 +69,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "decision_function"]), HasMethods(["fit", "predict_proba"])],
-        "method": [StrOptions({"auto", *METHODS})],
+        "method": [StrOptions(set(get_args(MethodChoice)))],
         "cv": ["cv_object", StrOptions({"prefit"})],
         **RULES,
         "random_state": ["random_state"],
@@ -80,7 +81,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
     )
 
     def __init__(
-        self, estimator: Any, method: str = "auto", cv: Any = 5, *, cost: Any = None,
+        self, estimator: Any, method: MethodChoice = "auto", cv: Any = 5, *, cost: CostLike | None = None,
         reject_cost: float | None = None, reject_below: float | None = None, random_state: Any = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator

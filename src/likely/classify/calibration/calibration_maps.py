@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal, Protocol, cast
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
@@ -21,7 +21,7 @@ from likely.classify.calibration.temperature_scaling import (
     smoothed_targets,
 )
 from likely.core import declared
-from likely.core.arrays import Array, Index, numbers, parameter, weights
+from likely.core.arrays import Array, Index, check_option, numbers, parameter, weights
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -178,7 +178,9 @@ class IsotonicMap(Value):
 
 
 Fit = Callable[[Any, Any, Any], Any]
-METHODS: dict[str, Fit] = {  # the simplest first, for ties
+Method = Literal["temperature", "logistic", "isotonic"]
+MethodChoice = Literal["auto", "temperature", "logistic", "isotonic"]
+METHODS: dict[Method, Fit] = {  # the simplest first, for ties
     "temperature": Temperature.fit,
     "logistic": LogisticMap.fit,
     "isotonic": IsotonicMap.fit,
@@ -194,15 +196,14 @@ def calibrate(scores: Any, labels: Any, weight: Any = None, *, method: str = "te
     >>> round(float(calibrate(np.stack([0 * s, 5 * s], axis=1), label).temperature), 1)  # five times too sure
     4.9
     """
-    if method not in METHODS:
-        raise DomainError(sentence("calibrate", f"method must be one of {', '.join(METHODS)}", repr(method)))
+    check_option(method, Method, "calibrate", "method")
     with one_blas_thread():  # the products are small: threads would mostly wait for each other
-        return METHODS[method](scores, labels, weight)
+        return METHODS[cast(Method, method)](scores, labels, weight)
 
 
 def choose_method(
     scores: Any, labels: Any, fold: Any, weight: Any = None, *, discriminant: bool = False
-) -> tuple[str, dict[str, float]]:
+) -> tuple[Method, dict[Method, float]]:
     """The simplest method within one standard error of the best cross-validated log-loss.
 
     Also the log-loss of each method. `fold` (n,) is the fold of each row; with a single fold the simplest is taken.
@@ -212,7 +213,9 @@ def choose_method(
     """
     z, labels, w = _sample(scores, labels, weight, "calibrate")
     fold = np.asarray(fold) if weight is None else np.asarray(fold)[np.asarray(weight) > 0]
-    names = ("logistic", "temperature", "isotonic") if discriminant and z.shape[1] == 2 else tuple(METHODS)
+    names: tuple[Method, ...] = (
+        ("logistic", "temperature", "isotonic") if discriminant and z.shape[1] == 2 else tuple(METHODS)
+    )
     if len(np.unique(fold)) < 2:
         return names[0], {}
     with one_blas_thread():

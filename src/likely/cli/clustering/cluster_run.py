@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from likely.automl.table_clusterer import TableClusterer
-    from likely.automl.table_mixture import ChosenMixture
+    from likely.automl.table_mixture import ChosenMixture, ClusterCriterion
     from likely.data.table import Table
 
 SURE = 0.8  # a row whose cluster is less probable than that is uncertain
@@ -38,7 +38,7 @@ class ClusterJob:
 
     files: tuple[str, ...]
     n_components: int | None = None  # None: chosen
-    criterion: str = "bic"
+    criterion: ClusterCriterion = "bic"
     max_components: int = 10
     weight: str | None = None
     id: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -18,7 +17,8 @@ from likely.core.value import Value
 from likely.decision.boundary.conic import Canonical, canonical, is_round, kind_of
 from likely.decision.boundary.conic_curves import curves, straight_lines
 from likely.decision.boundary.hyperplane import Hyperplane
-from likely.decision.cost import Cost
+from likely.decision.cost import Cost, CostLike
+from likely.decision.posteriors import ClassPrior
 from likely.decision.theory.decision_problem import problem
 from likely.distributions.gaussian.gaussian import Gaussian
 
@@ -305,8 +305,8 @@ def _tuple(x: Any) -> str:
 
 
 def decision_boundary(
-    a: Any, b: Any = None, *, class_prior: ArrayLike | Mapping[Any, float] | None = None,
-    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, pair: tuple[Any, Any] | None = None,
+    a: Any, b: Any = None, *, class_prior: ClassPrior | None = None,
+    cost: CostLike | None = None, pair: tuple[Any, Any] | None = None,
 ) -> Boundary:  # fmt: skip
     """Decision boundary of two Gaussian classes and its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
 

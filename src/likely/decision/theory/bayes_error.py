@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import warn
-from likely.decision.cost import Cost
+from likely.decision.cost import CostLike
+from likely.decision.posteriors import ClassPrior
 from likely.decision.theory.bayes_error_integrals import in_the_plane, on_the_line, shared_covariance
 from likely.decision.theory.decision_problem import Problem, problem
 from likely.decision.theory.gaussian_pair_error import two_gaussians
@@ -30,8 +29,8 @@ CLOSE = 1e-14  # difference below which probabilities are equal
 
 
 def bayes_error(
-    *distributions: Any, class_prior: ArrayLike | Mapping[Any, float] | None = None,
-    cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, tolerance: float | None = None, n: int = DRAWS,
+    *distributions: Any, class_prior: ClassPrior | None = None,
+    cost: CostLike | None = None, tolerance: float | None = None, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
     """Bayes error (or, with costs, Bayes risk) ∫ min_a Σ_c L(a, c) p(c) p(x | c) dx   (Ney 2.2, 2.5).

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.core.protocols import AnyDensity
+from likely.decision.posteriors import ClassPrior
 from likely.decision.theory.decision_problem import Problem, problem
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.categorical.categorical import Categorical
@@ -26,7 +25,7 @@ DRAWS = 100_000
 
 
 def bhattacharyya_bound(
-    p: AnyDensity, q: AnyDensity, class_prior: ArrayLike | Mapping[Any, float] | None = None, *, n: int = DRAWS,
+    p: AnyDensity, q: AnyDensity, class_prior: ClassPrior | None = None, *, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
     """Bhattacharyya bound p_B ≤ √(p(0) p(1)) ∫ √(p q) dx: an upper bound of the Bayes error of two classes.
@@ -43,7 +42,7 @@ def bhattacharyya_bound(
 
 
 def chernoff_bound(
-    p: AnyDensity, q: AnyDensity, class_prior: ArrayLike | Mapping[Any, float] | None = None, *,
+    p: AnyDensity, q: AnyDensity, class_prior: ClassPrior | None = None, *,
     exponent: float | None = None, n: int = DRAWS, rng: Generator | None = None,
 ) -> tuple[Estimate, float]:  # fmt: skip
     """Chernoff bound p_B ≤ p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ dx, minimized over s in 0 … 1, and its s.

@@ -13,7 +13,7 @@ from scipy.special import xlogy
 
 from likely.core.arrays import Array, Index, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.decision.posteriors import posteriors
+from likely.decision.posteriors import ClassPrior, posteriors
 from likely.decision.theory.bayes_error import bayes_error
 from likely.decision.theory.decision_problem import Problem, problem, shares
 from likely.decision.theory.density_bounds import DRAWS, both_bounds, checked_draws
@@ -154,7 +154,7 @@ class ErrorBounds:
 
 def error_bounds(
     *given: Any, truth: ArrayLike | None = None, weight: ArrayLike | None = None,
-    class_prior: ArrayLike | Mapping[Any, float] | None = None, n: int = DRAWS, rng: Generator | None = None,
+    class_prior: ClassPrior | None = None, n: int = DRAWS, rng: Generator | None = None,
 ) -> ErrorBounds:  # fmt: skip
     """All bounds from posteriors (n, C), weighted; with labels `truth` (n,) also those that need them.
 

@@ -10,6 +10,7 @@ import numpy as np
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.em_loop import Stop, fit, resolve_prior
+from likely.core.protocols import PriorLike
 from likely.core.warnings import warnings_discarded
 from likely.distributions.gaussian.covariance_types import CovarianceKind
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -47,8 +48,8 @@ class ContaminatedDensity(DensityEstimator):
     }  # fmt: skip
 
     def __init__(
-        self, covariance: CovarianceKind = "full", scale: float = 100.0, *, prior: Any = "weak", max_iter: int = 200,
-        tol: float = 1e-6,
+        self, covariance: CovarianceKind = "full", scale: float = 100.0, *, prior: PriorLike = "weak",
+        max_iter: int = 200, tol: float = 1e-6,
     ) -> None:  # fmt: skip
         self.covariance = covariance
         self.scale = scale

@@ -6,13 +6,18 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Seed
 from likely.core.engine import map_rows
+from likely.core.protocols import PriorLike
 from likely.estimation.base_estimator import check_is_fitted
+from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_constraints import Interval
-from likely.mixture.estimators.mixture_density import MixtureDensity
+from likely.mixture.estimators.mixture_density import MixtureDensity, TiedParameters
+from likely.mixture.initialization import Initialization
+from likely.mixture.mixture import Mixture
 
 
 class MixtureClusterer(ClusterMixin, MixtureDensity):
@@ -34,9 +39,10 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
     }
 
     def __init__(
-        self, component: Any = None, n_components: int | None = 8, *, tie: str | None = None, prior: Any = "weak",
-        init: Any = "k-means++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
-        random_state: Any = None, early_stopping: float | None = None,
+        self, component: DensityEstimator | None = None, n_components: int | None = 8, *,
+        tie: TiedParameters | None = None, prior: PriorLike | float = "weak",
+        init: Initialization | Mixture | ArrayLike = "k-means++", n_init: int = 1, max_iter: int = 100,
+        tol: float = 1e-6, hard: bool = False, random_state: Seed = None, early_stopping: float | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             component, n_components, tie=tie, prior=prior, init=init, n_init=n_init, max_iter=max_iter,  # type: ignore[arg-type]

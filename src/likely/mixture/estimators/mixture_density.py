@@ -7,17 +7,19 @@ from copy import copy
 from dataclasses import replace
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, n_rows
+from likely.core.arrays import Array, Index, Seed, n_rows
 from likely.core.blocks import Blocks
 from likely.core.description import Description, DescriptionTable
 from likely.core.em_loop import Stop, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
+from likely.core.protocols import PriorLike
 from likely.core.row_hashes import row_hashes
 from likely.core.sketch import Sketch, joined_rows
 from likely.core.warnings import warn
@@ -35,13 +37,13 @@ from likely.estimation.scikit_learn import clone, get_tags
 from likely.estimation.sequence_validation import cut
 from likely.metrics.clusterings import adjusted_rand_index
 from likely.mixture.estimators.mixture_default_prior import MixturePriorRule
-from likely.mixture.initialization import from_responsibilities, grouped, grown, weights_from_counts
+from likely.mixture.initialization import Initialization, from_responsibilities, grouped, grown, weights_from_counts
 from likely.mixture.mixture import Mixture
 from likely.mixture.reseeding import reseeded
 
 Sketcher = Callable[[], Sketch]
 
-STARTS = ("k-means++", "random", "split")
+TiedParameters = Literal["covariance", "covariance per class", "all"]
 ONE_COVARIANCE = ("covariance", "covariance per class")  # tied covariances of Gaussian components
 COMPARED = 2000  # rows of the sketch on which the clusterings of several initializations are compared
 FEW = 5  # distinct rows per component from which `partial_fit` continues by single EM steps
@@ -86,9 +88,9 @@ class MixtureDensity(DensityEstimator):
     _parameter_rules: ClassVar[dict[str, Any]] = {
         "component": [a_density("GaussianDensity() in MixtureDensity(GaussianDensity(), n_components=3)"), None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "tie": [StrOptions({*ONE_COVARIANCE, "all"}), None],
+        "tie": [StrOptions(set(get_args(TiedParameters))), None],
         "prior": [*PRIOR, Interval(Real, None, None, closed="neither")],
-        "init": [StrOptions(set(STARTS)), HasMethods(["log_prob", "log_joint"]), "array-like"],
+        "init": [StrOptions(set(get_args(Initialization))), HasMethods(["log_prob", "log_joint"]), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "hard": ["boolean"],
         "random_state": ["random_state", np.random.Generator],
@@ -97,9 +99,10 @@ class MixtureDensity(DensityEstimator):
     }
 
     def __init__(
-        self, component: Any = None, n_components: int = 1, *, tie: str | None = None, prior: Any = "weak",
-        init: Any = "k-means++", n_init: int = 1, max_iter: int = 100, tol: float = 1e-6, hard: bool = False,
-        random_state: Any = None, early_stopping: float | None = None,
+        self, component: DensityEstimator | None = None, n_components: int = 1, *,
+        tie: TiedParameters | None = None, prior: PriorLike | float = "weak",
+        init: Initialization | Mixture | ArrayLike = "k-means++", n_init: int = 1, max_iter: int = 100,
+        tol: float = 1e-6, hard: bool = False, random_state: Seed = None, early_stopping: float | None = None,
     ) -> None:  # fmt: skip
         self.component = component
         self.n_components = n_components
@@ -317,7 +320,7 @@ class MixtureDensity(DensityEstimator):
     def _cut(self, X: Any, lengths: Any) -> Any:
         return X if lengths is None else cut(X, lengths, type(self).__name__, self.traits.sequences)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None, length: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: Seed = None, length: Any = None) -> Any:
         """Rows drawn from the fitted density; of sequences without a final state, `length` gives their length."""
         check_is_fitted(self)
         rng = np.random.default_rng(random_state)
@@ -419,8 +422,8 @@ class MixtureDensity(DensityEstimator):
             expected = "early_stopping is available for a single mixture, not in a classifier or inside another mixture"
             raise DomainError(sentence(type(self).__name__, expected, self.early_stopping))
         if not isinstance(self.init, str):
-            expected = "in a classifier, or inside another mixture, init must be one of"
-            raise DomainError(sentence(type(self).__name__, f"{expected} {STARTS}", type(self.init).__name__))
+            expected = f"in a classifier, or inside another mixture, init must be one of {get_args(Initialization)}"
+            raise DomainError(sentence(type(self).__name__, expected, type(self.init).__name__))
         if self.tie == "all":
             return self._started_together(blank, X, labels, weight, rng)
         each = (np.flatnonzero(labels == c) for c in range(len(blank.weights)))
@@ -441,7 +444,7 @@ class MixtureDensity(DensityEstimator):
         w = np.ones(len(labeled)) if weight is None else np.asarray(weight)[labeled]
         sketch = Sketch.of(X[labeled], w)
         one = Mixture.trusted(weights=np.full(K, 1.0 / K), components=blank.components.components)
-        group = grouped(one.components, sketch, K, rng, self.init)
+        group = grouped(one.components, sketch, K, rng, str(self.init))
         started = self._from_groups(one, sketch.rows, sketch.weight, group, rng)
         resp = started.posterior(X[labeled]) * w[:, None]
         counts = np.zeros(blank.weights.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
@@ -20,7 +20,8 @@ from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged
 from likely.core.warnings import warn, warnings_discarded
 from likely.data.audio import is_one_sound
-from likely.decision.cost import Cost
+from likely.decision.cost import CostLike
+from likely.decision.posteriors import ClassPrior
 from likely.distributions.gaussian.estimator import GaussianCovariance, GaussianDensity
 from likely.features.mfcc import MFCC
 from likely.features.spectrum import is_silent, loud_part, loudest
@@ -118,8 +119,8 @@ class SpokenWords(FeatureClassifier):
         self, n_states: int = 8, n_components: int = 4, *, sample_rate: int = 8000, features: Any = None,
         topology: TopologyLike = "left-to-right", covariance: GaussianCovariance = "diagonal",
         acoustic_scale: float = 0.05, prior: PriorLike = "weak", max_iter: int = 100, tol: float = 1e-2,
-        hard: bool = False, class_prior: ArrayLike | Mapping[Any, float] | None = None,
-        cost: Cost | ArrayLike | Mapping[Any, Any] | None = None, reject_cost: float | None = None,
+        hard: bool = False, class_prior: ClassPrior | None = None,
+        cost: CostLike | None = None, reject_cost: float | None = None,
         reject_below: float | None = None, novelty: float | None = None, random_state: Seed = 0,
     ) -> None:  # fmt: skip
         self.n_states = n_states

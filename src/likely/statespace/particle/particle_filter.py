@@ -30,7 +30,7 @@ from likely.statespace.particle.particle_belief import (
     weighted_quantile,
 )
 from likely.statespace.particle.particle_smoother import SmoothedPaths, backward_paths
-from likely.statespace.particle.proposals import Setting, bootstrap, is_poor, proposal_of
+from likely.statespace.particle.proposals import ProposalLike, Setting, bootstrap, is_poor, proposal_of
 from likely.statespace.particle.resampling import ResamplingScheme, resampled, scheme
 
 
@@ -61,7 +61,7 @@ class ParticleFilter:
 
     model: Any
     n_particles: int
-    proposal: Any = "bootstrap"
+    proposal: ProposalLike = "bootstrap"
     resample: ResamplingScheme = "systematic"
     ess_threshold: float = 0.5
     random_state: int = 0

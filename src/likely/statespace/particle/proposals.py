@@ -7,13 +7,14 @@ variance. Each function here returns states, and log-weights *without* the facto
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, rows
+from likely.core.arrays import Array, Index, check_option, rows
 from likely.core.errors import DataError, DomainError, sentence
+from likely.core.protocols import AnyDensity
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each, spread_factor
 from likely.numerics import small_matrices
@@ -22,6 +23,8 @@ from likely.statespace.nonlinear.state_space import as_states
 from likely.statespace.particle.particle_belief import LOOK, ParticleBelief, keyed, normalized
 from likely.statespace.particle.resampling import resampled
 
+ProposalName = Literal["bootstrap", "guided", "auxiliary"]
+ProposalLike: TypeAlias = "ProposalName | Callable[..., AnyDensity]"
 STEP = 1e-3  # of a central difference, in standard deviations of the noise
 DEFENSE = 0.3  # share of the first-stage weights of "auxiliary" that ignores the observation: none is ruled out
 SHARP = 1e12  # largest precision of an observation, in units of the noise, that a proposal uses
@@ -229,11 +232,10 @@ PROPOSALS: dict[str, Callable[[Setting], Placed]] = {
 }  # fmt: skip
 
 
-def proposal_of(proposal: Any) -> Callable[[Setting], Placed]:
+def proposal_of(proposal: ProposalLike) -> Callable[[Setting], Placed]:
     """A proposal by name, or from a function."""
-    if isinstance(proposal, str) and proposal in PROPOSALS:
-        return PROPOSALS[proposal]
     if callable(proposal):
         return by_function(proposal)
-    expected = f"proposal must be one of {', '.join(PROPOSALS)}, or a function (x, y, t, u) that returns distributions"
-    raise DomainError(sentence("ParticleFilter", expected, repr(proposal)))
+    other = "a function (x, y, t, u) that returns distributions"
+    check_option(proposal, ProposalName, "ParticleFilter", "proposal", other)
+    return PROPOSALS[proposal]
