@@ -258,7 +258,7 @@ def left_out_errors() -> str:
 NOTES = """\
 1-NN on USPS, satimage, pendigits and optdigits agrees with the figures computed elsewhere to the last digit; 5-NN on
 satimage makes 9.55 against 9.5, which is rounded. Promoters do not agree: neighbors err more often than the
-published 12.3 (13 of 106, leaving one out, Towell 1990). Distances between bases are small whole numbers, and many
+published 12.3 (13 of 106, leaving one out, Towell 1990). Distances between bases are small integers, and many
 rows are equally near: by who is counted among them, 3-NN errs on 12 to 22 rows; 13 come out if all that are as near
 as the third vote, and ties are no promoters. Ours counts the first in the file. With several neighbors, votes may be
 equal: we give such rows to the more frequent class, and others to the nearest neighbor's, to the first class or to

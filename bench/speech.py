@@ -50,13 +50,13 @@ in this way too, that section is slightly optimistic."""
 class Digits(NamedTuple):
     """Recordings, what was said, by whom, and which take it was."""
 
-    sounds: Ragged
+    recordings: Ragged
     words: Any
     speakers: Any
     takes: Any
 
     def take(self, index: Any) -> Digits:
-        return Digits(self.sounds[index], self.words[index], self.speakers[index], self.takes[index])
+        return Digits(self.recordings[index], self.words[index], self.speakers[index], self.takes[index])
 
     def of_takes(self, first: int, last: int) -> Digits:
         return self.take(np.flatnonzero((self.takes >= first) & (self.takes <= last)))
@@ -102,17 +102,17 @@ def wrong(predicted: Any, true: Any) -> Interval:
 def single_words(slow: bool) -> str:
     data = digits()
     train, test = data.of_takes(5, 49), data.of_takes(0, 4)
-    model, learning = timed(lambda: SpokenWords().fit(train.sounds, train.words))
-    P, deciding = timed(lambda: model.predict_proba(test.sounds))
+    model, learning = timed(lambda: SpokenWords().fit(train.recordings, train.words))
+    P, deciding = timed(lambda: model.predict_proba(test.recordings))
     guess = model.classes_[P.argmax(axis=1)]
-    one = min(timed(lambda: model.predict([test.sounds[0]]))[1] for _ in range(20))
+    one = min(timed(lambda: model.predict([test.recordings[0]]))[1] for _ in range(20))
     rows = [("SpokenWords()", wrong(guess, test.words), learning, 1e3 * deciding / len(test.words), 1e3 * one)]
     rows += list(peer_rows(train, test))
     text = table(["official split, 300 words", "error %", "learning, s", "ms per word, in a batch", "alone"], rows)
     text += f"\n\nLog-loss {-np.log(P[np.arange(len(P)), _places(model, test.words)]).mean():.4f} nats. "
     text += f"Confused: {_confused(test.words, guess)}."
     text += PEER if len(rows) > 1 else ""
-    text += "\n\nRejecting uncertain words (`decide(sounds, reject_below=…)`):\n\n"
+    text += "\n\nRejecting uncertain words (`decide(recordings, reject_below=…)`):\n\n"
     return text + refusals(P, guess, test)
 
 
@@ -146,7 +146,7 @@ def peer_rows(train: Digits, test: Digits) -> Iterator[Sequence[Any]]:
         return
     logging.getLogger("hmmlearn").setLevel(logging.CRITICAL)
     features = MFCC(**FEATURES)
-    X, T = features(train.sounds), features(test.sounds)
+    X, T = features(train.recordings), features(test.recordings)
     names = sorted(set(train.words))
     peers, learning = timed(lambda: [_peer([*X[np.flatnonzero(train.words == w)]]) for w in names])
     scores, deciding = timed(lambda: np.array([[peer.score(x) for peer in peers] for x in T]))
@@ -183,8 +183,8 @@ def unknown_speakers(slow: bool) -> str:
     data, rows, all_wrong = digits(), [], 0
     for who in np.unique(data.speakers):
         train, test = data.take(data.speakers != who), data.take(data.speakers == who)
-        model, seconds = timed(lambda train=train: SpokenWords().fit(train.sounds, train.words))
-        miss = int(np.sum(model.predict(test.sounds) != test.words))
+        model, seconds = timed(lambda train=train: SpokenWords().fit(train.recordings, train.words))
+        miss = int(np.sum(model.predict(test.recordings) != test.words))
         all_wrong += miss
         rows.append((who, proportion_interval(miss, len(test.words)), seconds))
     rows.append(("all", proportion_interval(all_wrong, len(data.words)), ""))
@@ -210,7 +210,7 @@ def utterances(data: Digits, each: int, seed: int, gap: tuple[float, float]) -> 
 
 def _utterance(data: Digits, who: str, rng: np.random.Generator, gap: tuple[float, float]) -> Utterance:
     chosen = rng.choice(np.flatnonzero(data.speakers == who), size=rng.integers(3, 8), replace=False)
-    words = [data.sounds[int(i)] / 2.0**15 for i in chosen]
+    words = [data.recordings[int(i)] / 2.0**15 for i in chosen]
     level = np.sqrt(np.mean(np.concatenate(words) ** 2)) * 10 ** (-40 / 20)
     pieces = []
     for x in words:
@@ -248,12 +248,12 @@ def connected_words(slow: bool) -> str:
     return text + table(head, rows) + "\n\n" + CONFIDENCE + confidences(early, data)
 
 
-SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)  # of what frames say, for the confidence of words
-NOISES = (0.0, 0.1, 0.25)  # standard deviations of noise, in those of the sound
+SCALES = (0.05, 0.1, 0.2, 0.5, 1.0)  # of what frames say, for the confidence of words
+NOISES = (0.0, 0.1, 0.25)  # standard deviations of noise, in those of the recording
 CONFIDENCE = """Confidence of words: how well it tells right words from wrong ones (log-loss, nats per word), for the
-share that frames count of what they say, on utterances of takes 45–49 with words learned from takes 5–44, as they are
-and with noise added. Counted in full, confidence is best for clean sounds and overconfident where words are wrong. No
-share is best everywhere; a fifth, which is never far from the best here, was chosen by this table.
+acoustic scale, the weight of the frames' log-likelihood, on utterances of takes 45–49 with words learned from takes
+5–44, as they are and with noise added. At scale 1, confidence is best for clean recordings and overconfident where
+words are wrong. No scale is best everywhere; 0.2, which is never far from the best here, was chosen by this table.
 
 """
 
@@ -261,19 +261,19 @@ share is best everywhere; a fifth, which is never far from the best here, was ch
 def confidences(model: SpokenWords, data: Digits) -> str:
     said = [u for gap in GAPS.values() for u in utterances(data.of_takes(45, 49), 10, 7, gap)]
     rows = [_judged(model, said, noise) for noise in NOISES]
-    return table(["noise", "words right %", *(f"share {share:g}" for share in SHARES)], rows)
+    return table(["noise", "words right %", *(f"scale {scale:g}" for scale in SCALES)], rows)
 
 
 def _judged(model: SpokenWords, said: list[Utterance], noise: float) -> Sequence[Any]:
     rng, network = np.random.default_rng(5), model.network()
-    sounds = [u.samples + noise * np.std(u.samples) * rng.normal(size=len(u.samples)) for u in said]
-    tracks = model.cepstra(sounds)
+    recordings = [u.samples + noise * np.std(u.samples) * rng.normal(size=len(u.samples)) for u in said]
+    tracks = model.cepstra(recordings)
     found = network.decode(tracks, 300.0, PENALTY, confidence=False)
     errors = word_errors([u.words for u in said], [list(t.words) for t in found])
     right = np.array([mark == " " for one in errors.alignments for _, word, mark in one if word is not None])
     losses = []
-    for share in SHARES:
-        judged = network.decode(tracks, 300.0, PENALTY, confidence=share)
+    for scale in SCALES:
+        judged = network.decode(tracks, 300.0, PENALTY, confidence=scale)
         p = np.clip(np.concatenate([t.confidence for t in judged]), 1e-6, 1 - 1e-6)
         losses.append(f"{-np.mean(np.log(np.where(right, p, 1 - p))):.3f}")
     return f"{noise:g}", f"{100 * right.mean():.1f}", *losses
@@ -309,8 +309,8 @@ def _held_out(data: Digits, how: dict[str, Any]) -> Sequence[Any]:
     for first, last in ((5, 13), (41, 49)):
         out = (data.takes >= first) & (data.takes <= last)
         train, test = data.take(np.flatnonzero(~out)), data.take(np.flatnonzero(out))
-        model, took = timed(lambda train=train: SpokenWords(**how).fit(train.sounds, train.words))
-        log_p = model.log_posterior(test.sounds)
+        model, took = timed(lambda train=train: SpokenWords(**how).fit(train.recordings, train.words))
+        log_p = model.log_posterior(test.recordings)
         place = _places(model, test.words)
         miss += int(np.sum(log_p.argmax(axis=1) != place))
         loss -= float(log_p[np.arange(len(place)), place].sum())

@@ -230,14 +230,14 @@ def driven() -> Result:
 
 def spoken_words() -> Result:
     t = np.arange(1600) / 8000
-    sounds = [np.sin(2 * np.pi * (300 + 200 * (k % 2) + 5 * k) * t) for k in range(6)]
+    recordings = [np.sin(2 * np.pi * (300 + 200 * (k % 2) + 5 * k) * t) for k in range(6)]
     noise = np.random.default_rng(0)
-    sounds = [s + 0.05 * noise.standard_normal(len(s)) for s in sounds]
-    learned = lk.speech.SpokenWords(2, 1, max_iter=3).fit(sounds, np.array(["low", "high"] * 3))
+    recordings = [s + 0.05 * noise.standard_normal(len(s)) for s in recordings]
+    learned = lk.speech.SpokenWords(2, 1, max_iter=3).fit(recordings, np.array(["low", "high"] * 3))
     return {
         "fitted": fitted(learned),
-        "log_posterior": learned.log_posterior(sounds),
-        "cepstra": lk.speech.MFCC()(sounds[0]),
+        "log_posterior": learned.log_posterior(recordings),
+        "cepstra": lk.speech.MFCC()(recordings[0]),
     }
 
 

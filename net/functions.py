@@ -227,9 +227,9 @@ def files() -> Result:
         at = Path(folder)
         (at / "rows.csv").write_text("size;color\n1.5;red\nNA;blue\n")
         (at / "walks.csv").write_text("who,t,x\nann,2,5\nbob,1,6\nann,1,7\n")
-        with wave.open(str(at / "a.wav"), "wb") as sound:
-            sound.setparams((1, 2, 8000, 0, "NONE", ""))
-            sound.writeframes(b"\x00\x40\x00\xc0")
+        with wave.open(str(at / "a.wav"), "wb") as recording:
+            recording.setparams((1, 2, 8000, 0, "NONE", ""))
+            recording.writeframes(b"\x00\x40\x00\xc0")
         lk.save(NEAR, at / "model.likely")
         lk.fit(mixture_start(), REAL[:, :1], stop=lk.Stop(2, 0.0), checkpoint=lk.core.Checkpoint(at / "em.likely"))
         walks = lk.read_sequences(at / "walks.csv", id="who", time="t")

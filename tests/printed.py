@@ -10,7 +10,7 @@ NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 def same_text(printed: str, shown: str, relative: float = 0.0) -> bool:
     """Whether the words are the same and numbers differ by one unit of the last printed digit at most.
 
-    Whole numbers must be equal. `relative` allows more, as a share of a number: for numbers that are printed with all
+    Integers must be equal. `relative` allows more, as a share of a number: for numbers that are printed with all
     their digits.
 
     >>> same_text("cost 0.98 of 3", "cost 0.97 of 3"), same_text("3 rows", "4 rows"), same_text("0.98", "0.96")
@@ -23,7 +23,7 @@ def same_text(printed: str, shown: str, relative: float = 0.0) -> bool:
 
 
 def _last_digit(a: str, b: str) -> float:
-    """One unit (and a little) of the last digit of the more precise of two printed numbers, 0 for whole numbers."""
+    """One unit (and a little) of the last digit of the more precise of two printed numbers, 0 for integers."""
     unit = 0.0
     for number in (a, b):
         mantissa, _, exponent = number.partition("e")

@@ -65,7 +65,7 @@ def test_of_equals_the_first_wins(rng):
         assert (found.indices[:, 0] == np.where(np.arange(100) < 5, own + 5, own)).all()
 
 
-def test_whole_numbers_have_many_ties(rng):
+def test_integers_have_many_ties(rng):
     known = all_series(rng.integers(0, 2, (80, 6)), "test")
     for kind in COSTS.values():
         rules = Rules(kind, False)

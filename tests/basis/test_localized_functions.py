@@ -52,7 +52,7 @@ def test_fourier_series_by_formula_also_far_from_zero():
     wanted = [f(2 * np.pi * k * x / 1.5) for k in (1, 2, 3) for f in (np.sin, np.cos)]
     basis = B.Fourier(3, 1.5, constant=False)
     np.testing.assert_allclose(basis.design(x), np.column_stack(wanted), atol=1e-14)
-    far = 1.5 * 2.0**40  # a whole number of periods
+    far = 1.5 * 2.0**40  # an integer of periods
     np.testing.assert_allclose(basis.design(np.round(x, 3) + far), basis.design(np.round(x, 3)), atol=3e-3)
     grid = np.arange(0, 3, 0.25)
     np.testing.assert_allclose(B.Fourier(2, 4.0).design(grid + 2.0**40), B.Fourier(2, 4.0).design(grid), atol=1e-15)
@@ -71,5 +71,5 @@ def test_bad_settings_are_errors():
         B.SigmoidBasis(0)
     with pytest.raises(lk.DomainError, match="period must be positive"):
         B.Fourier(2, 0.0)
-    with pytest.raises(lk.DomainError, match="order must be a whole number of at least 1"):
+    with pytest.raises(lk.DomainError, match="order must be an integer of at least 1"):
         B.Fourier(0)

@@ -62,7 +62,7 @@ def test_scaling_keeps_the_condition_number_far_from_zero():
 
 
 def test_bad_settings_are_errors():
-    with pytest.raises(lk.DomainError, match="Polynomial: degree must be a whole number of at least 0, got -1"):
+    with pytest.raises(lk.DomainError, match="Polynomial: degree must be an integer of at least 0, got -1"):
         B.Polynomial(-1)
     with pytest.raises(lk.DomainError, match="scale must be positive"):
         B.Polynomial(1, center=[0.0], scale=[0.0])

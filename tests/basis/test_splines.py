@@ -89,7 +89,7 @@ def test_bad_settings_are_errors():
         B.BSpline([0.0, 0.0, 1.0])
     with pytest.raises(lk.ShapeError, match="at least 2 numbers"):
         B.BSpline([0.0])
-    with pytest.raises(lk.DomainError, match="the number of knots must be a whole number of at least 2, got 1"):
+    with pytest.raises(lk.DomainError, match="the number of knots must be an integer of at least 2, got 1"):
         B.BSpline(1)
     with pytest.raises(lk.DomainError, match="extrapolation must be one of linear, constant, error, got 'periodic'"):
         B.BSpline(extrapolation="periodic")

@@ -73,7 +73,7 @@ def test_priors_change_as_densities_say():
 
 
 @pytest.mark.parametrize("how", [{}, {"weights": "distance"}, {"metric": "mahalanobis"}, {"prototypes": "edited"}])
-def test_whole_weights_are_copies(how):
+def test_integer_weights_are_copies(how):
     X, y = rows(120)
     w = np.random.default_rng(2).integers(0, 4, 120)
     copies = np.repeat(np.arange(120), w)
@@ -122,7 +122,7 @@ def test_k_is_chosen_by_the_errors_or_the_log_score_of_rows_left_out():
     with pytest.raises(ValueError, match="criterion"):
         lk.KNeighborsClassifier(criterion="accuracy").fit(X, y)
     assert lk.KNeighborsClassifier([3, 50]).fit(X, y).n_neighbors_ in (3, 50)
-    with pytest.raises(lk.DomainError, match="whole numbers"):
+    with pytest.raises(lk.DomainError, match="integers"):
         lk.KNeighborsClassifier([2.5]).fit(X, y)
 
 
@@ -338,7 +338,7 @@ def test_numbers_of_neighbors_to_choose_from(tmp_path):
     clf = lk.KNeighborsClassifier(np.array([1, 3, 5])).fit(X, y)
     lk.save(clf, tmp_path / "k.likely")
     assert lk.load(tmp_path / "k.likely").n_neighbors_ == clf.n_neighbors_
-    for bad, says in (([], "empty list"), (["a"], "whole numbers"), ([1.5], "whole numbers"), ([0], "whole numbers")):
+    for bad, says in (([], "empty list"), (["a"], "integers"), ([1.5], "integers"), ([0], "integers")):
         with pytest.raises(lk.DomainError, match=says):
             lk.KNeighborsClassifier(bad).fit(X, y)
 
@@ -365,7 +365,7 @@ def test_several_k_by_one_search_are_each_k_by_its_own(weights):
 
 @pytest.mark.slow
 def test_left_out_weights_are_copies_where_rows_coincide():
-    """Of rows at one place the first counts, its own copies included; a grid of whole numbers has many such places."""
+    """Of rows at one place the first counts, its own copies included; a grid of integers has many such places."""
     rng = np.random.default_rng(5)
     for seed in range(30):
         X, y = rng.integers(0, 3, (25, 2)).astype(float), rng.integers(0, 2, 25)

@@ -125,7 +125,7 @@ def test_every_word_for_missing(y):
     ],
     ids=["float", "Int64", "Series", "list"],
 )  # fmt: skip
-def test_numbers_come_back_as_whole_numbers(y):
+def test_numbers_come_back_as_integers(y):
     clf = lk.BayesClassifier().fit(X, y)
     assert clf.classes_.tolist() == [0, 1, 2] and clf.classes_.dtype.kind in "iu"
     assert clf.predict(X).dtype.kind in "iu"

@@ -220,7 +220,7 @@ def patients() -> tuple[pd.DataFrame, np.ndarray]:
 @pytest.mark.parametrize(
     ("column", "distribution", "expected"),
     [
-        *(("bmi", distribution, "whole numbers") for distribution in ("poisson", "binomial", "negative-binomial")),
+        *(("bmi", distribution, "integers") for distribution in ("poisson", "binomial", "negative-binomial")),
         ("bmi", "bernoulli", "values must be 0 or 1"), ("bmi", "beta", "must lie between 0 and 1"),
         *(
             ("change", distribution, "Negative values")
@@ -240,14 +240,14 @@ def test_a_distribution_that_cannot_hold_a_column_is_refused_by_its_name(patient
 
 def test_a_distribution_for_all_columns_refuses_by_name(patients):
     X, y = patients
-    with pytest.raises(lk.DataError, match=r"whole numbers, got .* at row \d+, column 'bmi'"):
+    with pytest.raises(lk.DataError, match=r"integers, got .* at row \d+, column 'bmi'"):
         lk.NaiveBayes("poisson").fit(X.abs(), y)
 
 
 def test_parts_name_the_columns_of_the_table(patients):
     X, _ = patients
     X = X.assign(same=3.0)
-    with pytest.raises(lk.DataError, match=r"whole numbers, got .* column 'bmi'"):
+    with pytest.raises(lk.DataError, match=r"integers, got .* column 'bmi'"):
         lk.ProductDensity([("counts", lk.PoissonDensity(), ["age", "bmi"])]).fit(X)
     with pytest.warns(lk.FitWarning) as heard:
         lk.ProductDensity([

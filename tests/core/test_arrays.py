@@ -145,7 +145,7 @@ def test_no_weight_is_none_and_no_rows_need_none():
     assert weights([], 0, "Distribution").shape == (0,)
 
 
-def test_labels_are_whole_numbers_within_the_stack():
+def test_labels_are_integers_within_the_stack():
     assert checked_labels([0, 2, -1], 3, 3, "Distribution").tolist() == [0, 2, -1]
     assert checked_labels([], 0, 3, "Distribution").shape == (0,)
 
@@ -215,7 +215,7 @@ def test_masked_entries_cross_the_border_as_nan():
         weights(np.ma.masked_array([1.0, 1.0], [False, True]), 2, "Gaussian")
     with pytest.raises(DomainError, match="mean must be finite"):
         parameter(np.ma.masked_array([1.0, 1.0], [False, True]), "Gaussian", "mean")
-    with pytest.raises(ShapeError, match="whole numbers"):
+    with pytest.raises(ShapeError, match="integers"):
         checked_labels(np.ma.masked_array([0, 1], [False, True]), 2, 2, "Gaussian")
 
 

@@ -18,7 +18,7 @@ from likely.io import model_files, registry
 from tests.io.examples import ESTIMATORS, SEQUENCE_ESTIMATORS, VALUES, jumps, known_trend, table
 
 
-def sounds() -> list[np.ndarray]:
+def recordings() -> list[np.ndarray]:
     t = np.arange(4000) / 8000.0
     return [np.sin(2 * np.pi * pitch * t) * np.hanning(len(t)) for pitch in (300, 900, 310, 890, 290, 910)]
 
@@ -31,7 +31,7 @@ OTHERS: dict[str, Callable[[], Any]] = {
     "switching": lambda: lk.SwitchingDensity(jumps(), max_iter=1, tol=1e9).fit(table(d=1)),
     "fault monitor": lambda: lk.FaultMonitor().fit(table(200)),
     "tracker": lk.Tracker,
-    "spoken words": lambda: lk.speech.SpokenWords(2, 1, max_iter=2).fit(sounds(), ["low", "high"] * 3),
+    "spoken words": lambda: lk.speech.SpokenWords(2, 1, max_iter=2).fit(recordings(), ["low", "high"] * 3),
     "conformal": lambda: lk.ConformalRegressor(Ridge()).fit(table(), table()[:, 0]),
     "not fitted": lambda: lk.BayesClassifier(lk.GaussianDensity("pooled")),
 }

@@ -199,7 +199,7 @@ def test_published_sizes():
     assert gaps == {"workclass": 1836, "occupation": 1843, "native_country": 583}
 
 
-def test_huge_whole_numbers_stay_what_they_are():
+def test_huge_integers_stay_what_they_are():
     words = as_words(pl.Series("x", [1e20, 3e20, None]))
     assert words.null_count() == 1 and words.n_unique() == 3
 
@@ -223,7 +223,7 @@ def test_numbers_beyond_64_bits_are_numbers(cells):
     assert again.frame["x"].to_list() == [float(cell) for cell in cells]  # none becomes missing
 
 
-def test_whole_numbers_of_any_type_are_numbers():
+def test_integers_of_any_type_are_numbers():
     for dtype in (pl.UInt64, pl.Int128):
         assert kind_of(pl.Series("x", [2**63 + 2048 * (i % 7) for i in range(40)], dtype=dtype)) == "real"
 

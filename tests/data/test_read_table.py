@@ -125,7 +125,7 @@ def test_json_numbers_of_any_length_keep_their_digits(write, digits):
         assert read_table(write(name, text))["a"].to_list() == [one, two]
 
 
-def test_json_whole_numbers_beyond_64_bits(write):
+def test_json_integers_beyond_64_bits(write):
     path = write("t.jsonl", f'{{"a": {2**63}, "b": {10**40}}}\n{{"a": 1, "b": 2}}\n{{"a": 3, "b": 5}}\n')
     table = Table.of(read_table(path), kinds={"a": "real", "b": "real"})
     assert table.frame["a"].to_list() == [2.0**63, 1, 3] and table.frame["b"].to_list() == [1e40, 2, 5]

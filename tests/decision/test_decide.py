@@ -144,7 +144,7 @@ def test_rejections_have_no_cost_of_their_own():
     assert lk.Cost([[0, 9], [9, 0]]).risk(decided, [1, 0], reject_cost=2.0) == 1.0
 
 
-def test_whole_numbers_may_name_actions():
+def test_integers_may_name_actions():
     frame = pd.DataFrame([[1, 0], [0, 5]], index=[1, 0], columns=[0, 1])
     assert lk.Cost.of(frame, np.array([0, 1])).table.tolist() == [[0, 5], [1, 0]]
 

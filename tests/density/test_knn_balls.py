@@ -128,7 +128,7 @@ def test_points_without_weight_are_absent():
 def test_columns_that_are_not_there_and_whose_warning_it_is():
     x = np.random.default_rng(0).normal(size=(40, 2))
     for columns in ([99], [0.5], []):
-        with pytest.raises(lk.DomainError, match="whole numbers from 0 to 1"):
+        with pytest.raises(lk.DomainError, match="integers from 0 to 1"):
             lk.density.KNNBalls(x, 3).marginal(columns)
     x[:, 1] = 7.0
     with pytest.warns(lk.FitWarning, match="KNNDensity: column 1 is constant"):

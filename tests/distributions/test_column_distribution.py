@@ -45,7 +45,7 @@ def test_divergence_of_binomial_distributions_of_unlike_trials():
 @pytest.mark.parametrize("distribution", [lk.Binomial, lk.distributions.BetaBinomial, lk.NegativeBinomial, lk.Poisson])
 def test_fractions_among_counts_are_refused(distribution):
     with pytest.raises(
-        DataError, match=f"^{distribution.__name__}: counts must be whole numbers, got 1.5 at row 0, column 0"
+        DataError, match=f"^{distribution.__name__}: counts must be integers, got 1.5 at row 0, column 0"
     ):
         distribution.fit([1.5, 2, 3, 9])
 

@@ -59,7 +59,7 @@ COUNTS = [
 def test_counts_that_are_none_are_refused_by_column(density, rng):
     X = rng.poisson(3, (20, 2)).astype(float)
     X[4, 1] = 2.5
-    told = f"^{type(density).__name__}: counts must be whole numbers, got 2.5 at row 4, column"
+    told = f"^{type(density).__name__}: counts must be integers, got 2.5 at row 4, column"
     with pytest.raises(lk.DataError, match=rf"{told} 1: round it, or use a distribution of real numbers"):
         density.fit(X)
     with pytest.raises(lk.DataError, match=f"{told} 'visits'"):

@@ -175,7 +175,7 @@ NOT_FOR_COUNTS = {
 
 
 def of_counts(estimator):
-    """Whether an estimator takes whole numbers from 0 on, and nothing else."""
+    """Whether an estimator takes integers from 0 on, and nothing else."""
     tags = get_tags(estimator).input_tags
     return tags.positive_only and tags.categorical
 

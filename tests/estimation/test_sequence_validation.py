@@ -148,7 +148,7 @@ def told(given, component=None):
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         lk.HMMDensity(component, n_states=1, max_iter=2).fit(given)
-    return [str(w.message) for w in heard if "distinct whole numbers" in str(w.message)]
+    return [str(w.message) for w in heard if "distinct integers" in str(w.message)]
 
 
 @pytest.mark.slow

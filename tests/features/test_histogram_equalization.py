@@ -62,7 +62,7 @@ def test_weights_and_missing_values():
         (lambda: lk.density.equalize_histogram([0.0, np.inf]), "infinity at"),
         (lambda: lk.density.equalize_histogram([]), "one pixel"),
         (lambda: lk.density.equalize_histogram([np.nan]), "one pixel"),
-        (lambda: lk.density.equalize_histogram([0, 1], levels=0), "whole number"),
+        (lambda: lk.density.equalize_histogram([0, 1], levels=0), "integer"),
         (lambda: lk.density.equalize_histogram([0, 1], weight=[1]), "shape of the image"),
         (lambda: lk.density.equalize_histogram("gray"), "numbers"),
         (lambda: lk.density.equalize_histogram([0, 1], weight=[0, 0]), "have positive weight"),

@@ -1,4 +1,4 @@
-"""Sound to features, against definitions, a slow twin written with loops, and files made byte by byte."""
+"""Recording to features, against definitions, a slow twin written with loops, and files made byte by byte."""
 
 from __future__ import annotations
 
@@ -216,14 +216,14 @@ def test_a_microphone_that_colors_is_taken_off_by_the_mean(rng):
     np.testing.assert_allclose(louder[:, 1:], plain[:, 1:], atol=1e-9)
 
 
-def test_many_sounds_are_a_ragged_of_each(rng):
+def test_many_recordings_are_a_ragged_of_each(rng):
     c = MFCC(trim=30.0)
-    sounds = [rng.normal(size=n) for n in (1000, 50, 3333)]
-    many = c(sounds)
+    recordings = [rng.normal(size=n) for n in (1000, 50, 3333)]
+    many = c(recordings)
     assert isinstance(many, Ragged) and many.lengths[1] == 1
-    for track, x in zip(many, sounds, strict=True):
+    for track, x in zip(many, recordings, strict=True):
         np.testing.assert_array_equal(track, c(x))
-    np.testing.assert_array_equal(c(Ragged.from_list(sounds)).values, many.values)
+    np.testing.assert_array_equal(c(Ragged.from_list(recordings)).values, many.values)
     assert c([]).values.shape == (0, 39)
 
 
@@ -249,7 +249,7 @@ def test_samples_not_heard_make_frames_not_observed(rng):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"sample_rate": 8000.5}, "sample_rate must be a whole number"),
+        ({"sample_rate": 8000.5}, "sample_rate must be an integer"),
         ({"window": 0.0}, "window must be seconds above 0"),
         ({"window": 0.005, "step": 0.01}, "not shorter than step"),
         ({"n_coefficients": 30}, "n_coefficients must be 1 … 24"),
@@ -272,10 +272,10 @@ def test_lifter():
     assert lifter(13, 22.0)[11] == pytest.approx(12.0)
 
 
-# ------------------------------------------------------------------------ sounds
+# ------------------------------------------------------------------------ recordings
 
 
-def test_whole_numbers_have_a_full_scale():
+def test_integers_have_a_full_scale():
     assert signal(np.array([-32768, 16384], dtype=np.int16), RATE).tolist() == [-1.0, 0.5]
     assert signal(np.array([0, 128, 255], dtype=np.uint8), RATE).tolist() == [-1.0, 0.0, 127 / 128]
     assert signal(np.array([2**30], dtype=np.int32), RATE).tolist() == [0.5]
@@ -324,25 +324,25 @@ def test_what_a_low_rate_never_caught_is_missed():
 
 
 @pytest.mark.parametrize(
-    ("sounds", "words"),
+    ("recordings", "words"),
     [
-        ([np.ones(9), np.array([])], "sound 1: a sound needs samples"),
-        ([np.array([0.0, np.inf])], "sound 0: samples must be finite, or NaN for missing samples, got inf at 1"),
+        ([np.ones(9), np.array([])], "recording 1: a recording needs samples"),
+        ([np.array([0.0, np.inf])], "recording 0: samples must be finite, or NaN for missing samples, got inf at 1"),
         ([np.array(["a"])], "samples must be real numbers"),
         ([np.array([1j])], "samples must be real numbers"),
-        ([(8000.5, np.ones(9))], "a rate must be a whole number"),
+        ([(8000.5, np.ones(9))], "a rate must be an integer"),
         ([(8000, np.ones((2, 90)))], "transpose"),
-        (np.ones((900, 2)), "one sound per row"),
+        (np.ones((900, 2)), "one recording per row"),
         ([np.ones((2, 2, 2))], r"\(n, channels\), got shape"),
     ],
 )
-def test_bad_sounds_are_reported_in_words(sounds, words):
+def test_bad_recordings_are_reported_in_words(recordings, words):
     with pytest.raises((DataError, ShapeError), match=words):
-        MFCC()(sounds)
+        MFCC()(recordings)
 
 
-def test_one_sound_is_not_several():
-    with pytest.raises(ShapeError, match=r"pass \[sound\]"):
+def test_one_recording_is_not_several():
+    with pytest.raises(ShapeError, match=r"pass \[recording\]"):
         list(signals(tone(300), RATE))
     with pytest.raises(DataError, match="convert it to a list"):
         list(signals((x for x in [tone(300)]), RATE))
@@ -376,8 +376,8 @@ X = np.array([0.0, 0.5, -0.5, -1.0, 0.25])
     ],
 )
 def test_every_coding_is_read(bits, coding, body):
-    sound = parse_wav(wav(body, coding, bits=bits))
-    assert sound.rate == RATE and sound.samples.tolist() == X.tolist()
+    recording = parse_wav(wav(body, coding, bits=bits))
+    assert recording.rate == RATE and recording.samples.tolist() == X.tolist()
     extensible = struct.pack("<HHIH", 22, bits, 4, coding) + b"\0" * 14
     assert parse_wav(wav(body, 0xFFFE, bits=bits, extra=extensible)).samples.tolist() == X.tolist()
 
@@ -391,9 +391,9 @@ def test_files_of_the_standard_library_are_read(tmp_path):
         out.setsampwidth(2)
         out.setframerate(16000)
         out.writeframes(np.round(both * 32767).astype("<i2").tobytes())
-    sound = read_wav(path)
-    assert sound.rate == 16000
-    np.testing.assert_allclose(sound.samples, tone(500) / 4, atol=1e-4)
+    recording = read_wav(path)
+    assert recording.rate == 16000
+    np.testing.assert_allclose(recording.samples, tone(500) / 4, atol=1e-4)
     assert MFCC()(path).shape == MFCC()(str(path)).shape == (23, 39)
 
 
@@ -410,7 +410,7 @@ def test_a_streamed_size_means_to_the_end():
         (b"hello, world, this is text", "got something else"),
         (wav(b"\0\0" * 9)[:30], "cut off"),
         (wav(b"\0\0" * 9)[:-4], "18 bytes of samples are declared, got 14"),
-        (wav(b""), "a sound needs samples"),
+        (wav(b""), "a recording needs samples"),
         (wav(b"\0\0" * 9, coding=85), "PCM or float, got coding 85"),
         (wav(b"\0\0" * 9, bits=12), "12 bits"),
         (wav(b"\0\0" * 9, channels=0), "0 channels"),
@@ -431,14 +431,14 @@ def test_a_missing_file_is_named(tmp_path):
         MFCC()(tmp_path / "nobody.wav")
 
 
-def test_every_cut_of_a_file_is_an_error_or_a_sound():
+def test_every_cut_of_a_file_is_an_error_or_a_recording():
     whole = wav((X * 2**15).astype("<i2").tobytes())
     for n in range(len(whole)):
         with pytest.raises(DataError):
             parse_wav(whole[:n])
 
 
-def test_log_bands_take_any_sound(tmp_path):
+def test_log_bands_take_any_recording(tmp_path):
     x = np.round(np.sin(np.arange(2000.0)) * 9000).astype(np.int16)
     path = tmp_path / "x.wav"
     with wave.open(str(path), "wb") as out:
@@ -460,7 +460,7 @@ def test_blocks_change_nothing(how, rng, monkeypatch):
     np.testing.assert_allclose(MFCC(**how)(x), whole, rtol=1e-9, atol=1e-9)
 
 
-def test_long_sounds_take_little_more_than_their_features(rng):
+def test_long_recordings_take_little_more_than_their_features(rng):
     x = rng.normal(size=8000 * 120)
     c = MFCC()
     tracemalloc.start()

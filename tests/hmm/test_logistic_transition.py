@@ -156,7 +156,7 @@ def test_what_is_no_observation_is_said_in_words() -> None:
         h.predict(h.predict(belief))
     with pytest.raises(ShapeError, match="covariates=u"):
         h.posterior(x[0], u[0])
-    with pytest.raises(DomainError, match="whole number"):
+    with pytest.raises(DomainError, match="integer"):
         h.posterior(x[0], -1, u[0])
 
 

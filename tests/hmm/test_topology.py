@@ -92,8 +92,8 @@ def test_ties():
     ("make", "told"),
     [
         (lambda: Topology.of("spiral", 3), "topology must be one of"),
-        (lambda: Topology.of((0, -1), 3), "steps must be whole numbers"),
-        (lambda: Topology.of((), 3), "steps must be whole numbers"),
+        (lambda: Topology.of((0, -1), 3), "steps must be integers"),
+        (lambda: Topology.of((), 3), "steps must be integers"),
         (lambda: Topology.of(np.ones((2, 2)), 3), r"must have shape \(3, 3\)"),
         (lambda: Topology.of(Topology.ergodic(2), 3), "topology of 3 emitting states"),
         (lambda: Topology([True, False], [[1, 0], [0, 0]], None, [0, 1]), "state 1 must have a transition"),

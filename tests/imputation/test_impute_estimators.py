@@ -135,7 +135,7 @@ def test_frames_of_unlike_columns(which):
     back, same = density.impute(p), density.impute(q)
     assert list(back) == list(p) and list(same.columns) == list(q.columns)
     assert not back.isna().any().any() and same.null_count().sum_horizontal()[0] == 0
-    assert str(back["n"].dtype) == "Float64" and same["n"].dtype == pl.Float64  # 3.1 visits are no whole number
+    assert str(back["n"].dtype) == "Float64" and same["n"].dtype == pl.Float64  # 3.1 visits are not an integer
     np.testing.assert_allclose(back[["x", "n", "y"]].astype(float), same[["x", "n", "y"]].to_numpy(), rtol=1e-9)
     assert back["c"].tolist() == same["c"].to_list()
     drawn, other = density.impute(p, random_state=0), density.impute(q, random_state=0)

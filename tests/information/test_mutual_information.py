@@ -249,5 +249,5 @@ def test_rounded_probabilities_are_no_counts(share):
     assert lk.information.conditional_entropy(table).value == pytest.approx(
         lk.information.conditional_entropy(exact).value
     )
-    assert lk.mutual_information([[30.0, 10.0], [5.0, 55.0]]).error > 0  # whole numbers are counts
+    assert lk.mutual_information([[30.0, 10.0], [5.0, 55.0]]).error > 0  # integers are counts
     assert lk.mutual_information(100 * np.array([[0.3, 0.1], [0.05, 0.55]])).error > 0  # 55.00000000000001 too

@@ -1057,9 +1057,9 @@ SETTINGS: dict[str, tuple[Callable[[], Any], dict[str, Any], str]] = {
     "an unknown link": (OTHERS[2], {"linkage": "nowhere"}, "linkage of the content must be such as Agglomerative"),
     "an array": (OTHERS[2], {"linkage": np.zeros(3)}, "linkage of the content"),
     "another array": (OTHERS[1], {"n_clusters": np.ones(2)}, "of the content must be such as KMeans takes"),
-    "a width that is a model": (OTHERS[0], {"n_features_in_": lk.PCA()}, "n_features_in_ .* must be a whole number"),
-    "a width below zero": (OTHERS[0], {"n_features_in_": -3}, "n_features_in_ .* must be a whole number from 1"),
-    "a width without end": (OTHERS[0], {"n_features_in_": -1e308}, "n_features_in_ .* must be a whole number"),
+    "a width that is a model": (OTHERS[0], {"n_features_in_": lk.PCA()}, "n_features_in_ .* must be an integer"),
+    "a width below zero": (OTHERS[0], {"n_features_in_": -3}, "n_features_in_ .* must be an integer from 1"),
+    "a width without end": (OTHERS[0], {"n_features_in_": -1e308}, "n_features_in_ .* must be an integer"),
     "names that are numbers": (OTHERS[0], {"feature_names_in_": np.zeros(2)}, "must be a 1-D array of strings"),
 }
 

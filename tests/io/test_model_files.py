@@ -254,8 +254,8 @@ LOOP.append(LOOP)
 @pytest.mark.parametrize(
     ("thing", "words"),
     [
-        (np.random.default_rng(0), "pass random_state as a whole number"),
-        (np.random.RandomState(0), "pass random_state as a whole number"),
+        (np.random.default_rng(0), "pass random_state as an integer"),
+        (np.random.RandomState(0), "pass random_state as an integer"),
         (len, "functions are code"),
         (lambda x: x, "functions are code"),
         (object(), "cannot be saved, got builtins.object"),
@@ -722,7 +722,7 @@ def test_an_estimator_that_makes_no_sense_is_refused(toy, change, words):
 
 def test_an_estimator_with_a_generator_is_refused(toy):
     toy.random_state = np.random.default_rng(0)
-    with pytest.raises(lk.ModelFileError, match=r"random_state cannot be saved.*as a whole number"):
+    with pytest.raises(lk.ModelFileError, match=r"random_state cannot be saved.*as an integer"):
         model_files.dumps(toy)
 
 

@@ -144,7 +144,7 @@ def test_errors(first, second, how, error, match):
 
 
 def test_errors_of_settings():
-    with pytest.raises(DomainError, match="whole numbers"):
+    with pytest.raises(DomainError, match="integers"):
         p.adjusted_mutual_information([0, 1], [0, 1], [0.5, 1.0])
     with pytest.raises(DomainError, match="mean must be one of"):
         p.normalized_mutual_information([0, 1], [0, 1], mean="harmonic")

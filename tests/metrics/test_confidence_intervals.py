@@ -47,7 +47,7 @@ def test_level_and_method_are_checked():
 # ------------------------------------------------------------------------ weights
 
 
-def test_whole_weights_are_copies():
+def test_integer_weights_are_copies():
     hit, w = np.array([True, False, False, True]), np.array([3, 1, 0, 2])
     assert weighted_proportion(hit, as_counts(w, 4)) == proportion_interval(5, 6)
     values = np.array([1.0, 4.0, 9.0, 2.5])

@@ -245,7 +245,7 @@ def test_labels_are_looked_up():
     ("change", "error", "words"),
     [
         ({"truth": [0, 1]}, ShapeError, "one per row"),
-        ({"truth": [0.0, 1.0, 2.0]}, ShapeError, "whole numbers"),
+        ({"truth": [0.0, 1.0, 2.0]}, ShapeError, "integers"),
         ({"truth": [0, 1, 3]}, DataError, "3 at row 2"),
         ({"truth": [0, -1, 2]}, DataError, "-1 at row 1"),
         ({"weight": [1, -1, 1]}, DataError, "not negative"),

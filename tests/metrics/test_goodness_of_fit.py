@@ -55,7 +55,7 @@ def test_rows_with_missing_values_have_their_own_dimension():
     np.testing.assert_allclose(check.observed[20:180], check.expected[20:180], rtol=0.15)
 
 
-def test_whole_weights_are_copies():
+def test_integer_weights_are_copies():
     d2, w = distances(60), np.random.default_rng(2).integers(0, 4, 60)
     ours, copies = check_squared_distances(d2, 4, w), check_squared_distances(np.repeat(d2, w), 4)
     np.testing.assert_allclose(ours.kolmogorov, copies.kolmogorov)
@@ -95,7 +95,7 @@ def test_bad_input_is_named():
         check_squared_distances([1.0, np.nan], 2)
     with pytest.raises(DataError, match="row 0"):
         check_squared_distances([-1.0, 1.0], 2)
-    with pytest.raises(ShapeError, match="whole number"):
+    with pytest.raises(ShapeError, match="integer"):
         check_squared_distances([1.0, 1.0], 2.5)
     with pytest.raises(DataError, match="with an entry"):
         check_squared_distances([0.0], [0])

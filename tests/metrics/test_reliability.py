@@ -66,7 +66,7 @@ def test_nothing_is_left_within_bins_of_equal_forecasts():
     assert r.log_loss.within == pytest.approx(0, abs=1e-12)
 
 
-def test_whole_weights_are_copies():
+def test_integer_weights_are_copies():
     p, y = forecasts(200)
     w = np.random.default_rng(1).integers(0, 4, 200)
     ours, copies = reliability(p, y, w), reliability(np.repeat(p, w), np.repeat(y, w))

@@ -82,7 +82,7 @@ def test_rows_with_missing_values_are_left_out_and_said():
     assert found.neighbor == check_unimodality(x[rest], y[rest], y[rest]).neighbor
 
 
-def test_whole_weights_are_copies():
+def test_integer_weights_are_copies():
     x, y = blobs(80)
     w = np.random.default_rng(4).integers(0, 3, 80)
     decided = gaussian(x, y)

@@ -104,7 +104,7 @@ def test_order_and_copies_do_not_matter():
     )
 
 
-def test_whole_weights_are_copies():
+def test_integer_weights_are_copies():
     X, y = overlapping(100)
     w = np.random.default_rng(4).integers(0, 4, 200)
     copies = np.repeat(np.arange(200), w)

@@ -162,7 +162,7 @@ def test_copies_and_pickles_find_the_same():
 
 def test_bad_input_is_named():
     search = lk.neighbors.NeighborSearch.of([[0.0], [1.0]])
-    with pytest.raises(lk.DomainError, match="k must be a whole number from 1 to 2"):
+    with pytest.raises(lk.DomainError, match="k must be an integer from 1 to 2"):
         search.nearest([[0.0]], 3)
     with pytest.raises(lk.DataError, match="row 0, column 0"):
         search.nearest([[np.inf]], 1)
@@ -189,7 +189,7 @@ def test_queries_have_the_columns_of_the_points_and_k_of_them_exist(metric):
         with pytest.raises(lk.ShapeError, match=r"\(n, 3\)"):
             search.nearest(np.zeros((4, columns)), 2)
     for k in (0, 51, 1.5, True):
-        with pytest.raises(lk.DomainError, match="k must be a whole number from 1 to 50"):
+        with pytest.raises(lk.DomainError, match="k must be an integer from 1 to 50"):
             search.nearest(np.eye(3), k)
     with pytest.raises(lk.DataError, match="row 1, column 2"):
         search.nearest([[0.0, 1.0, 2.0], [0.0, 1.0, np.inf]], 1)

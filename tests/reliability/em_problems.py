@@ -235,7 +235,7 @@ def _total(weight: Any, labels: Any) -> float:
 
 
 def weights(rng: Generator, n: int) -> np.ndarray | None:
-    """None, whole numbers with 0 among them, or fractions; never nothing at all."""
+    """None, integers with 0 among them, or fractions; never nothing at all."""
     how = int(rng.integers(0, 3))
     if how == 0:
         return None

@@ -170,7 +170,7 @@ def frame(x):
 @pytest.mark.parametrize("kind", INPUTS)
 @pytest.mark.parametrize("name", FITS)
 def test_every_kind_of_input_is_read(name, kind, tmp_path):
-    x = np.round(rows() * 20 + 60).clip(0, 120)  # whole numbers that every kind can hold
+    x = np.round(rows() * 20 + 60).clip(0, 120)  # integers that every kind can hold
     given = INPUTS[kind](x, tmp_path)
     want = np.asarray(given, dtype=np.float64)
     g, h = FITS[name](given), FITS[name](want)

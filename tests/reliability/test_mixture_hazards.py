@@ -59,7 +59,7 @@ MORE = {
     "tiny scale 1e-100": changed(lambda X, y: (X * 1e-100, y)),
     "huge scale 1e100": changed(lambda X, y: (X * 1e100, y)),
     "offset of -1e8": changed(lambda X, y: (X - 1e8, y)),
-    "whole numbers": changed(lambda X, y: (np.round(X), y)),
+    "integers": changed(lambda X, y: (np.round(X), y)),
     "rows on a line": changed(lambda X, y: (X[:, :1] * np.ones((1, 3)), y)),
     "many columns": changed(lambda X, y: (np.random.default_rng(5).standard_normal((40, 60)), y)),
 }

@@ -59,7 +59,7 @@ ANSWERED = {
     "small units": lambda: changed(both=lambda X, y: (X * 1e-30, y * 1e-30)),
     "large units": lambda: changed(both=lambda X, y: (X * 1e30, y * 1e30)),
     "single precision": lambda: changed(both=lambda X, y: (X.astype(np.float32), y.astype(np.float32))),
-    "whole numbers": lambda: changed(both=lambda X, y: ((X * 10).astype(int), (y * 10).astype(int))),
+    "integers": lambda: changed(both=lambda X, y: ((X * 10).astype(int), (y * 10).astype(int))),
     "many columns": lambda: (np.random.default_rng(2).standard_normal((10, 3)), np.arange(10.0)),
     "missing targets": lambda: changed(y=lambda y: np.where(np.arange(40) % 3 == 0, np.nan, y)),
 }

@@ -248,7 +248,7 @@ def path_starts(backpointers, moves, counts, starts):  # type: ignore[no-untyped
 
 @compiled
 def _radius(band_kind, size, n, m):  # type: ignore[no-untyped-def]
-    """Radius of a Sakoe–Chiba band in frames of the longer series; a share may miss a whole number by rounding."""
+    """Radius of a Sakoe–Chiba band in frames of the longer series; a share may miss an integer by rounding."""
     return int(np.floor(size * max(n, m) + 1e-9)) if band_kind == SHARE else int(size)
 
 

@@ -120,7 +120,7 @@ def _all(n: int, m: int) -> tuple[Index, Index]:
 
 
 def _strip(radius: int, n: int, m: int) -> tuple[Index, Index]:
-    """|j (n − 1) − i (m − 1)| ≤ radius (min(n, m) − 1), in whole numbers."""
+    """|j (n − 1) − i (m − 1)| ≤ radius (min(n, m) − 1), in integers."""
     if min(n, m) == 1:
         return _all(n, m)
     along, reach = np.arange(n, dtype=np.int64) * (m - 1), radius * (min(n, m) - 1)

@@ -139,7 +139,7 @@ def _add(route: Route, x: Array, scale: float, total: Array, weight: Array) -> N
 def _start(series: Series, w: Array, start: Any, length: int | None) -> Array:
     if start is not None:
         return _given(start, length, series.values.shape[1])
-    T = _median_length(series, w) if length is None else _whole(length)
+    T = _median_length(series, w) if length is None else _integer(length)
     resampled = np.stack([_resampled(series.one(i), T) for i in range(len(series))])
     middle = np.average(resampled, axis=0, weights=w)
     positive = np.flatnonzero(w > 0)
@@ -190,12 +190,12 @@ def _check(w: Array, max_iter: Any, tol: Any) -> None:
     if w.ndim != 1 or not w.sum() > 0:
         raise DataError(sentence("barycenter", "some weight must be positive, one per series", w.shape))
     if not isinstance(max_iter, int | np.integer) or max_iter < 1:
-        raise DomainError(sentence("barycenter", "max_iter must be a whole number from 1", max_iter))
+        raise DomainError(sentence("barycenter", "max_iter must be an integer from 1", max_iter))
     if not 0 <= tol < np.inf:
         raise DomainError(sentence("barycenter", "tol must be a number from 0", tol))
 
 
-def _whole(length: Any) -> int:
+def _integer(length: Any) -> int:
     if not isinstance(length, int | np.integer) or isinstance(length, bool) or length < 1:
-        raise DomainError(sentence("barycenter", "length must be a whole number from 1", length))
+        raise DomainError(sentence("barycenter", "length must be an integer from 1", length))
     return int(length)

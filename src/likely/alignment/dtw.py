@@ -210,7 +210,7 @@ def number_of_paths(n: int, m: int, diagonal: bool = True) -> int:
     """
     for value in (n, m):
         if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-            raise DomainError(sentence("number_of_paths", "n and m must be whole numbers from 1", value))
+            raise DomainError(sentence("number_of_paths", "n and m must be integers from 1", value))
     N, M = int(n) - 1, int(m) - 1
     most = min(N, M) if diagonal else 0
     return sum(comb(N + M - s, s) * comb(N + M - 2 * s, N - s) for s in range(most + 1))

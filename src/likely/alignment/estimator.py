@@ -155,7 +155,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         others = len(self.labels_) - (X is None)
         if not isinstance(k, Integral) or isinstance(k, bool) or not 1 <= k <= others:
-            raise DomainError(sentence("DTWClassifier", f"n_neighbors must be a whole number from 1 to {others}", k))
+            raise DomainError(sentence("DTWClassifier", f"n_neighbors must be an integer from 1 to {others}", k))
         found = self._nearest(None if X is None else self._series(X, lengths), int(k))
         return found.distances, found.indices
 

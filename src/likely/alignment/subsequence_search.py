@@ -58,7 +58,7 @@ def subsequence(
     (array([2, 8]), array([ 6, 11]), array([0. , 0.5]))
     """
     if not isinstance(n_matches, int | np.integer) or isinstance(n_matches, bool) or n_matches < 1:
-        raise DomainError(sentence("subsequence", "n_matches must be a whole number from 1", n_matches))
+        raise DomainError(sentence("subsequence", "n_matches must be an integer from 1", n_matches))
     if max_distance is not None and not max_distance >= 0:
         raise DomainError(sentence("subsequence", "max_distance must be a distance, or None", max_distance))
     frame_cost, pattern = local_cost(metric, "subsequence"), step_pattern_of(step_pattern, "subsequence")

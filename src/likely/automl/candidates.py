@@ -214,11 +214,11 @@ def same_model(candidates: Sequence[Candidate], models: str) -> str:
         (key, _equivalent_key(key, known)) for key in _requested_names(models) if _equivalent_key(key, known) in known
     ]
     why = {"diagonal": "All columns are numbers", "naive-bayes": "The table has columns of words"}
-    told = [
+    sentences = [
         f"{why[other.removesuffix('-t')]}, so {key} is the same model as {other}: it is compared as {other}."
         for key, other in pairs if key != other
     ]  # fmt: skip
-    return " ".join(told)
+    return " ".join(sentences)
 
 
 def not_applicable(candidates: Sequence[Candidate], models: str) -> str:
@@ -228,8 +228,8 @@ def not_applicable(candidates: Sequence[Candidate], models: str) -> str:
     >>> not_applicable(mixed, "naive-bayes,diagonal,k-nearest-neighbors")
     'Left out, not for this table: k-nearest-neighbors needs numbers alone, and two rows of each class.'
     """
-    told = _needs([candidate.key for candidate in candidates], models)
-    return f"Left out, not for this table: {told}." if told else ""
+    unmet = _needs([candidate.key for candidate in candidates], models)
+    return f"Left out, not for this table: {unmet}." if unmet else ""
 
 
 def _needs(known: Sequence[str], models: str) -> str:
@@ -320,9 +320,9 @@ def _mixtures(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str,
             GaussianDensity(shape), size, tie="all" if tied else None, random_state=0, **PATIENCE
         )  # fmt: skip
         others = _other_parts(counts, words, predictive=False)
-        told = f"numbers: {what}; categories independent" if others else what
+        description = f"numbers: {what}; categories independent" if others else what
         whole = _product(numbers, mixture, others).set_params(**PATIENCE) if others else mixture
-        yield key, name, told, whole
+        yield key, name, description, whole
 
 
 def _kernel_densities(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tuple[str, str, str, Any]]:
@@ -334,11 +334,11 @@ def _kernel_densities(kinds: Kinds, rows: Sequence[float] | None) -> Iterator[tu
         "any smooth density: kernel density estimation with Gaussian kernels",
         _other_parts(counts, words, predictive=False),
     )
-    told = f"numbers: {what}; categories independent" if others else what
+    description = f"numbers: {what}; categories independent" if others else what
     yield (
         "kernel-density",
         "kernel density",
-        told,
+        description,
         _product(numbers, KernelDensity(), others) if others else KernelDensity(),
     )
 
@@ -418,7 +418,7 @@ def _densities(
         )  # fmt: skip
     if counts and all(distinct.get(name, FEW_LEVELS + 1) <= FEW_LEVELS for name in counts):
         graded = {name: "category" if kind == "count" else kind for name, kind in kinds.items()}
-        what = "columns independent; whole numbers are unordered levels"
+        what = "columns independent; integers are unordered levels"
         yield "naive-bayes-categorical", "naive Bayes, counts as levels", what, _naive(_in_order(graded, kinds))
     yield from _tree(kinds, levels)
     if not words:

@@ -52,9 +52,9 @@ class StateChoice:
         top = float(np.where(np.isfinite(self.held_out), self.held_out, -np.inf).max())
         lines = [f"{'states':>6} {'held-out, nats per frame':>25}  {'below the best':<17}"]
         for k, value, error in zip(self.numbers, self.held_out.tolist(), self.error.tolist(), strict=True):
-            told = self.failures.get(k) or ("impossible for some" if np.isneginf(value) else f"{value:.4f}")
+            cell = self.failures.get(k) or ("impossible for some" if np.isneginf(value) else f"{value:.4f}")
             below = "the best" if value == top else f"{top - value:.4f} ± {error:.4f}" if np.isfinite(value) else ""
-            lines.append(f"{k:>6} {told:>25}  {below:<17}{'  chosen' if k == self.best else ''}".rstrip())
+            lines.append(f"{k:>6} {cell:>25}  {below:<17}{'  chosen' if k == self.best else ''}".rstrip())
         return "\n".join([*(line.rstrip() for line in lines), PLUS_MINUS])
 
 
@@ -80,7 +80,7 @@ def choose_states(
     """
     asked = sorted({int(k) for k in numbers})
     if not asked or asked[0] < 1:
-        raise DomainError(sentence("choose_states", "numbers of states must be whole and above 0", asked))
+        raise DomainError(sentence("choose_states", "numbers of states must be integers above 0", asked))
     seqs, weight, groups = _enough(density, Ragged.of(X), sample_weight, groups, cv)
     splits = make_splits(seqs, np.zeros(len(seqs), dtype=np.intp), cv, weight=weight, groups=groups, seed=random_state)
     splits = [split for split in splits if len(split.train) and len(split.test)]

@@ -44,7 +44,7 @@ class Field:
     class_prior: Array | None = None  # (C,) class priors in use, if they differ from the sample
     calibrate: bool = True  # whether to calibrate posteriors
     cluster: Index | None = None  # (n,) rows of one cluster are not independent
-    unit: str = "row"  # what is classified: "row", "sequence" or "sound"
+    unit: str = "row"  # what is classified: "row", "sequence" or "recording"
 
     @classmethod
     def of(cls, X: Any, classes: Any, labels: Index, cv: Any, *, groups: Any = None, time: Any = None, seed: int = 0,
@@ -217,18 +217,21 @@ def judged(field: Field, standings: Sequence[Standing], criterion: str = "cost")
         reasons = "; ".join(f"{s.candidate.key}: {s.failure or NOT_OURS}" for s in standings)
         raise DataError(sentence("fit", "at least one model must be fitted successfully", reasons))
     best = min(able, key=lambda s: (s.by(criterion), s.candidate.rank))
-    told = [s._replace(behind=_behind(field, s, best, criterion)) for s in standings]
-    told = [s._replace(ties=(criterion,)) if is_tied(s.behind) and not s.candidate.baseline else s for s in told]
-    near = [s for s in told if s.ties]
-    truest = min(near, key=lambda s: (s.by("log-loss"), s.candidate.rank))
-    told = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in told]
-    as_true = [id(s.candidate) for s in told if is_tied(s.loss_behind, RESOLUTION)]
-    told = [
-        s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.candidate) in as_true else s for s in told
+    compared = [s._replace(behind=_behind(field, s, best, criterion)) for s in standings]
+    compared = [
+        s._replace(ties=(criterion,)) if is_tied(s.behind) and not s.candidate.baseline else s for s in compared
     ]
-    winner = min((s for s in told if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
-    order = sorted(told, key=lambda s: (s.by(criterion), s.candidate.rank))
-    best, truest = (next(s for s in told if s.candidate is one.candidate) for one in (best, truest))
+    near = [s for s in compared if s.ties]
+    truest = min(near, key=lambda s: (s.by("log-loss"), s.candidate.rank))
+    compared = [s._replace(loss_behind=_behind(field, s, truest, "log-loss")) if s.ties else s for s in compared]
+    as_true = [id(s.candidate) for s in compared if is_tied(s.loss_behind, RESOLUTION)]
+    compared = [
+        s._replace(ties=tuple(dict.fromkeys((*s.ties, "log-loss")))) if id(s.candidate) in as_true else s
+        for s in compared
+    ]
+    winner = min((s for s in compared if id(s.candidate) in as_true), key=lambda s: s.candidate.rank)
+    order = sorted(compared, key=lambda s: (s.by(criterion), s.candidate.rank))
+    best, truest = (next(s for s in compared if s.candidate is one.candidate) for one in (best, truest))
     return Contest(tuple(order), winner, best, truest, criterion)
 
 

@@ -79,9 +79,11 @@ def chain_candidates(
                 continue
             asked = {**how, "topology": topology}
             model, final = (BayesClassifier(chain(kinds, K, **asked, **more), **rules) for more in (brief or {}, {}))
-            told, key = (f", {topology}", f"-{topology}") if i else ("", "")
+            suffix, key = (f", {topology}", f"-{topology}") if i else ("", "")
             rank = 2 * K + (not i)  # a left-to-right topology is the simpler one
             candidates.append(
-                Candidate(f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} per class{told}", words, rank, model, final=final)
+                Candidate(
+                    f"hmm-{K}{key}", f"{K} state{'s' * (K > 1)} per class{suffix}", words, rank, model, final=final
+                )
             )
     return candidates

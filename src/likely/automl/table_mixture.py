@@ -64,21 +64,21 @@ class ChosenMixture(NamedTuple):
         if self.criterion == "prior":
             return f" of {self.max_components}"
         tried = max(self.choice.numbers)
-        told = (
+        note = (
             f" (of {self.max_components}: the search stops three beyond the lowest BIC)"
             if tried < self.max_components
             else ""
         )
-        return f" among 1 … {tried}{told}"
+        return f" among 1 … {tried}{note}"
 
     @property
     def _why_shape(self) -> str:
-        told = WORDS_OF[self.shape]
+        note = WORDS_OF[self.shape]
         others = {shape: bic for shape, bic in self.bic.items() if shape != self.shape}
         if not others:
-            return told
+            return note
         shape, bic = min(others.items(), key=lambda pair: pair[1])
-        return f"{told} (BIC {bic - self.bic[self.shape]:,.0f} lower than {WORDS_OF[shape]})"
+        return f"{note} (BIC {bic - self.bic[self.shape]:,.0f} lower than {WORDS_OF[shape]})"
 
 
 def shapes(kinds: Mapping[str, str], rows: float, X: Any = None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from likely.basis.basis import Basis, Columns, refuse_width
 from likely.basis.placement import ranges
 from likely.core import declared
-from likely.core.arrays import Array, parameter, whole_number
+from likely.core.arrays import Array, check_integer, parameter
 from likely.core.errors import DomainError, sentence
 
 
@@ -45,7 +45,7 @@ class Fourier(Basis):
         if period is not None and (period.ndim > 1 or not (period > 0).all()):
             expected = "period must be positive, one number or one per column"
             raise DomainError(sentence("Fourier", expected, self.period))
-        self._set(order=whole_number(self.order, "Fourier", "order", 1), period=period)
+        self._set(order=check_integer(self.order, "Fourier", "order", 1), period=period)
 
     @property
     def is_fitted(self) -> bool:

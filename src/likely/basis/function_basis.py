@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from likely.basis.basis import Basis, Columns
-from likely.core.arrays import Array, whole_number
+from likely.core.arrays import Array, check_integer
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 
@@ -44,7 +44,7 @@ class FunctionBasis(Basis):
             raise DomainError(sentence("FunctionBasis", "functions must be callables of rows", repr(self.functions)))
         outputs = self.outputs
         if outputs is not None:
-            outputs = tuple(whole_number(m, "FunctionBasis", "outputs", 1) for m in outputs)
+            outputs = tuple(check_integer(m, "FunctionBasis", "outputs", 1) for m in outputs)
             if len(outputs) != len(functions):
                 expected = f"outputs must have one number for each of {len(functions)} functions"
                 raise ShapeError(sentence("FunctionBasis", expected, len(outputs)))

@@ -13,7 +13,7 @@ import numpy as np
 from likely.basis.basis import BASIS, Basis
 from likely.basis.input_columns import checked_numbers, names_in
 from likely.core import declared
-from likely.core.arrays import Array, whole_number
+from likely.core.arrays import Array, check_integer
 from likely.core.errors import DomainError, sentence
 
 
@@ -53,7 +53,7 @@ class Interactions(Basis):
         parts = None if self.parts is None else tuple(self.parts)
         if parts is not None and (len(parts) < 2 or not all(BASIS.fits(part, {}) for part in parts)):
             raise DomainError(sentence("Interactions", "parts must be two or more bases", repr(self.parts)))
-        self._set(parts=parts, order=whole_number(self.order, "Interactions", "order", 2))
+        self._set(parts=parts, order=check_integer(self.order, "Interactions", "order", 2))
 
     @property
     def is_fitted(self) -> bool:

@@ -11,7 +11,7 @@ from scipy.special import expit
 from likely.basis.basis import Basis, Columns, refuse_width
 from likely.basis.placement import evenly, ranges
 from likely.core import declared
-from likely.core.arrays import Array, parameter, whole_number
+from likely.core.arrays import Array, check_integer, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 
 CENTERS = declared.either(declared.positive, declared.numbers("M d"))
@@ -33,7 +33,7 @@ class _Localized(Basis):
             if centers.ndim != 2 or 0 in centers.shape:
                 raise ShapeError(sentence(me, "centers must have shape (M,) or (M, d)", centers.shape))
         else:
-            centers = whole_number(self.centers, me, "centers, or the number of them,", 1)
+            centers = check_integer(self.centers, me, "centers, or the number of them,", 1)
         width = None if self.width is None else np.atleast_1d(parameter(self.width, me, "width"))
         if width is not None and (width.ndim > 1 or not (width > 0).all()):
             raise DomainError(sentence(me, "width must be positive, one number or one per column", self.width))

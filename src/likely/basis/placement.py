@@ -41,7 +41,7 @@ def evenly(x: Array, count: int) -> Array:
 def quantiles(x: Array, weight: Array | None, shares: Any) -> Array:
     """Weighted quantiles (k, d): the smallest value below which, or at which, the share of the weight lies.
 
-    A whole weight of m gives what m copies give.
+    An integer weight of m gives what m copies give.
 
     >>> quantiles(np.array([[1.0], [2.0], [3.0]]), np.array([1.0, 1.0, 2.0]), [0.0, 0.5, 0.6])[:, 0]
     array([1., 2., 3.])

@@ -14,7 +14,7 @@ import numpy as np
 from likely.basis.basis import Basis, Columns, refuse_width
 from likely.basis.placement import mean_and_deviation, middle_and_half
 from likely.core import declared
-from likely.core.arrays import Array, parameter, whole_number
+from likely.core.arrays import Array, check_integer, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 
 MOST = 1_000_000  # monomials, from which a design matrix is a mistake rather than a wish
@@ -88,7 +88,7 @@ class Polynomial(Basis):
     scale: Annotated[Array | None, declared.maybe(declared.numbers("d"))] = None
 
     def __post_init__(self) -> None:
-        degree = whole_number(self.degree, "Polynomial", "degree")
+        degree = check_integer(self.degree, "Polynomial", "degree")
         center, scale = _checked_scale("Polynomial", self.center, self.scale)
         scaled = bool(self.scaled) or center is not None
         self._set(degree=degree, interactions=bool(self.interactions), scaled=scaled, center=center, scale=scale)
@@ -212,7 +212,7 @@ class OrthogonalPolynomial(Basis):
         if self.kind not in RECURRENCES:
             raise DomainError(sentence(me, f"kind must be one of {', '.join(RECURRENCES)}", repr(self.kind)))
         center, scale = _checked_scale(me, self.center, self.scale)
-        self._set(degree=whole_number(self.degree, me, "degree"), center=center, scale=scale)
+        self._set(degree=check_integer(self.degree, me, "degree"), center=center, scale=scale)
 
     @property
     def is_fitted(self) -> bool:

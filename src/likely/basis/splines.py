@@ -10,7 +10,7 @@ import numpy as np
 from likely.basis.basis import Basis, Columns
 from likely.basis.placement import evenly, quantiles, ranges
 from likely.core import declared
-from likely.core.arrays import Array, BadEntry, parameter, whole_number
+from likely.core.arrays import Array, BadEntry, check_integer, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 
 KNOTS = declared.either(declared.positive, declared.items(declared.numbers("?")))
@@ -32,7 +32,7 @@ class _Knotted(Basis):
             expected = f"placement must be one of {', '.join(PLACEMENTS)}"
             raise DomainError(sentence(me, expected, repr(self.placement)))
         if isinstance(self.knots, int | np.integer) and not isinstance(self.knots, bool):
-            self._set(knots=whole_number(self.knots, me, "the number of knots", self.least))
+            self._set(knots=check_integer(self.knots, me, "the number of knots", self.least))
             return
         given = self.knots if _is_nested(self.knots) else (self.knots,)
         self._set(knots=tuple(self._sorted(parameter(knots, me, "knots")) for knots in given))
@@ -109,7 +109,7 @@ class BSpline(_Knotted):
         if self.extrapolation not in BEYOND:
             expected = f"extrapolation must be one of {', '.join(BEYOND)}"
             raise DomainError(sentence("BSpline", expected, repr(self.extrapolation)))
-        self._set(degree=whole_number(self.degree, "BSpline", "degree"))
+        self._set(degree=check_integer(self.degree, "BSpline", "degree"))
 
     def _placed(self, x: Array, weight: Array | None) -> Self:
         if self.placement == "uniform":

@@ -92,14 +92,14 @@ class Explanation(Described):
     @classmethod
     def of(cls, clf: Any, X: Any, calibration: Calibration | None = None) -> Explanation:
         """Explain the decisions of a fitted classifier for rows X, whose posteriors may go through a map."""
-        rows, told = clf._rows(X), clf.class_prior_
+        rows, class_prior = clf._rows(X), clf.class_prior_
         raw, cost = clf._log_joint(rows), Cost.of(clf.cost, clf.classes_)
         joint = applied(calibration, raw)
         cost = (
             cost if cost.decides_classes else Cost.zero_one(cost.n_classes)
         )  # the log-joints by which classes are compared
-        prior = applied(calibration, np.log(np.maximum(told, 1e-300))[None])[0]
-        P = _shares(joint, told)
+        prior = applied(calibration, np.log(np.maximum(class_prior, 1e-300))[None])[0]
+        P = _shares(joint, class_prior)
         expected = cost.expected_of(P)[:, : cost.n_classes]
         (decided, runner_up), least = _best_two(expected), expected.min(axis=1)
         odds, before, change, without = [], [], [], []
@@ -109,10 +109,10 @@ class Explanation(Described):
             hidden = applied(calibration, less)
             odds.append(_log_odds_gain(joint, hidden, decided, runner_up))
             before.append(odds[-1] if calibration is None else _log_odds_gain(raw, less, decided, runner_up))
-            blind = cost.expected_of(_shares(hidden, told))[:, : cost.n_classes]
+            blind = cost.expected_of(_shares(hidden, class_prior))[:, : cost.n_classes]
             change.append(blind.min(axis=1) - least)
             without.append(blind.argmin(axis=1))
-        at, plain = np.arange(len(raw)), np.log(np.maximum(told, 1e-300))
+        at, plain = np.arange(len(raw)), np.log(np.maximum(class_prior, 1e-300))
         with np.errstate(invalid="ignore"):
             odds_before = raw[at, decided] - raw[at, runner_up]
         shown = clf._decoded(rows)

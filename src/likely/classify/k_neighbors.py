@@ -415,5 +415,5 @@ def _candidate_numbers(asked: Any, whose: str) -> list[int]:
 
 def _positive_integer(k: Any, whose: str) -> int:
     if isinstance(k, bool) or not isinstance(k, Real) or k != k // 1 or k < 1:
-        raise DomainError(sentence(whose, "n_neighbors must be whole numbers above 0", k))
+        raise DomainError(sentence(whose, "n_neighbors must be integers above 0", k))
     return int(float(k))

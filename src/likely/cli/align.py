@@ -37,7 +37,7 @@ class BandType(click.ParamType):  # type: ignore[type-arg, unused-ignore]
             return int(value)
         if 0 < number < 1:
             return number
-        self.fail(f'{value!r} is neither a fraction below 1, nor a whole number of frames, nor "itakura".', param, ctx)
+        self.fail(f'{value!r} is neither a fraction below 1, nor an integer of frames, nor "itakura".', param, ctx)
 
 
 @click.command(epilog=EPILOG)

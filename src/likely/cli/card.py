@@ -68,16 +68,16 @@ def _task(facts: Facts) -> str:
 
 
 def _unit(facts: Facts) -> str:
-    """What it is about: "row", "sequence" or "sound"."""
+    """What it is about: "row", "sequence" or "recording"."""
     return str(facts.get("unit", "row"))
 
 
-def _interval(told: Facts | None, scale: float = 1, unit: str = "") -> str:
-    if told is None or told.get("value") is None:
+def _interval(measured: Facts | None, scale: float = 1, unit: str = "") -> str:
+    if measured is None or measured.get("value") is None:
         return "not measurable"
-    low, high = told.get("low"), told.get("high")
+    low, high = measured.get("low"), measured.get("high")
     ends = "" if low is None or high is None else f" ({low * scale:.4g} – {high * scale:.4g})"
-    return f"{told['value'] * scale:.4g}{unit}{ends}"
+    return f"{measured['value'] * scale:.4g}{unit}{ends}"
 
 
 # -------------------------------------------------------------------------- sections
@@ -200,11 +200,11 @@ def _number_of_clusters(facts: Facts, model: Any, path: str) -> Description:
 def _number_of_states(facts: Facts, model: Any, path: str) -> Description:
     title, choice = "How the number of states was chosen", facts.get("choice")
     if facts.get("decoded"):
-        told = facts["decoded"]
+        decoded = facts["decoded"]
         text = [f"States were known in training: {', '.join(model.state_names)}.",
-                f"The Viterbi path has the known state in {100 * told['right']:.4g} % ({100 * told['low']:.4g} – "
-                f"{100 * told['high']:.4g}) of {told['frames']:,} held-out frames."]  # fmt: skip
-        rows = [(name, *line) for name, line in zip(model.state_names, told["confusion"], strict=True)]
+                f"The Viterbi path has the known state in {100 * decoded['right']:.4g} % ({100 * decoded['low']:.4g} – "
+                f"{100 * decoded['high']:.4g}) of {decoded['frames']:,} held-out frames."]  # fmt: skip
+        rows = [(name, *line) for name, line in zip(model.state_names, decoded["confusion"], strict=True)]
         table = DescriptionTable("", ("truth \\ decoded", *model.state_names), rows, most=None)
         return Description(title, text, tables=[table])
     if choice is None:
@@ -227,32 +227,35 @@ def _states(facts: Facts, model: Any, path: str) -> Description:
 
 
 def _performance(facts: Facts, model: Any, path: str) -> Description:
-    told, unit = facts["figures"], _unit(facts)
-    if told is None:
+    figures, unit = facts["figures"], _unit(facts)
+    if figures is None:
         return Description("Performance", [f"Not evaluated: there were too few {unit}s to hold some out."])
     measures = [
-        ("error without reject option", _interval(told["error"], 100, " %")),
-        (f"cost per {unit}", _interval(told["decision_cost"])),
-        ("rejected or given another action", _interval(told.get("unclassified", told["reject_rate"]), 100, " %")),
-        ("error among the others", _interval(told["error_of_accepted"], 100, " %")),
-        ("log-loss (nats)", _interval(told["log_loss"])), ("Brier score", _interval(told["brier"])),
-        ("calibration error", f"{told['calibration_error']:.4g}"),
+        ("error without reject option", _interval(figures["error"], 100, " %")),
+        (f"cost per {unit}", _interval(figures["decision_cost"])),
+        ("rejected or given another action", _interval(figures.get("unclassified", figures["reject_rate"]), 100, " %")),
+        ("error among the others", _interval(figures["error_of_accepted"], 100, " %")),
+        ("log-loss (nats)", _interval(figures["log_loss"])), ("Brier score", _interval(figures["brier"])),
+        ("calibration error", f"{figures['calibration_error']:.4g}"),
     ]  # fmt: skip
     by_class = [
         (one["label"], f"{one['weight']:,.6g}", *(_interval(one[name], 100, " %") for name in ("recall", "precision")))
-        for one in told["by_class"]
+        for one in figures["by_class"]
     ]
     tables = [DescriptionTable("", ("measure", "value"), measures)]
     tables += [DescriptionTable("", ("class", f"{unit}s", "recall", "precision"), by_class, most=None)]
-    text = [f"On {told['rows']:,} held-out {unit}s; intervals are at 95 %.", f"Calibration: {told['calibration']}"]
+    text = [
+        f"On {figures['rows']:,} held-out {unit}s; intervals are at 95 %.",
+        f"Calibration: {figures['calibration']}",
+    ]
     return Description("Performance", text, tables=tables)
 
 
 def _costs(facts: Facts, model: Any, path: str) -> Description:
     from likely.estimation.novelty.novelty_score import support_in_words
 
-    told, rate = facts["figures"] or {"actions": (), "cost_table": (), "classes": ()}, facts["novelty"]
-    rows = [(action, *costs) for action, costs in zip(told["actions"], told["cost_table"], strict=True)]
+    figures, rate = facts["figures"] or {"actions": (), "cost_table": (), "classes": ()}, facts["novelty"]
+    rows = [(action, *costs) for action, costs in zip(figures["actions"], figures["cost_table"], strict=True)]
     support = None if rate is None else "".join(support_in_words(model.classifier_.held_out_novelty_scores(), rate))
     rules = {
         "cost of rejecting": facts["reject_cost"],
@@ -261,7 +264,7 @@ def _costs(facts: Facts, model: Any, path: str) -> Description:
     }
     found = {name: "not set" if value is None else value for name, value in rules.items()}
     prior = {"class prior": "as in the data" if facts["class_prior"] is None else str(facts["class_prior"])}
-    table = DescriptionTable("", ("decision \\ truth", *map(str, told["classes"])), rows, most=None)
+    table = DescriptionTable("", ("decision \\ truth", *map(str, figures["classes"])), rows, most=None)
     return Description("Costs and reject options", facts={**found, **prior}, tables=[table] * bool(rows))
 
 
@@ -296,9 +299,9 @@ LIMITATIONS = {
         "A category that did not occur in training counts as missing, and the {unit} is marked novel.",
         "Whether a column may be used for this decision cannot be seen from these figures.",
     ),
-    "sounds": (
+    "recordings": (
         "The figures hold for speakers, microphones and noise as in training.",
-        "A sound is decided to be one of these words: `--reject-below` and `--novelty` reject others.",
+        "A recording is decided to be one of these words: `--reject-below` and `--novelty` reject others.",
     ),
     "sequences": (
         "States are those of this model: whether they are states of the world cannot be seen from its likelihood.",
@@ -320,13 +323,13 @@ METHODS = {"classifier": "decide", "clusters": "predict", "density": "score_samp
 GIVEN = {
     "row": "Rows are a data frame with these columns, in any order.",
     "sequence": "Sequences are what `likely.read_sequences` gives, or a list of arrays with these columns.",
-    "sound": "Sounds are names of WAV files, or arrays of samples.",
+    "recording": "Recordings are names of WAV files, or arrays of samples.",
 }
 
 
 def _limitations(facts: Facts, model: Any, path: str) -> Description:
     unit = _unit(facts)
-    notes = LIMITATIONS["sounds" if unit == "sound" else _task(facts)]
+    notes = LIMITATIONS["recordings" if unit == "recording" else _task(facts)]
     return Description("Limitations", notes=[note.format(unit=unit) for note in notes])
 
 

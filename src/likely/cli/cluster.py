@@ -106,11 +106,13 @@ def print_summary(c: Any, console: Console) -> None:
 
 def profile_text(c: Any) -> str:
     """Aligned lines, one per cluster."""
-    from likely.cli.clustering.cluster_profiles import told
+    from likely.cli.clustering.cluster_profiles import trait_words
 
     rows = [["cluster", "rows", "share", "what makes it different"]]
     total = c.sizes.sum()
     for k, size in enumerate(c.sizes.tolist()):
-        words = ", ".join(told(c.traits, k)) or ("all rows" if len(c.sizes) == 1 else "close to the mean of all rows")
+        words = ", ".join(trait_words(c.traits, k)) or (
+            "all rows" if len(c.sizes) == 1 else "close to the mean of all rows"
+        )
         rows.append([str(k + 1), f"{size:,.6g}", f"{size / total:.1%}", words])
     return columns(rows, right=(0, 1, 2))

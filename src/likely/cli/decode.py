@@ -25,7 +25,7 @@ log-probability of the Viterbi path, and the path.
 Columns for a classifier: sequence, frames, decision (a class, a further action,
 REJECT or NOVEL), expected cost, p(class), log_prob, novel, and the reason if the
 sequence was rejected or if costs led to a class other than the most probable one.
-Columns for sounds: file, words, log_prob; with --per word start and end of each
+Columns for recordings: file, words, log_prob; with --per word start and end of each
 word in seconds, and its confidence; with --single the decision about the one
 word, its probability and the reason.
 """
@@ -49,12 +49,12 @@ PATHS = ("viterbi", "posterior", "filter")
     "--per",
     "each",
     type=click.Choice(["frame", "sequence", "word"]),
-    help="One output line per frame, sequence or word.  [frame; classifiers and sounds: sequence]",
+    help="One output line per frame, sequence or word.  [frame; classifiers and recordings: sequence]",
 )
 @click.option(
     "--proba", is_flag=True, help="Add the posterior probability of each state (classifiers always write p(class))."
 )
-@click.option("--single", is_flag=True, help="Isolated words: classify each sound as one word, or reject it.")
+@click.option("--single", is_flag=True, help="Isolated words: classify each recording as one word, or reject it.")
 @options.deciding
 @click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")
 @click.option("--missing", multiple=True, metavar="TOKEN", help="Another token for a missing value; repeatable.")
@@ -79,16 +79,16 @@ def decode(model: str, files: tuple[str, ...], out: str | None, quiet: bool, **s
 
 def decoded(model: str, files: tuple[str, ...], settings: dict[str, Any], console: Console) -> str:
     """The output lines, for any model."""
+    from likely.cli.fitting.recording_data import recordings_in
     from likely.cli.fitting.sequence_input import sequences_for, spooled
-    from likely.cli.fitting.sound_data import sounds_in
     from likely.cli.open_model import named
     from likely.io.model_files import load
 
     thing = load(model)
     if hasattr(thing, "transcribe"):
-        with spooled(files) as sounds:
-            return _spoken(thing, sounds_in(sounds), settings)  # a folder means the sounds in it
-    _no_sounds(settings)
+        with spooled(files) as recordings:
+            return _spoken(thing, recordings_in(recordings), settings)  # a folder means the recordings in it
+    _no_recordings(settings)
     known = named(thing, model)
     classes = hasattr(known, "classifier_")
     _no_states(settings) if classes else _no_decisions(settings)
@@ -249,7 +249,7 @@ def runs_of(names: list[Any]) -> str | None:
 
 
 def _spoken(model: Any, files: tuple[str, ...], settings: dict[str, Any]) -> str:
-    """Words of each sound: isolated words, classified, or connected words, decoded."""
+    """Words of each recording: isolated words, classified, or connected words, decoded."""
     import polars as pl
 
     from likely.cli.predict import DecidedBatch
@@ -295,17 +295,17 @@ def _no_tables(settings: dict[str, Any]) -> None:
         if settings[name]:
             raise click.UsageError(f"--{name} is for tables of frames: this file holds a speech recognizer.")
     if settings["each"] == "frame":
-        raise click.UsageError("--per frame is for states: sounds have --per sequence and --per word.")
+        raise click.UsageError("--per frame is for states: recordings have --per sequence and --per word.")
     if not settings["single"]:
         for name in options.RULES:
             if settings[name] is not None:
                 raise click.UsageError(f"--{name.replace('_', '-')} is for isolated words: add --single.")
 
 
-def _no_sounds(settings: dict[str, Any]) -> None:
+def _no_recordings(settings: dict[str, Any]) -> None:
     if settings["single"] or settings["each"] == "word":
         flag = "--single" if settings["single"] else "--per word"
-        raise click.UsageError(f"{flag} is for sounds: this file holds no speech recognizer.")
+        raise click.UsageError(f"{flag} is for recordings: this file holds no speech recognizer.")
 
 
 def _rules_of(model: Any, settings: dict[str, Any]) -> dict[str, Any]:

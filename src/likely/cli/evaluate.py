@@ -48,7 +48,7 @@ def evaluate(model: str, files: tuple[str, ...], report: str | None, as_json: bo
     thing = load(model)
     unit = unit_of(thing)
     refuse_others(settings, unit)
-    found = {"row": _rows, "sequence": _sequences, "sound": _sounds}[unit](thing, model, files, settings)
+    found = {"row": _rows, "sequence": _sequences, "recording": _recordings}[unit](thing, model, files, settings)
     how = decision_rules(found.model, {name: settings[name] for name in options.RULES})
     e, decisions = measured(found, how, unit)
     tell_of_other_shares(e, found.model.class_prior_, unit)
@@ -119,12 +119,12 @@ def _sequences(thing: Any, model: str, files: tuple[str, ...], settings: Mapping
     return Labeled(known, some, found.labels[here], names, weight, some, target or "folder")
 
 
-def _sounds(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
-    from likely.cli.fitting.sound_data import files_fingerprint, words_of
+def _recordings(thing: Any, model: str, files: tuple[str, ...], settings: Mapping[str, Any]) -> Labeled:
+    from likely.cli.fitting.recording_data import files_fingerprint, words_of
 
-    sounds, words = words_of(files)
-    tell_of_training(thing.card.get("fingerprint") == files_fingerprint(sounds), "sound")
-    return Labeled(thing, list(sounds), np.array(words, dtype=object), sounds, None, sounds, "word")
+    recordings, words = words_of(files)
+    tell_of_training(thing.card.get("fingerprint") == files_fingerprint(recordings), "recording")
+    return Labeled(thing, list(recordings), np.array(words, dtype=object), recordings, None, recordings, "word")
 
 
 def tell_of_training(same: bool, unit: str) -> None:
@@ -198,7 +198,7 @@ def _write_report(report: str, path: str, found: Labeled, e: Any, files: tuple[s
     elif e.unit == "sequence":
         shown = fit_study.ShownSequences(model.frames(found.source), found.source.ids, model.columns)
     else:
-        shown = fit_study.ShownSounds(found.source)
+        shown = fit_study.ShownRecordings(found.source)
     names, target = tuple(Path(f).name for f in files), found.target
     said = f" --target {target}" if e.unit == "row" else ""
     about = {

@@ -45,9 +45,11 @@ def explain(model: str, files: tuple[str, ...], rows: tuple[int, ...], as_json: 
 
     thing = load(model)
     unit = unit_of(thing)
-    if unit == "sound":
+    if unit == "recording":
         remedy = "`likely decode --single` gives the probabilities of words"
-        raise ModelFileError(sentence(model, "`likely explain` takes a model of rows or sequences", "sounds", remedy))
+        raise ModelFileError(
+            sentence(model, "`likely explain` takes a model of rows or sequences", "recordings", remedy)
+        )
     refuse_others(settings, unit)
     loaded, X, names = (_rows if unit == "row" else _sequences)(thing, model, files, settings)
     at = _asked(rows, settings["sequence"], names, unit)

@@ -203,9 +203,9 @@ def _states(fit_run: Any) -> Iterator[str]:
     if fit_run.choice is not None:
         yield str(fit_run.choice)
         yield ""
-    told = fit_run.found.get("decoded")
-    if told is not None:
-        yield from _decoded(told, fit_run.model.state_names)
+    found_states = fit_run.found.get("decoded")
+    if found_states is not None:
+        yield from _decoded(found_states, fit_run.model.state_names)
     from likely.estimation.novelty.held_out_frames import support
     from likely.hmm.estimators.hmm_description import states_table
 
@@ -217,9 +217,9 @@ def _states(fit_run: Any) -> Iterator[str]:
     yield from support(fit_run.model.density_)
 
 
-def _decoded(told: dict[str, Any], names: list[str]) -> Iterator[str]:
-    rate = f"{told['right']:.4f} ({told['low']:.4f}–{told['high']:.4f})"
+def _decoded(found_states: dict[str, Any], names: list[str]) -> Iterator[str]:
+    rate = f"{found_states['right']:.4f} ({found_states['low']:.4f}–{found_states['high']:.4f})"
     yield f"accuracy of the Viterbi path on held-out frames with known states: {rate}"
     if len(names) <= MOST:
-        yield from confusion(told["confusion"], names, names)
+        yield from confusion(found_states["confusion"], names, names)
     yield ""

@@ -41,11 +41,11 @@ def info(model: str | None, markdown: bool, as_json: bool) -> None:
 
 
 def _of_model(model: str, markdown: bool, as_json: bool) -> None:
-    from likely.cli.show import told
+    from likely.cli.show import description
 
     if markdown:
         raise click.UsageError("--markdown is for what is installed: `likely card` writes about a model in Markdown.")
-    click.echo(told(model, as_json))
+    click.echo(description(model, as_json))
 
 
 def gather() -> dict[str, Any]:

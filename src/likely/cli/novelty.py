@@ -114,8 +114,8 @@ def _watch(
         return _learned(train, missing, format, how, console)
     watch = watch_model(model)
     if watch.held_out_novelty is None or not watch.held_out_novelty.shape[1]:
-        told = "the file holds no held-out scores: the threshold is set on samples from the model, and the"
-        console(f"{told} rate holds only if the model fits; --train sets it on held-out rows")
+        warning = "the file holds no held-out scores: the threshold is set on samples from the model, and the"
+        console(f"{warning} rate holds only if the model fits; --train sets it on held-out rows")
     return watch
 
 
@@ -138,7 +138,7 @@ def _learned(train: tuple[str, ...], missing: Any, format: str | None, how: dict
         model = TableClusterer.from_fitted(found, schema, frame, columns=table.names, random_state=how["seed"])
     console(f"\nreference rows: a mixture of {_why(found)}\n")
     if how["save_model"] is not None:
-        model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.told))
+        model.card_ = json.dumps(_facts(table, found, train, missing, format, how, notes.messages))
         model.save(how["save_model"])
     return NoveltyDetector.of_model(model)
 
@@ -188,7 +188,7 @@ class _notes:
 
     def __init__(self, console: Console) -> None:
         self.console, self.caught = console, warnings.catch_warnings(record=True)
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def __enter__(self) -> _notes:
         self.heard = self.caught.__enter__()
@@ -197,8 +197,8 @@ class _notes:
 
     def __exit__(self, *error: Any) -> None:
         self.caught.__exit__(*error)
-        self.told = list(dict.fromkeys(str(w.message) for w in self.heard or ()))
-        for text in self.told:
+        self.messages = list(dict.fromkeys(str(w.message) for w in self.heard or ()))
+        for text in self.messages:
             self.console(f"note: {text}")
 
 

@@ -121,17 +121,17 @@ def is_of_sequences(thing: Any) -> bool:
 
 
 def unit_of(thing: Any) -> str:
-    """What the model of a file takes: "row", "sequence" or "sound"."""
-    return "sound" if hasattr(thing, "transcribe") else "sequence" if is_of_sequences(thing) else "row"
+    """What the model of a file takes: "row", "sequence" or "recording"."""
+    return "recording" if hasattr(thing, "transcribe") else "sequence" if is_of_sequences(thing) else "row"
 
 
 OF_ROWS, OF_FRAMES = ("sql", "allow_missing"), ("id", "time", "columns", "sequence")
-OF_OTHERS = {"row": OF_FRAMES, "sequence": OF_ROWS, "sound": (*OF_ROWS, *OF_FRAMES, "target", "weight")}
+OF_OTHERS = {"row": OF_FRAMES, "sequence": OF_ROWS, "recording": (*OF_ROWS, *OF_FRAMES, "target", "weight")}
 
 
 def refuse_others(settings: Mapping[str, Any], unit: str) -> None:
     """Raise if an option is for models of something else."""
-    takes = {"row": "sequences", "sequence": "models of rows", "sound": "tables"}[unit]
+    takes = {"row": "sequences", "sequence": "models of rows", "recording": "tables"}[unit]
     for name in OF_OTHERS[unit]:
         if settings.get(name):
             flag = f"--{name.replace('_', '-')}"
@@ -150,10 +150,10 @@ def sequence_classifier(thing: Any, path: str) -> Any:
 def refuse_sequences(thing: Any, path: str, command: str) -> None:
     """Raise for a sequence model in a command for rows."""
     if is_of_sequences(thing):
-        kind, sounds = type(thing).__name__, "sounds" if hasattr(thing, "transcribe") else "sequences"
-        remedy = f"`likely decode` is for {sounds}, `likely show` describes the file"
+        kind, recordings = type(thing).__name__, "recordings" if hasattr(thing, "transcribe") else "sequences"
+        remedy = f"`likely decode` is for {recordings}, `likely show` describes the file"
         raise ModelFileError(
-            sentence(path, f"`likely {command}` takes a model of rows", f"{kind}, of {sounds}", remedy)
+            sentence(path, f"`likely {command}` takes a model of rows", f"{kind}, of {recordings}", remedy)
         )
 
 

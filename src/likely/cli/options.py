@@ -117,7 +117,7 @@ sequences = together(
                  help="Sequences: ergodic, left-to-right, cyclic, parallel, or the allowed steps.  [ergodic; with "
                       "--target the better of ergodic and left-to-right]"),
     click.option("--n-components", type=click.IntRange(1), metavar="M",
-                 help="Sequences: number of mixture components of each state.  [1; sounds: 4]"),
+                 help="Sequences: number of mixture components of each state.  [1; recordings: 4]"),
     click.option("--covariance", type=click.Choice(["full", "diagonal", "spherical"]),
                  help="Sequences: covariance of the Gaussian emissions.  [full up to 4 columns, else diagonal]"),
     click.option("--durations", type=click.IntRange(1), metavar="D",

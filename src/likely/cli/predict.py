@@ -147,8 +147,8 @@ class Batch:
         novel, reasons, lines = self.novel.tolist(), self.reasons(), []
         kept = self.kept.iter_rows(named=True) if self.kept.width else [{}] * len(reasons)
         for i, (cells, record) in enumerate(zip(kept, self.records(proba), strict=True)):
-            told = {**cells, **record, "novel": novel[i], "reason": reasons[i] or None}
-            lines.append(json.dumps(told, default=str))
+            entry = {**cells, **record, "novel": novel[i], "reason": reasons[i] or None}
+            lines.append(json.dumps(entry, default=str))
         return "".join(f"{line}\n" for line in lines)
 
 

@@ -21,10 +21,10 @@ def show(model: str, as_json: bool, plot: str | None) -> None:
         from likely.cli.figures import draw_model
 
         draw_model(model, plot)
-    click.echo(told(model, as_json))
+    click.echo(description(model, as_json))
 
 
-def told(model: str, as_json: bool) -> str:
+def description(model: str, as_json: bool) -> str:
     """Description of a model file, as JSON or as text."""
     from likely.cli.open_model import card_as_written
     from likely.io.model_files import describe, load

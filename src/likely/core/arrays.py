@@ -91,10 +91,10 @@ def parameter(value: Any, whose: str, name: str) -> Array:
     return a
 
 
-def whole_number(x: Any, whose: str, what: str, least: int = 0) -> int:
-    """A whole number of at least `least`."""
+def check_integer(x: Any, whose: str, what: str, least: int = 0) -> int:
+    """An integer of at least `least`."""
     if not isinstance(x, int | np.integer) or isinstance(x, bool) or x < least:
-        raise DomainError(sentence(whose, f"{what} must be a whole number of at least {least}", repr(x)))
+        raise DomainError(sentence(whose, f"{what} must be an integer of at least {least}", repr(x)))
     return int(x)
 
 
@@ -208,7 +208,7 @@ def checked_labels(labels: Any, n: int, members: int, whose: str) -> Index:
     """Validated labels of n rows (n,): the component 0 … members − 1, or −1 for an unlabeled row."""
     o = np.asarray(unmasked(labels))
     if o.shape != (n,) or not (np.issubdtype(o.dtype, np.integer) or not n):
-        raise ShapeError(sentence(whose, f"labels must be whole numbers, one per row ({n})", f"{o.dtype} {o.shape}"))
+        raise ShapeError(sentence(whose, f"labels must be integers, one per row ({n})", f"{o.dtype} {o.shape}"))
     if n and (o.min() < -1 or o.max() >= members):
         bad = o[(o < -1) | (o >= members)][0]
         raise DataError(sentence(whose, f"labels must lie in 0 … {members - 1}, or be −1 for unlabeled rows", bad))
@@ -229,9 +229,7 @@ def _first_bad(w: Array) -> str:
 class BadEntry(DataError):
     """An invalid entry, named by row and column; callers that split data into blocks add the block's row offset."""
 
-    def __init__(
-        self, whose: str, expected: str, value: Any, row: int, column: int | str, remedy: str = ""
-    ) -> None:
+    def __init__(self, whose: str, expected: str, value: Any, row: int, column: int | str, remedy: str = "") -> None:
         super().__init__(sentence(whose, expected, f"{value} at row {row}, column {column}", remedy))
         self.details, self.row = (whose, expected, value, row, column, remedy), row
 

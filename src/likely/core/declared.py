@@ -154,7 +154,7 @@ def _all(x: Any) -> bool:
 
 
 flag = Kind("true or false", lambda x, sizes: type(x) is bool)
-whole = Kind("a whole number", lambda x, sizes: type(x) is int)
+integer = Kind("an integer", lambda x, sizes: type(x) is int)
 labels = Kind(
     "a 1-D array of labels, or null", lambda x, sizes: x is None or (isinstance(x, np.ndarray) and x.ndim == 1)
 )
@@ -181,8 +181,8 @@ one_or_each = Kind(
     lambda x, sizes: number(0).fits(x, sizes) or numbers("d", 0).fits(x, sizes),
 )
 rule_or_number = Kind("a text, or a number", lambda x, sizes: isinstance(x, str) or number(0).fits(x, sizes))
-count = Kind("a whole number from 0", lambda x, sizes: type(x) is int and x >= 0)
-positive = Kind("a whole number from 1", lambda x, sizes: type(x) is int and x >= 1)
+count = Kind("an integer from 0", lambda x, sizes: type(x) is int and x >= 0)
+positive = Kind("an integer from 1", lambda x, sizes: type(x) is int and x >= 1)
 distinct = Kind(
     "a 1-D array of distinct labels", lambda x, sizes: levels.fits(x, sizes) and len(set(x.tolist())) == len(x)
 )
@@ -202,7 +202,7 @@ statistic_from_0 = Kind("a number from 0", lambda x, sizes: type(x) is float and
 
 ANNOTATED = {  # kinds determined by the annotation alone
     "Array": numbers(), "Index": numbers(dtype=np.int64), "NDArray[np.intp]": numbers(dtype=np.int64),
-    "bool": flag, "str": text(), "int": whole, "float": number(),
+    "bool": flag, "str": text(), "int": integer, "float": number(),
 }  # fmt: skip
 
 

@@ -294,7 +294,7 @@ def _checked_sum(lengths: Any, frames: int) -> Index:
 def _checked_lengths(lengths: Any) -> Index:
     count = np.asarray(lengths)
     if count.ndim != 1 or not len(count) or count.dtype.kind not in "iuf" or not (count == np.floor(count)).all():
-        raise ShapeError(sentence(WHOSE, "lengths must be whole numbers, one per sequence", _list(count)))
+        raise ShapeError(sentence(WHOSE, "lengths must be integers, one per sequence", _list(count)))
     if (count < 0).any():
         raise ShapeError(sentence(WHOSE, "lengths must not be negative", _list(count)))
     return count.astype(np.intp)

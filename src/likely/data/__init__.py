@@ -1,1 +1,1 @@
-"""Readers of tables, sequences and sounds."""
+"""Readers of tables, sequences and recordings."""

@@ -20,7 +20,7 @@ MOST_CHANNELS = 8  # columns up to which a long table is taken as channels
 FINEST = 2000  # largest numerator and denominator of a resampling ratio: 44,100 to 48,000 Hz is 160/147
 
 
-def is_one_sound(x: Any) -> bool:
+def is_one_recording(x: Any) -> bool:
     """True for a file name, a (rate, samples) pair or a vector; False for a collection of these."""
     if isinstance(x, str | os.PathLike) or _is_pair(x):
         return True
@@ -31,31 +31,31 @@ def is_one_sound(x: Any) -> bool:
     return isinstance(x, list | tuple) and len(x) > 0 and isinstance(x[0], Real)
 
 
-def sounds_in(x: Any, whose: str = "sounds") -> Ragged | list[Any]:
-    """Several sounds: a Ragged of samples, a list, or a table with one sound per row; a single sound is an error."""
-    if is_one_sound(x):
-        raise ShapeError(sentence(whose, "several sounds are needed", "one", "pass [sound]"))
+def recordings_in(x: Any, whose: str = "recordings") -> Ragged | list[Any]:
+    """Recordings: a Ragged of samples, a list, or a table with one recording per row; a single one is an error."""
+    if is_one_recording(x):
+        raise ShapeError(sentence(whose, "several recordings are needed", "one", "pass [recording]"))
     if isinstance(x, Ragged):
         return x
     if getattr(x, "ndim", 1) == 2 and x.shape[1] <= MOST_CHANNELS < x.shape[0]:
-        remedy = "pass [(rate, samples)] for one sound of several channels"
-        raise ShapeError(sentence(whose, "a table needs one sound per row", f"shape {x.shape}", remedy))
+        remedy = "pass [(rate, samples)] for one recording of several channels"
+        raise ShapeError(sentence(whose, "a table needs one recording per row", f"shape {x.shape}", remedy))
     if not hasattr(x, "__len__"):
-        raise DataError(sentence(whose, "a list of sounds is needed", type(x).__name__, "convert it to a list"))
+        raise DataError(sentence(whose, "a list of recordings is needed", type(x).__name__, "convert it to a list"))
     return x if isinstance(x, list) else list(x)
 
 
-def signals(sounds: Any, rate: int, high: float | None = None, whose: str = "sounds") -> Iterator[Array]:
-    """The samples of several sounds at one rate; errors name the sound by its number."""
-    for i, sound in enumerate(sounds_in(sounds, whose)):
-        yield signal(sound, rate, high, f"{whose}: sound {i}")
+def signals(recordings: Any, rate: int, high: float | None = None, whose: str = "recordings") -> Iterator[Array]:
+    """The samples of several recordings at one rate; errors name the recording by its number."""
+    for i, recording in enumerate(recordings_in(recordings, whose)):
+        yield signal(recording, rate, high, f"{whose}: recording {i}")
 
 
-def signal(sound: Any, rate: int, high: float | None = None, whose: str = "sound") -> Array:
-    """The samples (n,) of one sound at `rate` Hz, full scale ±1 where that is known.
+def signal(recording: Any, rate: int, high: float | None = None, whose: str = "recording") -> Array:
+    """The samples (n,) of one recording at `rate` Hz, full scale ±1 where that is known.
 
     A WAV file or a pair (rate, samples) of another rate is resampled; it must reach up to `high` Hz (None: rate/2).
-    Whole numbers of 8, 16 and 32 bits are divided by their full scale; anything else is unchanged. NaN is a
+    Integers of 8, 16 and 32 bits are divided by their full scale; anything else is unchanged. NaN is a
     missing sample.
 
     >>> signal(np.array([16384, -32768], dtype=np.int16), 8000)
@@ -63,23 +63,23 @@ def signal(sound: Any, rate: int, high: float | None = None, whose: str = "sound
     >>> len(signal((16000, np.ones(1600)), 8000))
     800
     """
-    own, samples = rate, sound
-    if isinstance(sound, str | os.PathLike):
-        whose = f"{whose} ({os.fsdecode(sound)})"
-        own, samples = read_wav(sound)
-    elif _is_pair(sound):
-        own, samples = _whole_rate(sound[0], whose), sound[1]
-    elif isinstance(sound, tuple) and len(sound) == 2 and _is_pair(sound[::-1]):
-        remedy = f"pass ({sound[1]}, samples)"
+    own, samples = rate, recording
+    if isinstance(recording, str | os.PathLike):
+        whose = f"{whose} ({os.fsdecode(recording)})"
+        own, samples = read_wav(recording)
+    elif _is_pair(recording):
+        own, samples = _integer_rate(recording[0], whose), recording[1]
+    elif isinstance(recording, tuple) and len(recording) == 2 and _is_pair(recording[::-1]):
+        remedy = f"pass ({recording[1]}, samples)"
         raise DataError(sentence(whose, "a pair must be (rate, samples)", "(samples, rate)", remedy))
     x = _mono(samples, whose)
     return x if own == rate else resampled(x, own, rate, high, whose)
 
 
-def resampled(x: Array, old: int, new: int, high: float | None = None, whose: str = "sound") -> Array:
+def resampled(x: Array, old: int, new: int, high: float | None = None, whose: str = "recording") -> Array:
     """Resample a signal to another rate by polyphase filtering (`scipy.signal.resample_poly`).
 
-    A sound whose rate is below 2·high raises an error: the missing frequencies cannot be restored.
+    A recording whose rate is below 2·high raises an error: the missing frequencies cannot be restored.
     """
     from scipy.signal import resample_poly  # half a second to load
 
@@ -108,10 +108,10 @@ def _mono(samples: Any, whose: str) -> Array:
         raise DataError(sentence(whose, "samples must be real numbers", x.dtype, "pass an array, or a WAV file's name"))
     if x.ndim not in (1, 2) or 0 in x.shape:
         got = "none" if 0 in x.shape else f"shape {x.shape}"
-        raise ShapeError(sentence(whose, "a sound needs samples (n,) or (n, channels)", got, "leave it out"))
+        raise ShapeError(sentence(whose, "a recording needs samples (n,) or (n, channels)", got, "leave it out"))
     if x.ndim == 2 and x.shape[0] < x.shape[1]:
         remedy = "transpose it: one column per channel"
-        raise ShapeError(sentence(whose, "a sound must have shape (n, channels)", x.shape, remedy))
+        raise ShapeError(sentence(whose, "a recording must have shape (n, channels)", x.shape, remedy))
     y = _scaled(x)
     if np.isinf(y).any():
         at = int(np.flatnonzero(np.isinf(y))[0])
@@ -131,7 +131,7 @@ def _is_pair(x: Any) -> bool:
     return isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], Real) and np.ndim(x[1]) in (1, 2)
 
 
-def _whole_rate(rate: Any, whose: str) -> int:
+def _integer_rate(rate: Any, whose: str) -> int:
     if not (rate > 0 and rate == int(rate)):
-        raise DataError(sentence(whose, "a rate must be a whole number of Hz", rate))
+        raise DataError(sentence(whose, "a rate must be an integer of Hz", rate))
     return int(rate)

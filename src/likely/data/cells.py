@@ -112,7 +112,7 @@ def clean_numbers(column: pl.Series) -> pl.Series:
     values = column.cast(pl.Float64, strict=False)
     if values.null_count() > column.null_count() or are_codes(column):
         return column
-    return _whole_if_written_so(column, values)
+    return _integers_if_written_so(column, values)
 
 
 def are_codes(column: pl.Series) -> bool:
@@ -141,9 +141,9 @@ def as_kind(name: str, kind: str) -> str:
     return by_caller(f"--as {shlex.quote(f'{name}={kind}')}", f'kinds={{"{name}": "{kind}"}}')
 
 
-def at_row(row: int, column: str, told: str) -> DataError:
+def at_row(row: int, column: str, what: str) -> DataError:
     """An error message for one cell: row 18, column "petal_width": ..."""
-    return DataError(sentence(f'row {row}, column "{column}"', told))
+    return DataError(sentence(f'row {row}, column "{column}"', what))
 
 
 def _as_missing(value: Any) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ def _parsed(column: pl.Series, missing: tuple[str, ...], strict: bool, learned: 
         raise _no_number(column, values.is_null() & column.is_not_null(), learned)
     if not math.isfinite(values.sum() or 0.0):
         values = _finite(values.fill_nan(None), column, learned)
-    return _whole_if_written_so(column, without_values(values, missing))
+    return _integers_if_written_so(column, without_values(values, missing))
 
 
 def _meant_as_numbers(column: pl.Series, good: int, present: int) -> bool:
@@ -208,15 +208,15 @@ def _finite(values: pl.Series, cells: pl.Series, learned: bool) -> pl.Series:
     return values
 
 
-def _whole_if_written_so(cells: pl.Series, values: pl.Series) -> pl.Series:
+def _integers_if_written_so(cells: pl.Series, values: pl.Series) -> pl.Series:
     """Int64 if every cell is written as an integer, so that long keys keep their digits."""
-    if not is_whole(values):
+    if not are_integers(values):
         return values
     whole = cells.set(values.is_null(), None).cast(pl.Int64, strict=False)
     return whole if whole.null_count() == values.null_count() else values
 
 
-def is_whole(values: pl.Series) -> bool:
+def are_integers(values: pl.Series) -> bool:
     """Whether all present numbers are integers: 3 and 3.0, but not 3.5."""
     if values.dtype.is_integer():
         return True
@@ -226,7 +226,7 @@ def is_whole(values: pl.Series) -> bool:
 
 def as_words(column: pl.Series, lower: bool = False) -> pl.Series:
     """Any column as strings: "true" and "false", "3" for 3 and 3.0, so that each level has one spelling."""
-    if column.dtype.is_float() and is_whole(column):
+    if column.dtype.is_float() and are_integers(column):
         whole = column.cast(pl.Int64, strict=False)
         column = whole if whole.null_count() == column.null_count() else column  # unchanged beyond 2⁶³
     words = column.cast(pl.String).str.replace(r"^([-+]?\d+)\.0+$", "$1")

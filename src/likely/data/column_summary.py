@@ -52,8 +52,8 @@ class ColumnSummary(NamedTuple):
 
 def described(values: pl.Series, kind: str, reason: str) -> Column:
     """A column with the summary of its values."""
-    told = summary(values) if kind in MEASUREMENTS else ColumnSummary(values.drop_nulls().n_unique(), (), None)
-    return Column(values.name, kind, reason, values.null_count(), *told)
+    about = summary(values) if kind in MEASUREMENTS else ColumnSummary(values.drop_nulls().n_unique(), (), None)
+    return Column(values.name, kind, reason, values.null_count(), *about)
 
 
 def summary(values: pl.Series) -> ColumnSummary:
@@ -110,8 +110,8 @@ def _classes(classes: Mapping[Any, int]) -> str:
 def _values(column: Column) -> str:
     if column.range is not None:
         low, mean, high = column.range
-        told = f"{low:.6g} … {high:.6g}, mean {mean:.6g}"
+        summary_text = f"{low:.6g} … {high:.6g}, mean {mean:.6g}"
     else:
         more = f", … {len(column.levels)} levels" if len(column.levels) > SHOWN_LEVELS else ""
-        told = ", ".join(column.levels[:SHOWN_LEVELS]) + more
-    return told + (f"; {column.n_missing:,} missing" if column.n_missing else "")
+        summary_text = ", ".join(column.levels[:SHOWN_LEVELS]) + more
+    return summary_text + (f"; {column.n_missing:,} missing" if column.n_missing else "")

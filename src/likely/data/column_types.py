@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import polars as pl
 from scipy.special import betainc, gammainc
 
-from likely.data.cells import as_numbers, is_whole, shown
+from likely.data.cells import are_integers, as_numbers, shown
 from likely.data.csv_reader import INDEX
 from likely.data.dates import are_dates, are_packed_dates
 
@@ -96,7 +96,7 @@ def _judged_numbers(numbers: pl.Series, cells: pl.Series) -> tuple[Kind, str]:
     `cells` are the numbers as they are written: every float beyond 2⁵³ is whole, and 1.7e21 is a measurement.
     """
     values = numbers.drop_nulls()
-    if not is_whole(values):
+    if not are_integers(values):
         return "real", "numbers with fractions"
     if values.n_unique() == 2:
         return "binary", f"two values, {' and '.join(f'{value:g}' for value in values.unique().sort())}"
@@ -106,10 +106,10 @@ def _judged_numbers(numbers: pl.Series, cells: pl.Series) -> tuple[Kind, str]:
     if why:
         return "identifier", why
     if _number(values.min()) < 0:
-        return "real", "whole numbers, some below zero"
+        return "real", "integers, some below zero"
     if is_count(values):
-        return "count", "whole numbers from zero or one upwards, distributed as counts"
-    return "real", "whole numbers that are not distributed as counts"
+        return "count", "integers from zero or one upwards, distributed as counts"
+    return "real", "integers that are not distributed as counts"
 
 
 def are_digits(cells: pl.Series) -> bool:

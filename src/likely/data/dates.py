@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from likely.data.cells import as_numbers, at_row, is_whole, shown
+from likely.data.cells import are_integers, as_numbers, at_row, shown
 
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?(\s?[AaPp][Mm])?"
@@ -71,7 +71,7 @@ def instants(column: pl.Series) -> NDArray[Any]:
         return column.to_physical().to_numpy().astype(np.float64)
     values = as_numbers(column, strict=True)
     assert values is not None  # strict either gives numbers or raises
-    if is_whole(values) and are_packed_dates(values):
+    if are_integers(values) and are_packed_dates(values):
         return _parsed(values.cast(pl.Int64).cast(pl.String))
     return values.to_numpy().astype(np.float64)
 

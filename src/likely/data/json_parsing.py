@@ -17,7 +17,7 @@ def parsed(text: str | bytes) -> Any:
     (1, True)
     """
     try:
-        value = json.loads(text, parse_int=_whole)
+        value = json.loads(text, parse_int=_integer)
     except RecursionError:
         raise ValueError(f"more than {MOST_LEVELS} levels of nesting") from None
     if _levels(value) > MOST_LEVELS:
@@ -39,7 +39,7 @@ def not_json(error: Exception) -> str:
     return str(error) if type(error) is ValueError else "what cannot be read"  # raised by `parsed`, with our message
 
 
-def _whole(digits: str) -> int | str:
+def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) <= LONGEST else digits
 
 

@@ -90,14 +90,14 @@ def _column(name: str, values: list[Any]) -> pl.Series:
     """A column of JSON values: mixed strings and numbers become strings, as in a CSV file; nested values JSON."""
     kinds = {type(value): _kind(value) for value in values if value is not None}
     if {"nested values", "texts"} & set(kinds.values()):
-        told = sorted(set(kinds.values()))
-        if len(told) > 1:
-            both = f"{', '.join(told[:-1])} and {told[-1]}"
+        both_kinds = sorted(set(kinds.values()))
+        if len(both_kinds) > 1:
+            both = f"{', '.join(both_kinds[:-1])} and {both_kinds[-1]}"
             warn(sentence(f'column "{name}"', f"it mixes {both}: all are read as strings"))
         return pl.Series([_word(value) for value in values], dtype=pl.String)
     if all(isinstance(value, bool | None) for value in values):
         return pl.Series(values)
-    return pl.Series(values, dtype=None if _all_whole(values) else pl.Float64, strict=False)
+    return pl.Series(values, dtype=None if _all_integers(values) else pl.Float64, strict=False)
 
 
 def _kind(value: Any) -> str:
@@ -111,7 +111,7 @@ def _word(value: Any) -> str | None:
     return value if isinstance(value, str) or value is None else json.dumps(value)
 
 
-def _all_whole(values: list[Any]) -> bool:
+def _all_integers(values: list[Any]) -> bool:
     return all(value is None or (isinstance(value, int) and abs(value) < 2**63) for value in values)
 
 

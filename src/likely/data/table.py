@@ -88,10 +88,10 @@ class Table:
         used = [values for column, values in found if column.is_used]
         columns = tuple(column for column, _ in found)
         if not used:
-            told = "; ".join(f'"{column.name}" is set aside ({column.reason})' for column in columns)
-            told = f"none: {told}" if told else "none"
+            excluded = "; ".join(f'"{column.name}" is set aside ({column.reason})' for column in columns)
+            excluded = f"none: {excluded}" if excluded else "none"
             remedy = f"add one, or insist with {as_kind('NAME', 'KIND')}"
-            raise DataError(sentence(whose, "at least one column must be a measurement", told, remedy))
+            raise DataError(sentence(whose, "at least one column must be a measurement", excluded, remedy))
         return cls._with_roles(columns, pl.DataFrame(used), frame, roles, kept)
 
     @classmethod

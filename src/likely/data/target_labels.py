@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from likely.core.errors import DataError, sentence
 from likely.core.warnings import warn
-from likely.data.cells import are_codes, as_kind, is_whole, printed, shown
+from likely.data.cells import are_codes, are_integers, as_kind, printed, shown
 
 Labels = NDArray[Any]
 
@@ -47,7 +47,7 @@ def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
     numbers = label_numbers(column)
     if numbers is None:
         return _text(column)
-    words, whole = column.cast(pl.String), _whole(numbers)
+    words, whole = column.cast(pl.String), _integer(numbers)
     for found in () if whole is None else (whole, numbers.cast(pl.Float64)):
         if (words == found.cast(pl.String)).all():
             return found.to_numpy().copy()
@@ -58,9 +58,9 @@ def labels(column: pl.Series, classes: Sequence[Any] | None = None) -> Labels:
     return _text(values) if whole is None else whole.to_numpy().copy()
 
 
-def _whole(numbers: pl.Series) -> pl.Series | None:
+def _integer(numbers: pl.Series) -> pl.Series | None:
     """Numbers as Int64, None if some are fractional, infinite or beyond 64 bits."""
-    whole = numbers.cast(pl.Int64, strict=False) if is_whole(numbers) else None
+    whole = numbers.cast(pl.Int64, strict=False) if are_integers(numbers) else None
     return None if whole is None or whole.null_count() else whole
 
 
@@ -70,8 +70,8 @@ def _warn_of_spellings(words: pl.Series, values: pl.Series) -> None:
     for word, value in pl.DataFrame([words.alias("word"), values.alias("value")]).unique(maintain_order=True).rows():
         ways.setdefault(value, []).append(word)
     value, several = next((value, way) for value, way in ways.items() if len(way) > 1)
-    told = f"{' and '.join(several)} are the same number, and one label: {value}"
-    warn(sentence(f'column "{words.name}"', told, remedy="write each label in one way"))
+    what = f"{' and '.join(several)} are the same number, and one label: {value}"
+    warn(sentence(f'column "{words.name}"', what, remedy="write each label in one way"))
 
 
 def as_spelled(names: Sequence[str], classes: Sequence[Any]) -> list[str]:
@@ -102,7 +102,7 @@ def refuse_unlearnable(column: pl.Series, whose: str, many: bool = False) -> Non
 def _refuse_measurement(present: pl.Series, distinct: int, whose: str) -> None:
     numbers = label_numbers(present)
     each_its_own = len(present) >= 10 and distinct > 0.9 * len(present)
-    fractions = numbers is not None and distinct > MOST_FRACTIONS and not is_whole(numbers)
+    fractions = numbers is not None and distinct > MOST_FRACTIONS and not are_integers(numbers)
     if not (distinct > MOST_CLASSES or each_its_own or fractions):
         return
     kind = "a regression target" if numbers is not None else "an identifier or text"

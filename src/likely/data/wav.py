@@ -23,7 +23,7 @@ STREAMED = 0xFFFFFFFF  # unknown size in a streamed file: the samples extend to 
 LEAST_RATE, MOST_RATE = 100, 10_000_000  # Hz; beyond, the header is damaged
 
 
-class Sound(NamedTuple):
+class Recording(NamedTuple):
     """Samples of one channel and their sampling rate."""
 
     rate: int  # Hz
@@ -39,7 +39,7 @@ class _Format(NamedTuple):
     bits: int
 
 
-def read_wav(path: Path) -> Sound:
+def read_wav(path: Path) -> Recording:
     """Read a WAV file: PCM of 8, 16, 24 or 32 bits or floats of 32 or 64, channels averaged.
 
     A truncated or compressed file, or one in another format, raises a DataError that names the file.
@@ -49,7 +49,7 @@ def read_wav(path: Path) -> Sound:
     >>> with wave.open(path, "wb") as w:
     ...     w.setparams((1, 2, 8000, 0, "NONE", "")); w.writeframes(b"\\x00\\x40\\x00\\xc0")
     >>> read_wav(path)
-    Sound(rate=8000, samples=array([ 0.5, -0.5]))
+    Recording(rate=8000, samples=array([ 0.5, -0.5]))
     """
     whose = os.fsdecode(path)
     try:
@@ -60,10 +60,10 @@ def read_wav(path: Path) -> Sound:
     return parse_wav(data, whose)
 
 
-def parse_wav(data: bytes, whose: str = "WAV") -> Sound:
-    """The sound in the bytes of a WAV file; `whose` names them in errors."""
+def parse_wav(data: bytes, whose: str = "WAV") -> Recording:
+    """The recording in the bytes of a WAV file; `whose` names them in errors."""
     if len(data) < 12 or data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        remedy = "save the sound as WAV with plain (PCM or float) samples, or pass its samples as an array"
+        remedy = "save the recording as WAV with plain (PCM or float) samples, or pass its samples as an array"
         raise DataError(sentence(whose, "this must be a WAV file", _looks_like(data), remedy))
     label = None
     for name, body, size in _chunks(data):
@@ -72,7 +72,7 @@ def parse_wav(data: bytes, whose: str = "WAV") -> Sound:
         elif name == b"data":
             if label is None:
                 raise DataError(sentence(whose, "the format chunk must precede the samples", "none", "save it again"))
-            return Sound(label.rate, _samples(body, size, label, whose))
+            return Recording(label.rate, _samples(body, size, label, whose))
     raise DataError(sentence(whose, "a WAV file must hold samples", "none: the file is cut off", "record it again"))
 
 
@@ -112,7 +112,7 @@ def _samples(body: bytes, size: int, label: _Format, whose: str) -> Array:
         raise DataError(sentence(whose, f"{size} bytes of samples are declared", len(body), remedy))
     whole = body[: len(body) - len(body) % frame]
     if not whole:
-        raise DataError(sentence(whose, "a sound needs samples", "none"))
+        raise DataError(sentence(whose, "a recording needs samples", "none"))
     return _DECODERS[label.coding, label.bits](whole).reshape(-1, label.channels).mean(axis=1)
 
 

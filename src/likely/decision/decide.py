@@ -202,8 +202,8 @@ class Decisions:
             share = f"{self.posterior[i, top]:.4g}, below {self.reject_below:.4g}"
             return f"rejected: the most probable class, {self.classes[top]}, has {share}"
         others = f"the next best, {next_best}, {then:.4g}" if np.isfinite(then) else "every other action, inf"
-        told = f"expected cost {least:.4g}; {others}"
-        return "; ".join(part for part in (told, self.cost_decided(i)) if part)
+        compared = f"expected cost {least:.4g}; {others}"
+        return "; ".join(part for part in (compared, self.cost_decided(i)) if part)
 
     def cost_decided(self, i: int) -> str:
         """If the decision is neither the most probable class nor a rejection, the explanation by costs; else ""."""

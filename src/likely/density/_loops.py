@@ -15,7 +15,7 @@ import numpy as np
 
 from likely.numerics.compile import compiled
 
-MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to a whole number, which then stands in the lowest bits
+MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: adding it rounds to an integer, which then stands in the lowest bits
 HALF_PI = 0.5 * math.pi
 LOG2E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10

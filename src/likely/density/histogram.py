@@ -471,7 +471,7 @@ def _flat_edges(edges: Any, bins: Any) -> tuple[Array, Index]:
         return np.concatenate(each), np.array([len(e) - 1 for e in each], dtype=np.intp)
     flat, sizes = parameter(edges, "Histogram", "edges"), np.array(bins)
     if sizes.ndim != 1 or not len(sizes) or sizes.dtype.kind not in "iu" or (sizes < 1).any() or flat.ndim != 1:
-        raise ShapeError(sentence("Histogram", "bins must be whole numbers above 0, one per column", sizes.tolist()))
+        raise ShapeError(sentence("Histogram", "bins must be integers above 0, one per column", sizes.tolist()))
     if len(flat) != int((sizes + 1).sum()):
         raise ShapeError(sentence("Histogram", "each column has one edge more than bins", (len(flat), sizes.tolist())))
     for e in np.split(flat, np.cumsum(sizes + 1)[:-1]):

@@ -21,7 +21,7 @@ BinRule = Literal["doane", "sturges", "knuth", "leave-one-out"]
 MOST = 200  # largest number of bins of a column that a search tries
 LEAST_WIDTH = 1e-8  # of its size: half the width of the one bin of a constant column
 HALF = 0.5  # pseudo-counts per bin when a row is left out: Jeffreys' prior
-LEVELS = 2000  # distinct values of a rounded column up to which bins hold whole numbers of them
+LEVELS = 2000  # distinct values of a rounded column up to which bins hold integers of them
 
 
 def edges_for(x: Array, bins: Any, joint: bool = False, weight: Any = None) -> list[Array]:

@@ -193,7 +193,7 @@ class KNNBalls(StoredPoints):
         """The k-nearest-neighbor density of some columns."""
         at = np.atleast_1d(np.asarray(columns))
         if at.ndim != 1 or not at.size or at.dtype.kind not in "iu" or at.min() < -self.dim or at.max() >= self.dim:
-            expected = f"columns must be whole numbers from 0 to {self.dim - 1}"
+            expected = f"columns must be integers from 0 to {self.dim - 1}"
             raise DomainError(sentence("KNNBalls", expected, columns))
         return self.replace(points=np.ascontiguousarray(self.points[:, at]), unit=np.array(self._unit[at]))
 

@@ -46,7 +46,7 @@ DOMAINS: dict[str, tuple[Any, str]] = {
     "positive": (lambda a: a > 0, "positive"),
     "unsigned": (lambda a: a >= 0, "not negative"),
     "probability": (lambda a: (a >= 0) & (a <= 1), "between 0 and 1"),
-    "count": (lambda a: (a >= 1) & (a == np.floor(a)), "whole numbers from 1 on"),
+    "count": (lambda a: (a >= 1) & (a == np.floor(a)), "integers from 1 on"),
 }
 LOOK = 4096  # rows that `blank` uses
 WIDEST = 1 << 16  # largest count of a column whose log-probabilities are tabulated
@@ -285,11 +285,11 @@ class ColumnDistribution(Distribution):
             report.model._warn_of_limits(constant)
         return report
 
-    def _warn_of_limits(self, told: Any = ()) -> None:
-        """Warn of columns in which a parameter is at its upper bound; columns in `told` had a warning already."""
+    def _warn_of_limits(self, already_warned: Any = ()) -> None:
+        """Warn of columns in which a parameter is at its upper bound; not of those in `already_warned`."""
         for name, (most, why) in self._limits.items():
             part = np.atleast_2d(getattr(self, name))
-            held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), told)
+            held = np.setdiff1d(np.flatnonzero((part >= most).any(axis=0)), already_warned)
             if len(held):
                 got = f"{name} is held at {part[:, held].max():.0e}"
                 warn(Note(type(self).__name__, f"{{columns}} {why}: {got}", columns=tuple(held.tolist())))
@@ -543,14 +543,14 @@ def refuse_fractions(
     if len(i):
         column = int(j[0]) if names is None else repr(names[j[0]])
         got = f"{values[0]:g} at row {i[0]}, column {column}"
-        raise DataError(sentence(whose, "counts must be whole numbers", got, remedy))
+        raise DataError(sentence(whose, "counts must be integers", got, remedy))
 
 
 def warn_of_fractions(x: Any, whose: str, what: str) -> None:
     """Warn of columns with entries that are not integers; `what` says how these are treated."""
     at = np.unique(fractions(x, whose)[1])
     if len(at):
-        warn(Note(whose, f"{{columns}} not all whole numbers: {what}", columns=tuple(at.tolist())))
+        warn(Note(whose, f"{{columns}} not all integers: {what}", columns=tuple(at.tolist())))
 
 
 def column_moments(x: Any, weight: Any, whose: str) -> tuple[Array, Array]:

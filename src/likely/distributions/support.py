@@ -77,7 +77,7 @@ def look(distribution: Any) -> Atoms | Line | None:
     draws = _draws(distribution)
     if draws is None:
         return None
-    if _only_whole(distribution, draws):
+    if _only_integers(distribution, draws):
         return _listed(distribution, draws)
     return _line(draws[:, 0]) if draws.shape[1] == 1 else None
 
@@ -87,7 +87,7 @@ def is_discrete(distribution: Any) -> bool:
     if hasattr(distribution, "probs") and hasattr(distribution, "values") and not callable(distribution.values):
         return True
     draws = _draws(distribution)
-    return draws is not None and _only_whole(distribution, draws)
+    return draws is not None and _only_integers(distribution, draws)
 
 
 def _draws(distribution: Any) -> Array | None:
@@ -103,7 +103,7 @@ def _draws(distribution: Any) -> Array | None:
     return a if a.ndim == 2 and np.isfinite(a).all() else None
 
 
-def _only_whole(distribution: Any, draws: Array) -> bool:
+def _only_integers(distribution: Any, draws: Array) -> bool:
     """True if the samples are integers and the density between integers is 0."""
     if not (draws == np.floor(draws)).all():
         return False

@@ -116,7 +116,7 @@ def _distributions(part: str, model: Any) -> Iterator[tuple[str | None, ...]]:
 
 def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Iterator[str]:
     """Notes on the interpretation of the numbers."""
-    told = any(row.low is not None for row in rows)
+    has_intervals = any(row.low is not None for row in rows)
     if isinstance(model, HMM):
         yield "States are latent: estimates have no exact intervals."
         if model.is_logistic:
@@ -124,9 +124,9 @@ def _notes(estimator: Any, model: Any, rows: list[Row], with_prior: bool) -> Ite
         yield from support(estimator)
     elif isinstance(model, Mixture):
         yield "Components are latent: estimates have no exact intervals."
-    elif not estimator.stats_.complete and told:
+    elif not estimator.stats_.complete and has_intervals:
         yield "Entries were missing: intervals count the observed entries of each column."
-    if told and with_prior and not isinstance(model, Mixture | HMM):
+    if has_intervals and with_prior and not isinstance(model, Mixture | HMM):
         yield "Intervals are based on the data alone; estimates include the prior."
     if model is not estimator.model_ and _shrinkage(estimator):
         yield "Parameters are those before shrinkage of the covariance: scores use the shrunk one, `covariance_`."

@@ -137,17 +137,17 @@ def _factors(model: FactorGaussian, stats: Any, names: list[str], level: float) 
 
 def _mixture(model: Mixture, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Weights and components, without intervals, since labels are latent."""
-    told = type(model.components) in PARAMETER_ROWS
+    has_rows = type(model.components) in PARAMETER_ROWS
     for k, weight in enumerate(model.weights):
         yield Row(f"component {k}", "weight", float(weight), None, None)
-        if told:
+        if has_rows:
             inner = rows_of(model.components.member(k), stats.components.member(k), names, level)
             yield from (Row(f"{k}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
 
 
 def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row]:
     """Initial, transition and emission parameters, without intervals, since states are latent."""
-    told = type(model.emission) in PARAMETER_ROWS
+    has_rows = type(model.emission) in PARAMETER_ROWS
     for i, start in enumerate(model.initial):
         yield Row(f"state {i}", "start", float(start), None, None)
         if model.is_logistic:
@@ -157,7 +157,7 @@ def _hmm(model: HMM, stats: Any, names: list[str], level: float) -> Iterator[Row
             yield from (Row(f"state {i}", f"to {j}", float(p), None, None) for j, p in row if p > 0)
         if model.final is not None:
             yield Row(f"state {i}", "end", float(model.final[i]), None, None)
-        if told and i < model.states:
+        if has_rows and i < model.states:
             inner = rows_of(model.emission.member(i), _member_stats(model.emission, stats.emission, i), names, level)
             yield from (Row(f"{i}: {r.column}", r.parameter, r.estimate, None, None) for r in inner)
 

@@ -49,10 +49,10 @@ def _exponential(model: Exponential, stats: Any, names: list[str], level: float)
     tail = 0.5 * (1 - level)
     for j, name in enumerate(names):
         n, total = float(stats.weight[j]), float(stats.sums[j, 0])
-        told = (
+        interval = (
             tuple(float(gammaincinv(n, p)) / total for p in (tail, 1 - tail)) if n > 0 and total > 0 else (None, None)
         )
-        yield Row(name, "rate", float(model.rate[j]), *told)
+        yield Row(name, "rate", float(model.rate[j]), *interval)
 
 
 def _binomial(model: Binomial, stats: Any, names: list[str], level: float) -> Iterator[Row]:
@@ -142,14 +142,16 @@ def _tree(model: ChowLiuTree, stats: Any, names: list[str], level: float) -> Ite
             yield from _given(name, "", own, model.tables[j, 0], counts, level)
             continue
         for a, condition in enumerate(model.levels[parent]):
-            told = f" | {names[parent]} = {condition:g}"
-            yield from _given(name, told, own, model.tables[j, a], stats.pairs[int(start[parent]) + a, here], level)
+            condition_text = f" | {names[parent]} = {condition:g}"
+            yield from _given(
+                name, condition_text, own, model.tables[j, a], stats.pairs[int(start[parent]) + a, here], level
+            )
 
 
-def _given(name: str, told: str, levels: Array, p: Array, counts: Array, level: float) -> Iterator[Row]:
+def _given(name: str, condition: str, levels: Array, p: Array, counts: Array, level: float) -> Iterator[Row]:
     n = float(counts.sum())
     for b, value in enumerate(levels):
-        yield Row(name, f"P({value:g}{told})", float(p[b]), *of_share(float(counts[b]), n, level))
+        yield Row(name, f"P({value:g}{condition})", float(p[b]), *of_share(float(counts[b]), n, level))
 
 
 for _distribution in (Beta, BetaBinomial, Cauchy, ChiSquare, Gamma, Laplace, Triangular, Uniform, VonMises):

@@ -110,9 +110,9 @@ def warn_of_codes(frames: Any, whose: str) -> None:
             continue
         distinct = len(np.unique(column))
         if 1 < distinct <= min(FEW_CODES, len(column) / TIMES_EACH):
-            told = f"column {j} holds {distinct} distinct whole numbers, and emissions are Gaussian"
+            what = f"column {j} holds {distinct} distinct integers, and emissions are Gaussian"
             remedy = "pass CategoricalDensity() as component for codes, PoissonDensity() for counts"
-            warn(f"{whose}: {told}; {remedy}, or GaussianDensity() if they are measurements")
+            warn(f"{whose}: {what}; {remedy}, or GaussianDensity() if they are measurements")
             return
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from likely.core.arrays import Array, check_option
 
 Normalization = Literal["mean", "mean and variance", "level"]
-LOUD = 0.9  # quantile of the frame energies that defines the level of a sound
+LOUD = 0.9  # quantile of the frame energies that defines the level of a recording
 FLAT = 1e-9  # standard deviation of a column, in the unit of the features, below which it is constant
 
 

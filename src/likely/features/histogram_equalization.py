@@ -18,7 +18,7 @@ def equalize_histogram(
 ) -> Array:
     """Histogram equalization: ranks in (0, 1], x_k = Σ_{r ≤ k} n_r / n for gray level k (Herbst 1.2.2, example 3).
 
-    `image` has any shape, with whole gray levels 0 … levels − 1; other numbers, or levels=None, are ranked as they are.
+    `image` has any shape, with integer gray levels 0 … levels − 1; other numbers, or levels=None, are ranked.
     The cumulative distribution function of a variable, applied to it, is uniform; a quantile function maps uniform to
     any distribution: `to` is a distribution with `quantile` (or another image), evaluated at mid-ranks.
     Pixels of weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalize_histogram(image)).
@@ -60,7 +60,7 @@ def _codes(grays: Array, levels: int | None) -> tuple[NDArray[np.intp], int]:
         found, at = np.unique(grays, return_inverse=True)
         return at.ravel().astype(np.intp), len(found)
     if levels < 1 or levels != int(levels):
-        raise DomainError(sentence(ME, "levels must be a whole number above 0, or None", levels))
+        raise DomainError(sentence(ME, "levels must be an integer above 0, or None", levels))
     low, high = grays.min(), grays.max()
     if low < 0 or high >= levels:
         bad = low if low < 0 else high

@@ -14,14 +14,14 @@ from likely.core.arrays import Array, check_option
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged
 from likely.core.value import Value
-from likely.data.audio import is_one_sound, signal, signals
+from likely.data.audio import is_one_recording, signal, signals
 from likely.features.deltas import Normalization, normalized, with_deltas
 from likely.features.mel import mel_filters, spectrum_size
 from likely.features.spectrum import Taper, frame_energies, framed, loud_part, power_spectrum, pre_emphasized, window
 
 MOST_FILTERS = 1000
 MOST_FRAME = 1 << 20  # maximum number of samples per window
-BLOCK = 1 << 20  # numbers of spectra in memory at a time: about 8 MB, for sounds of any length
+BLOCK = 1 << 20  # numbers of spectra in memory at a time: about 8 MB, for recordings of any length
 
 
 @cache
@@ -52,7 +52,7 @@ def lifter(coefficients: int, length: float) -> Array:
 def log_above(power: Array, decibels: float) -> Array:
     """Log power with a floor: the given number of decibels below the largest entry.
 
-    The floor is relative to the sound's own level, so the result has the same shape at any volume. Silence gives 0.
+    The floor is relative to the recording's own level, so the result has the same shape at any volume. Silence gives 0.
 
     >>> log_above(np.array([1.0, 0.0]), 20.0).round(3)
     array([ 0.   , -4.605])
@@ -66,7 +66,7 @@ def log_above(power: Array, decibels: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class MFCC(Value):
-    """Mel-frequency cepstral coefficients: signal (n,) → (T, D), several sounds → Ragged.
+    """Mel-frequency cepstral coefficients: signal (n,) → (T, D), several recordings → Ragged.
 
     Windowing, power spectrum, mel filter bank, log, discrete cosine transform, deltas; then mean normalization
     (`normalize`). Columns are c0 … and, for each order of deltas, Δc0 …, ΔΔc0 …. NaN is a missing sample: frames that
@@ -77,7 +77,7 @@ class MFCC(Value):
     - **n_filters, low, high**: triangular mel filters between these frequencies in Hz (high None: half the rate)
     - **n_coefficients**: number of coefficients, including c0; **lifter**: 0 for none; **energy**: a column with the
       frame's log energy
-    - **top_db**: dynamic range in decibels below the sound's loudest band; lower values are set to the floor
+    - **top_db**: dynamic range in decibels below the recording's loudest band; lower values are set to the floor
     - **deltas**: orders of deltas, each by regression over ±**delta_width** frames
     - **normalize**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
     - **trim**: decibels below the loudest moment that count as silence at both ends; None keeps all
@@ -157,19 +157,19 @@ class MFCC(Value):
 
     # ----------------------------------------------------------------- features
 
-    def __call__(self, sound: Any) -> Any:
-        """Features of one sound (T, D), or of several as a Ragged.
+    def __call__(self, recording: Any) -> Any:
+        """Features of one recording (T, D), or of several as a Ragged.
 
-        A sound is an array, a pair (rate, samples) or the name of a WAV file.
+        A recording is an array, a pair (rate, samples) or the name of a WAV file.
         """
-        if is_one_sound(sound):
-            return self.features(signal(sound, self.sample_rate, self.top, "MFCC"))
-        tracks = [self.features(x) for x in self.signals(sound)]
+        if is_one_recording(recording):
+            return self.features(signal(recording, self.sample_rate, self.top, "MFCC"))
+        tracks = [self.features(x) for x in self.signals(recording)]
         return Ragged.from_list(tracks) if tracks else Ragged(np.empty((0, self.dim)), np.zeros(1, dtype=np.intp))
 
-    def signals(self, sounds: Any) -> Iterator[Array]:
-        """The samples of several sounds, at this sampling rate."""
-        return signals(sounds, self.sample_rate, self.top, "MFCC")
+    def signals(self, recordings: Any) -> Iterator[Array]:
+        """The samples of several recordings, at this sampling rate."""
+        return signals(recordings, self.sample_rate, self.top, "MFCC")
 
     def features(self, x: Array) -> Array:
         """Features (T, D) of samples (n,) at this sampling rate."""
@@ -185,16 +185,16 @@ class MFCC(Value):
         """The samples used: all, or with `trim` those from the first to the last loud moment."""
         return slice(0, len(x)) if self.trim is None else loud_part(x, self.sample_rate, self.trim)
 
-    def log_bands(self, sound: Any) -> Array:
-        """The log mel filter bank outputs (T, filters) of one sound (a mel spectrogram); nothing is trimmed."""
-        return self._log_bands(signal(sound, self.sample_rate, self.top, "MFCC"))
+    def log_bands(self, recording: Any) -> Array:
+        """The log mel filter bank outputs (T, filters) of one recording (a mel spectrogram); nothing is trimmed."""
+        return self._log_bands(signal(recording, self.sample_rate, self.top, "MFCC"))
 
     def times(self, frames: int) -> Array:
         """The center of each frame, in seconds (T,)."""
         return (np.arange(frames) * self.stride + self.size / 2) / self.sample_rate
 
     def _log_bands(self, x: Array) -> Array:
-        """Frames in blocks: all spectra would take many times the memory of the sound."""
+        """Frames in blocks: all spectra would take many times the memory of the recording."""
         peak, level = _peak(x)
         n = spectrum_size(self.size, self.n_filters, self.sample_rate, self.low, self.top)
         bank = mel_filters(self.n_filters, n, self.sample_rate, self.low, self.top).T
@@ -241,7 +241,7 @@ def _count(least: int, most: int) -> Any:
 
 
 _RULES: dict[str, tuple[Any, str]] = {
-    "sample_rate": (_count(100, 10_000_000), "a whole number of Hz"),
+    "sample_rate": (_count(100, 10_000_000), "an integer of Hz"),
     "window": (_positive, "seconds above 0"),
     "step": (_positive, "seconds above 0"),
     "n_filters": (_count(1, MOST_FILTERS), f"a number from 1 to {MOST_FILTERS}"),

@@ -18,11 +18,11 @@ from likely.core.arrays import (
     BadEntry,
     Index,
     SequencesLike,
+    check_integer,
     checked_labels,
     parameter,
     unmasked,
     weights,
-    whole_number,
 )
 from likely.core.blocks import BLOCKS, ROWS, Block, Blocks
 from likely.core.columns import Columns
@@ -305,7 +305,7 @@ class HMM(Distribution):
         self, x: SequencesLike, k: int, covariates: SequencesLike | None = None, *, transition: Any = None
     ) -> list[Path]:
         """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
-        k = whole_number(k, "HMM.k_best", "k", 1)
+        k = check_integer(k, "HMM.k_best", "k", 1)
         data = self._data("k_best", x, covariates, transition, best=True)
         single_sequence(data.frames, "HMM.k_best")
         return viterbi.k_best(data, k)
@@ -323,7 +323,7 @@ class HMM(Distribution):
         sequence. Where a chain must have exited, no state is possible: all probabilities are 0.
         """
         if lag is not None:
-            lag = _whole_lag(lag)
+            lag = _integer_lag(lag)
         data = self._data("posterior", x, covariates, transition)
         if lag is not None:
             lag = min(lag, int(data.frames.lengths.max(initial=0)))
@@ -367,7 +367,7 @@ class HMM(Distribution):
         p) are those of x, unless x has its own. In the result `states` is (steps, K), `mean` (steps, d), and
         `result[i]` the density of the observation i + 1 frames ahead.
         """
-        steps = whole_number(steps, "HMM.forecast", "steps", 1)
+        steps = check_integer(steps, "HMM.forecast", "steps", 1)
         if not self.is_logistic:
             matrices = [self.chains[0].summed.transition] * steps
         elif covariates is None or len(np.atleast_1d(covariates)) != steps:
@@ -639,21 +639,21 @@ def _observation(y: Any, p: int) -> tuple[Any, Any]:
 
 
 def _lengths(length: Any) -> Any:
-    """Validate lengths of sequences to be sampled: whole numbers, not negative."""
+    """Validate lengths of sequences to be sampled: integers, not negative."""
     a = np.asarray(length)
     if a.dtype.kind not in "iu" or a.ndim > 1 or (a < 0).any():
         raise DomainError(
-            sentence("HMM.sample", "length must be a whole number of frames, or one per sequence", repr(length))
+            sentence("HMM.sample", "length must be an integer of frames, or one per sequence", repr(length))
         )
     return a
 
 
-def _whole_lag(lag: Any) -> int:
+def _integer_lag(lag: Any) -> int:
     """Validate a lag as a number of frames; covariates in its place get their own message."""
     if np.ndim(lag) or isinstance(lag, Ragged | Columns | list):
         expected, remedy = "the second argument is the lag", "pass covariates by name: covariates=u"
         raise ShapeError(sentence("HMM.posterior", expected, type(lag).__name__, remedy))
-    return whole_number(lag, "HMM.posterior", "lag")
+    return check_integer(lag, "HMM.posterior", "lag")
 
 
 def _covariates_to_sample(covariates: Any, n: int, length: Any) -> Ragged:

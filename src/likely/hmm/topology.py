@@ -93,7 +93,7 @@ class Topology(Value):
         anywhere   (Ney 7.1: the (0, 1, 2) model).
         """
         if not allowed or any(s != int(s) or s < 0 for s in allowed):
-            raise DomainError(sentence("Topology", "steps must be whole numbers, not negative", tuple(allowed)))
+            raise DomainError(sentence("Topology", "steps must be integers, not negative", tuple(allowed)))
         transition = np.zeros((states, states), dtype=bool)
         for step in allowed:
             for k in range(states):
@@ -237,7 +237,7 @@ def of_higher_order(topology: Topology, order: int) -> Topology:
     """
     _refuse_nulls(topology, "order")
     if order < 1 or order != int(order):
-        raise DomainError(sentence("Topology", "order must be a whole number above 0", order))
+        raise DomainError(sentence("Topology", "order must be an integer above 0", order))
     runs = _runs(topology, int(order))
     initial = np.array([len(run) == 1 and bool(topology.initial[run[0]]) for run in runs])
     transition = np.zeros((len(runs), len(runs)), dtype=bool)
@@ -291,7 +291,7 @@ def with_durations(topology: Topology, longest: int) -> Topology:
     """
     _refuse_nulls(topology, "durations")
     if longest < 1 or longest != int(longest):
-        raise DomainError(sentence("Topology", "durations must be a whole number above 0", longest))
+        raise DomainError(sentence("Topology", "durations must be an integer above 0", longest))
     K, D = topology.states, int(longest)
     _refuse_many(K * D)
     N = K * D + K  # (k, d) at k · D + d − 1, and the null state of k at K · D + k

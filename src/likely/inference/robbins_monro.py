@@ -206,10 +206,10 @@ class RobbinsMonro(Value):
     ) -> RunningEstimate:
         """Estimate from a whole table, `batch` rows per step, in their order.
 
-        A whole weight of k visits a row k times; a fraction of a visit is a shorter step; 0 is absence.
+        An integer weight of k visits a row k times; a fraction of a visit is a shorter step; 0 is absence.
         """
         if batch < 1 or batch != int(batch):
-            raise DomainError(sentence(ME, "batch must be a whole number above 0", batch))
+            raise DomainError(sentence(ME, "batch must be an integer above 0", batch))
         x = _plain(x)
         at, share = _visits(x, weight)
         belief = before = self._initial_estimate(x, at) if belief is None else belief

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, whole_number
+from likely.core.arrays import Array, check_integer
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.stacks.one_row_per_member import draw_each, log_prob_each
 from likely.numerics import spd
@@ -124,7 +124,7 @@ def smc_sampler(
     mcmc_steps = (10 if proposal is None else 0) if mcmc_steps is None else mcmc_steps
     rule = _Rule(_checked_moves(mcmc_steps), resample, _checked_threshold(ess_threshold, likelihood, temperatures))
     cloud = _Cloud.first(
-        initial, whole_number(n_particles, WHOSE, "n_particles", 1), whole_number(random_state, WHOSE, "random_state")
+        initial, check_integer(n_particles, WHOSE, "n_particles", 1), check_integer(random_state, WHOSE, "random_state")
     )
     if likelihood is not None:
         return _tempered(cloud, likelihood, rule, temperatures)
@@ -353,7 +353,7 @@ def _refuse_nowhere(logs: Array) -> None:
 
 
 def _checked_moves(moves: Any) -> Any:
-    return moves if callable(moves) else whole_number(moves, WHOSE, "mcmc_steps")
+    return moves if callable(moves) else check_integer(moves, WHOSE, "mcmc_steps")
 
 
 def _checked_threshold(threshold: Any, likelihood: Any, temperatures: Any) -> float:

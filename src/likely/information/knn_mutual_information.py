@@ -44,7 +44,7 @@ def neighbor_information(x: Any, y: Any, neighbors: int = 4) -> Estimate:
     """
     a, b = _complete(x, y)
     if neighbors < 1 or neighbors != int(neighbors) or neighbors >= len(a):
-        expected = f"neighbors must be a whole number from 1 to {len(a) - 1}, one less than the rows"
+        expected = f"neighbors must be an integer from 1 to {len(a) - 1}, one less than the rows"
         raise DomainError(sentence(ME, expected, neighbors))
     return _with_error(a, b, int(neighbors))
 

@@ -110,7 +110,7 @@ def _counted(t: Array, total: float, whose: str) -> float | None:
         return None
     if np.allclose(t, np.rint(t), rtol=1e-9, atol=1e-9):
         return total
-    expected = "probabilities must add to 1, and counts be whole numbers"
+    expected = "probabilities must add to 1, and counts be integers"
     remedy = "divide probabilities by their sum, or give counts"
     raise DomainError(sentence(whose, expected, f"a table that adds to {total:.6g}", remedy))
 

@@ -84,9 +84,9 @@ def parse(text: str) -> Any:
         raise Refusal("the header must be JSON", f"{error.msg} at character {error.pos}") from None
 
 
-def _whole(digits: str) -> int:
+def _integer(digits: str) -> int:
     if len(digits) > 18 and (len(digits) > 20 or abs(int(digits)) > LARGEST):
-        raise Refusal("whole numbers must fit into 64 bits", short(digits))
+        raise Refusal("integers must fit into 64 bits", short(digits))
     return int(digits)
 
 
@@ -108,7 +108,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_once, parse_int=_whole, parse_float=_real, parse_constant=_no_constant, strict=True
+    object_pairs_hook=_once, parse_int=_integer, parse_float=_real, parse_constant=_no_constant, strict=True
 )
 
 

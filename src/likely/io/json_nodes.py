@@ -131,7 +131,7 @@ class Writer(Walk):
             )
         return {"labels": [self.node(label) for label in found], "dtype": "object" if x.dtype.kind == "O" else "str"}
 
-    def _whole(self, x: int) -> int:
+    def _integer(self, x: int) -> int:
         if abs(x) > LARGEST:
             raise Refusal(f"{self.where} must fit into 64 bits", f"{x.bit_length()} bits")
         return x
@@ -140,7 +140,7 @@ class Writer(Walk):
 _WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
     type(None): lambda writer, x: None,
     bool: lambda writer, x: x,
-    int: Writer._whole,
+    int: Writer._integer,
     float: lambda writer, x: x if math.isfinite(x) else {"float": repr(x)},
     str: Writer.proper,
     list: Writer._items,
@@ -151,7 +151,7 @@ _WRITERS: dict[type, Callable[[Writer, Any], Any]] = {
 
 def _remedy(x: Any) -> str:
     if isinstance(x, np.random.Generator | np.random.RandomState | np.random.BitGenerator):
-        return "a random generator is not a setting, pass random_state as a whole number"
+        return "a random generator is not a setting, pass random_state as an integer"
     if callable(x):
         return "functions are code, and a file holds none"
     return "a file holds plain settings, arrays, and the classes that likely.io.model_files.names() lists"

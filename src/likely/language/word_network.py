@@ -145,7 +145,7 @@ class WordNetwork(Value):
         No two have the same words. Each has its own best segmentation, and no confidence. Exact.
         """
         if k < 1 or k != int(k):
-            raise DomainError(sentence(f"{WHOSE}.k_best", "k must be a whole number above 0", k))
+            raise DomainError(sentence(f"{WHOSE}.k_best", "k must be an integer above 0", k))
         seqs, plan = Ragged.of(x), self._plan(penalty, scale)
         if len(seqs) != 1:
             raise DataError(sentence(f"{WHOSE}.k_best", "one sequence is needed", repr(seqs)))

@@ -190,8 +190,8 @@ def adjusted_mutual_information(
     """
     table = contingency(first, second, weight).table
     if not (table == np.round(table)).all():
-        remedy = "use normalized_mutual_information, or whole numbers of copies"
-        raise DomainError(sentence("adjusted_mutual_information", "weights must be whole numbers", "fractions", remedy))
+        remedy = "use normalized_mutual_information, or integers of copies"
+        raise DomainError(sentence("adjusted_mutual_information", "weights must be integers", "fractions", remedy))
     found, n = _information(table), table.sum()
     if min(table.shape) == max(table.shape) == 1 or (min(table.shape) == n and max(table.shape) == n):
         return 1.0

@@ -74,7 +74,7 @@ class Evaluation(Value):
     reject_cost: float | None = None
     score: Array | None = None  # (n,) log p(x)
     cluster: Index | None = None  # (n,) rows of one cluster are not independent
-    unit: str = "row"  # what was classified: "row", "sequence" or "sound"
+    unit: str = "row"  # what was classified: "row", "sequence" or "recording"
 
     def __post_init__(self) -> None:
         classes = labels(self.classes)
@@ -84,14 +84,14 @@ class Evaluation(Value):
         cost = None if self.cost is None else Cost.of(self.cost, classes)
         self._set(
             log_posterior=log_posterior,
-            truth=_whole(self.truth, n, "truth", len(classes)),
+            truth=_integer(self.truth, n, "truth", len(classes)),
             classes=classes.copy(),
             cost=cost,
             weight=_weights(self.weight, n),
-            fold=None if self.fold is None else _whole(self.fold, n, "fold"),
+            fold=None if self.fold is None else _integer(self.fold, n, "fold"),
             reject_cost=reject,
             score=None if self.score is None else _scores(self.score, n),
-            cluster=None if self.cluster is None else _whole(self.cluster, n, "cluster"),
+            cluster=None if self.cluster is None else _integer(self.cluster, n, "cluster"),
         )
         if reject is not None:
             _ = self.costs  # validates the cost
@@ -384,11 +384,11 @@ def _log_posteriors(given: Any, classes: NDArray[Any]) -> Array:
     return a.copy() if a.flags.writeable else a
 
 
-def _whole(given: Any, n: int, name: str, size: int | None = None) -> Index:
+def _integer(given: Any, n: int, name: str, size: int | None = None) -> Index:
     a = np.asarray(given)
     if a.shape != (n,) or a.dtype.kind not in "iub":
         got = f"{a.dtype} {a.shape}"
-        raise ShapeError(sentence("Evaluation", f"{name} must be whole numbers, one per row ({n})", got))
+        raise ShapeError(sentence("Evaluation", f"{name} must be integers, one per row ({n})", got))
     a = a.astype(np.intp)
     if size is not None and ((a < 0) | (a >= size)).any():
         row = int(np.flatnonzero((a < 0) | (a >= size))[0])

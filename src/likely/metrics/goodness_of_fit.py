@@ -83,7 +83,7 @@ def _distances(d2: Any, dim: Any, weight: Any) -> tuple[Array, Array, Array]:
         raise DataError(sentence("check_squared_distances", expected, f"{d2[row]} at row {row}"))
     dims = np.asarray(dim, dtype=np.float64)
     if dims.shape not in ((), d2.shape) or not ((dims >= 0) & (dims == np.floor(dims))).all():
-        expected = "dim must be a whole number, or one for each row"
+        expected = "dim must be an integer, or one for each row"
         raise ShapeError(sentence("check_squared_distances", expected, dim if dims.ndim == 0 else dims.shape))
     dims = np.broadcast_to(dims, d2.shape)
     w = as_counts(weight, len(d2), "check_squared_distances")

@@ -75,7 +75,7 @@ def silhouette_score(
     n, at = len(codes(labels, "silhouette_score")[1]), None
     if sample is not None:
         if not isinstance(sample, int | np.integer) or sample < 1:
-            raise DomainError(sentence("silhouette_score", "sample must be a whole number from 1 on", sample))
+            raise DomainError(sentence("silhouette_score", "sample must be an integer from 1 on", sample))
         at = np.random.default_rng(rng).choice(n, min(sample, n), replace=False)
     values = silhouette_samples(X, labels, weight=weight, metric=metric, at=at)
     w = as_counts(weight, n, "silhouette_score")

@@ -161,8 +161,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         tail = self._tail(level)
         if (self.weight_.sum() + 1) * (1 - tail) * (1 - 1e-12) > self.weight_.sum():
             need = f"{int(np.ceil((1 - tail) / tail * (1 - 1e-12))):,} calibration rows"
-            told = f"intervals of level {level:g} need {need}, got {self.weight_.sum():,.4g}: they are infinite"
-            warn(f"ConformalRegressor: {told}; pass more rows, or a lower level")
+            what = f"intervals of level {level:g} need {need}, got {self.weight_.sum():,.4g}: they are infinite"
+            warn(f"ConformalRegressor: {what}; pass more rows, or a lower level")
         centers, spreads = self._predicted(X)
         up, down = (np.abs(self.scores_),) * 2 if self.symmetric else (self.scores_, -self.scores_)
         return -self._upper(-centers, spreads, down, 1 - tail), self._upper(centers, spreads, up, 1 - tail)

@@ -92,13 +92,13 @@ def _warn_of_copies(estimator: Any, cv: Any) -> None:
         return
     name = type(estimator).__name__
     if cv is None:
-        told = f"this {name} is fitted already, but copies of it, fitted to parts of these rows, are evaluated"
+        what = f"this {name} is fitted already, but copies of it, fitted to parts of these rows, are evaluated"
         remedy = 'cv="prefit" evaluates it unchanged, cv=5 evaluates copies without this warning'
-        warn(sentence("evaluate", told, remedy=remedy))
+        warn(sentence("evaluate", what, remedy=remedy))
     again = getattr(estimator, "_fit_calibrates", False)  # copies learn their own map, from the rows of their fold
     if getattr(estimator, "calibration_", None) is not None and not again:
-        told = f"the probabilities of this {name} are calibrated; copies of it are evaluated without calibration"
-        warn(sentence("evaluate", told, remedy='cv="prefit" evaluates it unchanged'))
+        what = f"the probabilities of this {name} are calibrated; copies of it are evaluated without calibration"
+        warn(sentence("evaluate", what, remedy='cv="prefit" evaluates it unchanged'))
 
 
 class OutOfFold(NamedTuple):
@@ -198,6 +198,6 @@ def _warn_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
     absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
-        told = f"{named} {'is' if one else 'are'} absent from the training rows of a fold, where the posterior is 0"
+        what = f"{named} {'is' if one else 'are'} absent from the training rows of a fold, where the posterior is 0"
         remedy = "pass more rows, or use fewer folds or other groups"
-        warn(sentence("evaluate", told, remedy=remedy))
+        warn(sentence("evaluate", what, remedy=remedy))

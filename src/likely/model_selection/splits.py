@@ -49,7 +49,7 @@ def make_splits(
 ) -> list[Split]:
     """The splits that `cv` specifies for rows X with classes `labels` (n,); rows of weight 0 are excluded.
 
-    - a whole number: that many stratified folds; with `groups`, each group in one fold. The assignment
+    - an integer: that many stratified folds; with `groups`, each group in one fold. The assignment
       depends on the content of the rows and the seed, not on their order.
     - "leave-one-out": each row, or group, on its own.
     - "time": an expanding window; the last five sixths of the rows in the order of `time` in five blocks, each tested
@@ -124,7 +124,7 @@ def _folds(unit: Index, labels: Index, weight: Array | None, cv: Any, seed: Any)
         _refuse_one(count)
         folds = min(5 if cv is None else int(cv), count)
         return _dealt(unit, labels, weight, np.full(folds, 1 / folds), seed)
-    expected = 'cv must be a whole number from 2 on, "leave-one-out", "time", a share between 0 and 1, or a splitter'
+    expected = 'cv must be an integer from 2 on, "leave-one-out", "time", a share between 0 and 1, or a splitter'
     raise DomainError(sentence("cross-validation", expected, repr(cv)))
 
 

@@ -205,7 +205,7 @@ def checked_edges(edges: Any, n: int, whose: str) -> Index | None:
         return None
     e = np.array(edges)
     if e.ndim != 1 or len(e) < 2 or not np.issubdtype(e.dtype, np.integer) or e[0] != 0 or e[-1] != n:
-        raise ShapeError(sentence(whose, f"edges must be whole numbers from 0 to {n}", np.shape(edges)))
+        raise ShapeError(sentence(whose, f"edges must be integers from 0 to {n}", np.shape(edges)))
     if (np.diff(e) < 0).any():
         raise DataError(sentence(whose, "edges must be increasing", e[:8].tolist()))
     return e.astype(np.intp)

@@ -50,7 +50,7 @@ def edited_nearest_neighbors(
     check_option(method, Editing, "edited_nearest_neighbors", "method")
     x, labels, w, at = _labeled(X, y, weight, "edited_nearest_neighbors")
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int | np.integer) or n_neighbors < 1:
-        raise DomainError(sentence("edited_nearest_neighbors", "k must be a whole number above 0", n_neighbors))
+        raise DomainError(sentence("edited_nearest_neighbors", "k must be an integer above 0", n_neighbors))
     search = NeighborSearch.of(x, metric, p=p, weight=w, labels=labels, whose="edited_nearest_neighbors")
     keep = {"wilson": _wilson, "repeated": _repeated, "all-k": _all_k, "multiedit": _multiedit}[method]
     return at[_no_class_lost(keep(search, labels, w, int(n_neighbors)), labels)]

@@ -100,7 +100,7 @@ class NeighborSearch(Value):
 
     def _sound(self, k: Any, most: int, whose: str) -> int:
         if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= most:
-            raise DomainError(sentence(whose, f"k must be a whole number from 1 to {most}", k))
+            raise DomainError(sentence(whose, f"k must be an integer from 1 to {most}", k))
         return int(k)
 
     def _found(self, z: Array, own: Index, k: int, more: Array | None = None) -> tuple[Array, Index]:

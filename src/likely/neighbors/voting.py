@@ -95,8 +95,9 @@ class Voters(Value):
                 away, rows, weight = _among(away, rows, weight, at[part], left)
             for i, k in enumerate(ks):
                 near = slice(wide[i])
-                told = self._counted(away[:, near], rows[:, near], weight[:, near], k, by_distance)
-                votes[i, part], radius[i, part] = told
+                votes[i, part], radius[i, part] = self._counted(
+                    away[:, near], rows[:, near], weight[:, near], k, by_distance
+                )
         return votes, radius
 
     def _counted(self, away: Array, rows: Index, weight: Array, k: float, by_distance: bool) -> tuple[Array, Array]:

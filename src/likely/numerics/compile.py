@@ -152,7 +152,7 @@ class Announcer:
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.patience = patience
-        self.told: set[str] = set()
+        self.announced: set[str] = set()
         self.spent = 0.0  # seconds of compiling without a message
         self.depth = 0  # helpers are compiled while their caller is
         self.began = 0.0
@@ -167,7 +167,7 @@ class Announcer:
                 return
             self.began = perf_counter()
             LOG.info(MESSAGE.format(f"{module}.{function}"))
-            if module not in self.told and somebody_waits():
+            if module not in self.announced and somebody_waits():
                 self.timer = Timer(max(self.patience - self.spent, 0.0), self.tell, (module,))
                 self.timer.daemon = True
                 self.timer.start()
@@ -185,7 +185,7 @@ class Announcer:
 
     def tell(self, module: str) -> None:
         """Print the message on standard error: never a warning, which would count as one of the user's."""
-        self.told.add(module)
+        self.announced.add(module)
         self.spent = 0.0
         print(f"likely: {MESSAGE.format(f'the loops of {module}')} …", file=sys.stderr, flush=True)
 

@@ -131,7 +131,7 @@ LOG_FACTORIALS: Array = gammaln(np.arange(TABLE) + 1.0)
 
 
 def log_poisson_peak_of_counts(x: Array) -> Array:
-    """`log_poisson_peak` of whole numbers: small ones are read from a table."""
+    """`log_poisson_peak` of integers: small ones are read from a table."""
     return _from_table(x, PEAKS, log_poisson_peak)
 
 

@@ -29,7 +29,7 @@ def log_stirling2(n: int, k: int) -> float:
     >>> round(log_stirling2(10_000, 100), 4)
     45687.9625
     """
-    n, k = _whole(n, "n"), _whole(k, "k")
+    n, k = _integer(n, "n"), _integer(k, "k")
     if k > n or (k == 0) != (n == 0):
         return -np.inf
     if k in (0, 1, n):
@@ -77,7 +77,7 @@ def _near_diagonal(n: int, j: int) -> int:
     return sum(e * comb(n + j - 1 - i, 2 * j) for i, e in enumerate(euler))
 
 
-def _whole(n: Any, name: str) -> int:
+def _integer(n: Any, name: str) -> int:
     if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 0:
-        raise DomainError(sentence("Stirling numbers", f"{name} must be a whole number from 0 on", repr(n)))
+        raise DomainError(sentence("Stirling numbers", f"{name} must be an integer from 0 on", repr(n)))
     return int(n)

@@ -93,10 +93,10 @@ def _check(rows: Array, columns: Any, steps: Any) -> None:
     whole = int | np.integer
     if not (isinstance(columns, tuple | list) and len(columns) == 2 and all(isinstance(c, whole) for c in columns)):
         raise DomainError(
-            sentence("plot_decision_regions", "columns must be two whole numbers, such as (0, 1)", repr(columns))
+            sentence("plot_decision_regions", "columns must be two integers, such as (0, 1)", repr(columns))
         )
     if not isinstance(steps, whole) or isinstance(steps, bool):
-        raise DomainError(sentence("plot_decision_regions", "steps must be a whole number, 2 or more", steps))
+        raise DomainError(sentence("plot_decision_regions", "steps must be an integer, 2 or more", steps))
     a, b = columns
     if not (0 <= min(a, b) and max(a, b) < rows.shape[1]):
         raise DomainError(

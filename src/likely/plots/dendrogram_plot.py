@@ -20,7 +20,7 @@ def plot_dendrogram(
     """Plot a dendrogram on the given axes, or on new ones; returns the axes.
 
     - labels: names of the rows (n,); their numbers if None.
-    - cut: a whole number of clusters, or a height (a float): clusters get colors, and a line shows where.
+    - cut: an integer of clusters, or a height (a float): clusters get colors, and a line shows where.
     - max_branches: branches that are drawn. Of a larger tree the lowest merges are folded: a wedge reaches up to the
       height at which its rows are one cluster, and says how many they are.
 

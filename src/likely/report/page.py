@@ -59,7 +59,9 @@ def report_html(study: Study) -> str:
     """
     _check(study)
     written = [(name, words, part) for name, words, write in SECTIONS if (part := write(study))]
-    contents = [(name, words if name != "aside" or study.unit != "sound" else "Cautions") for name, words, _ in written]
+    contents = [
+        (name, words if name != "aside" or study.unit != "recording" else "Cautions") for name, words, _ in written
+    ]
     main = tag("main", *(part for _, _, part in written))
     body = tag("body", with_contents(verdict(study), contents), main, _footer(study))
     return f"<!doctype html>\n{tag('html', _head(study), body, lang='en')}\n"

@@ -72,7 +72,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class WorstCase:
-    """A row, sequence or sound on which the model was most wrong."""
+    """A row, sequence or recording on which the model was most wrong."""
 
     row: int | str  # counted from 1, as in the file; of a sequence its ID
     truth: str
@@ -95,7 +95,7 @@ class Study:
     target: str
     classes: tuple[str, ...]
     source: tuple[str, ...] = ()  # names of files
-    rows: int = 0  # rows, sequences or sounds with a label
+    rows: int = 0  # rows, sequences or recordings with a label
     rows_unlabeled: int = 0
     columns: tuple[ColumnFacts, ...] = ()
     set_aside: tuple[tuple[str, str], ...] = ()  # (column, reason)
@@ -116,7 +116,7 @@ class Study:
     model_file: str = "model.likely"
     snippet: str = ""  # Python that loads the model; empty means the usual three lines
     facts: Mapping[str, object] = field(default_factory=dict)  # anything else worth writing down: versions, machine
-    unit: str = "row"  # what is classified: "row", "sequence" or "sound"
+    unit: str = "row"  # what is classified: "row", "sequence" or "recording"
     frames: int = 0  # of all sequences together
 
     @property

@@ -1,4 +1,4 @@
-"""Reports, cards and explanations of sequences and sounds, by the commands that make those of tables."""
+"""Reports, cards and explanations of sequences and recordings, by the commands that make those of tables."""
 
 from __future__ import annotations
 
@@ -172,22 +172,22 @@ def test_explain_says_what_it_cannot(folder, tmp_path):
     assert code == 4 and "needs a hidden Markov model per class" in words
 
 
-# ------------------------------------------------------------------------------ sounds
+# ------------------------------------------------------------------------------ recordings
 
 
 @pytest.mark.slow
-def test_sounds_have_report_and_card_and_no_explanation(tmp_path):
+def test_recordings_have_report_and_card_and_no_explanation(tmp_path):
     where = glides(tmp_path / "words", 6, 0)
     done = run("fit", where, "--sequences", "--n-states", 2, "--n-components", 1, "-o", tmp_path / "m.likely",
                "--report", tmp_path / "r.html")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     page, words = page_of(tmp_path / "r.html")
-    assert "Deciding “word” from words" in words and "held-out sounds" in words
+    assert "Deciding “word” from words" in words and "held-out recordings" in words
     assert "drivers" not in page.ids and "plane" not in page.ids and "worst" in page.ids and "/0.wav" in words
     card = run("card", tmp_path / "m.likely").stdout
-    assert "A classifier of sounds by `word` (2 classes)." in card and "speakers, microphones" in card
+    assert "A classifier of recordings by `word` (2 classes)." in card and "speakers, microphones" in card
     assert lk.load(tmp_path / "m.likely").card["fingerprint"] in card
     done = run("explain", tmp_path / "m.likely", where)
     assert done.exit_code == 4 and "takes a model of rows or sequences" in done.stderr
     done = run("evaluate", tmp_path / "m.likely", where, "--report", tmp_path / "e.html")
-    assert done.exit_code == 0 and "these are the training sounds" in done.stderr and page_of(tmp_path / "e.html")
+    assert done.exit_code == 0 and "these are the training recordings" in done.stderr and page_of(tmp_path / "e.html")

@@ -240,7 +240,7 @@ def test_weights_are_copies(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
+def test_a_recognizer_writes_the_words_of_recordings(tmp_path, folder):
     from scipy.io import wavfile
 
     rng, t = np.random.default_rng(0), np.arange(3200) / 8000
@@ -248,8 +248,8 @@ def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
     def glide(a, b):
         return 0.5 * np.sin(2 * np.pi * (a + (b - a) * t) * t) + 0.002 * rng.normal(size=t.size)
 
-    sounds = [glide(*f) for f in [(300, 900), (900, 300)] for _ in range(5)]
-    words = lk.speech.SpokenWords(n_states=4, n_components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
+    recordings = [glide(*f) for f in [(300, 900), (900, 300)] for _ in range(5)]
+    words = lk.speech.SpokenWords(n_states=4, n_components=1).fit(recordings, ["up"] * 5 + ["down"] * 5)
     lk.save(words, tmp_path / "w.likely")
     quiet = 0.002 * rng.normal(size=1600)
     said = {"one": glide(305, 890), "two": np.concatenate([glide(310, 880), quiet, glide(910, 290)])}
@@ -264,7 +264,7 @@ def test_a_recognizer_writes_the_words_of_sounds(tmp_path, folder):
     assert single["decision"].to_list() in (["up"], ["REJECT"]) and single["probability"][0] > 0
     assert "add --single" in run("decode", tmp_path / "w.likely", files[0], "--reject-below", 0.5).stderr
     assert "is for tables" in run("decode", tmp_path / "w.likely", files[0], "--id", "who").stderr
-    assert "is for sounds" in run("decode", folder / "gait.likely", folder / "walks.csv", "--single").stderr
+    assert "is for recordings" in run("decode", folder / "gait.likely", folder / "walks.csv", "--single").stderr
 
 
 # -------------------------------------------------------------------------- bad input

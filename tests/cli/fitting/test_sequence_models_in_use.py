@@ -1,4 +1,4 @@
-"""Models of sequences in use: measured on new ones, read from pipes, several files, Python, and folders of sounds."""
+"""Models of sequences in use: measured on new ones, read from pipes, several files, Python, folders of recordings."""
 
 from __future__ import annotations
 
@@ -236,11 +236,11 @@ def test_messages_speak_of_options(folder, tmp_path):
         assert done.exit_code == 3 and words in done.stderr, done.stderr
 
 
-# ----------------------------------------------------------------------------- sounds
+# ----------------------------------------------------------------------------- recordings
 
 
 def glides(at: Path, n: int, seed: int) -> Path:
-    """Sub-folders up and down, with n sounds each."""
+    """Sub-folders up and down, with n recordings each."""
     from scipy.io import wavfile
 
     rng, t = np.random.default_rng(seed), np.arange(3200) / 8000
@@ -253,18 +253,18 @@ def glides(at: Path, n: int, seed: int) -> Path:
 
 
 @pytest.mark.slow
-def test_sub_folders_of_sounds_are_words(tmp_path):
+def test_sub_folders_of_recordings_are_words(tmp_path):
     heard = glides(tmp_path / "heard", 4, 0)
     done = run("fit", heard, "--sequences", "--n-states", 3, "--n-components", 1, "-o", tmp_path / "w.likely", "--json")
     assert done.exit_code == 0, done.stderr
     facts = json.loads(done.stdout)
     assert facts["classes"] == {"down": 4, "up": 4} and facts["figures"]["rows"] == 8
-    assert facts["figures"]["error"]["value"] == 0 and "held-out sounds" in done.stderr
+    assert facts["figures"]["error"]["value"] == 0 and "held-out recordings" in done.stderr
     new = glides(tmp_path / "new", 2, 1)
     got = table(run("decode", tmp_path / "w.likely", new, "--single").stdout)
     assert got["decision"].to_list() == ["down", "down", "up", "up"]
     told = run("evaluate", tmp_path / "w.likely", new).stdout
-    assert "4 sounds, 2 classes" in told
+    assert "4 recordings, 2 classes" in told
     done = run("decode", tmp_path / "w.likely", new, "--per", "frame")
     assert done.exit_code == 2 and "--per frame is for states" in done.stderr
     assert run("fit", heard, "--sequences", "--id", "who", "-o", tmp_path / "m.likely").exit_code == 2

@@ -115,7 +115,7 @@ def test_distributions_and_classifiers_are_asked_about_their_own_draws(rng):
         (lambda: lk.decision.hellman_raviv(np.nan), "negative"),
         (lambda: lk.decision.error_bounds([[0.5, 0.6]]), "add to 1"),
         (lambda: lk.decision.error_bounds([[0.5, 0.5]], truth=[2]), "0 … 1"),
-        (lambda: lk.decision.error_bounds([[0.5, 0.5]], truth=["a"]), "whole numbers"),
+        (lambda: lk.decision.error_bounds([[0.5, 0.5]], truth=["a"]), "integers"),
         (lambda: lk.decision.error_bounds([[0.5, 0.5]], weight=[0.0]), "positive weight"),
         (lambda: lk.decision.error_bounds([[0.5, 0.5]], [[0.5, 0.5]]), "one array"),
     ],

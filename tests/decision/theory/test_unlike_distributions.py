@@ -55,7 +55,7 @@ def test_bounds_from_draws_say_how_sure_they_are():
         assert found.chernoff <= found.bhattacharyya
         assert found.errors["gini"] > 0 and "±" in str(found)
         assert found.bayes == pytest.approx(float(lk.bayes_error(a, b)), abs=1e-9)
-    with pytest.raises(lk.DomainError, match="n must be a whole number"):
+    with pytest.raises(lk.DomainError, match="n must be an integer"):
         lk.decision.error_bounds(a, b, n=1)
 
 
@@ -67,8 +67,8 @@ def test_questions_that_make_no_sense():
         (lambda: lk.bayes_error(a, b, class_prior=[-1, 2]), "none may be negative"),
         (lambda: lk.decision_boundary(three), "pair must say"),
         (lambda: lk.decision_boundary(three, pair=3), "two of the classes"),
-        (lambda: lk.decision_boundary(a, b).points(1.5), "whole number"),
-        (lambda: lk.decision_boundary(a, b).points(0), "whole number"),
+        (lambda: lk.decision_boundary(a, b).points(1.5), "integer"),
+        (lambda: lk.decision_boundary(a, b).points(0), "integer"),
     ):
         with pytest.raises(lk.LikelyError, match=text):
             wrong()

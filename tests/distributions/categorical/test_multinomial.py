@@ -97,7 +97,7 @@ def test_what_cannot_happen():
     assert m.objective(m.collect(rows[1:2])) == -np.inf
 
 
-@pytest.mark.filterwarnings("ignore:.*not all whole numbers")
+@pytest.mark.filterwarnings("ignore:.*not all integers")
 def test_fractions_are_scored_with_gamma_functions():
     x, p = [0.5, 1.25, 2.0], P[0]
     want = (

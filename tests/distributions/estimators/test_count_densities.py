@@ -110,7 +110,7 @@ def test_what_is_wrong_is_named(texts, kind):
     with pytest.raises(lk.DataError, match="row 7, column 5"):
         MultinomialDensity().fit(kind(X))
     X[7, 5] = 0.5
-    with pytest.warns(lk.FitWarning, match="x5 is not all whole numbers"):
+    with pytest.warns(lk.FitWarning, match="x5 is not all integers"):
         MultinomialDensity().fit(kind(X))
     with pytest.raises(ValueError, match="40 features"):
         MultinomialDensity().fit(kind(texts[0])).score_samples(kind(texts[0][:, :39]))
@@ -153,9 +153,9 @@ def test_fractions_in_new_rows_are_reported_once(kind):
     x = np.array([[1.0, 2.0, 2.0], [2.0, 1.0, 0.0], [0.0, 4.0, 1.0], [5.0, 1.0, 3.0]])
     m, new = kind().fit(x), np.array([[1.0, 0.5, 2.0]])
     for verb in (m.score_samples, m.score):
-        with pytest.warns(lk.FitWarning, match="column 1 is not all whole numbers") as heard:
+        with pytest.warns(lk.FitWarning, match="column 1 is not all integers") as heard:
             verb(new)
         assert len(heard) == 1
-    with pytest.warns(lk.FitWarning, match="not all whole numbers") as heard:
+    with pytest.warns(lk.FitWarning, match="not all integers") as heard:
         lk.MixtureDensity(kind(), 2, random_state=0).fit(np.tile(x + [0.0, 0.5, 0.0], (10, 1)))
-    assert sum("whole numbers" in str(note.message) for note in heard) == 1
+    assert sum("integers" in str(note.message) for note in heard) == 1

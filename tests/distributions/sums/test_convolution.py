@@ -164,7 +164,7 @@ def test_folding_by_fourier_agrees():
     ("wrong", "match"),
     [
         (lambda: lk.distributions.sum_of(), "at least one distribution"),
-        (lambda: lk.distributions.sum_of(UNIT, copies=1.5), "whole numbers"),
+        (lambda: lk.distributions.sum_of(UNIT, copies=1.5), "integers"),
         (lambda: lk.distributions.sum_of(UNIT, UNIT, weights=[1, 2, 3]), "weights must be one number"),
         (lambda: lk.distributions.sum_of(UNIT, weights=np.nan), "finite"),
         (lambda: lk.distributions.sum_of(lk.Beta([1.0, 2.0], 1.0), UNIT), "univariate distributions"),

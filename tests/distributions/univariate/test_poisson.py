@@ -403,7 +403,7 @@ def test_sparse_rows_that_are_no_counts(distribution):
     np.testing.assert_allclose(distribution.log_prob(odd), distribution.log_prob(odd.toarray()))
     with pytest.raises(DataError, match=r"counts must not be negative, got -1.0 at row 2, column 0"):
         distribution.collect(odd)
-    with pytest.raises(DataError, match=r"counts must be whole numbers, got 1.5 at row 0, column 1"):
+    with pytest.raises(DataError, match=r"counts must be integers, got 1.5 at row 0, column 1"):
         type(distribution).fit(odd[:2])
     with pytest.raises(DataError, match="sparse rows must have no missing values"):
         distribution.log_prob(sp.csr_array([[np.nan, 0.0, 0.0]]))

@@ -28,15 +28,15 @@ def spoken(word: str, rng: np.random.Generator, rate: int = RATE, voice: float =
     """Two formants that glide from vowel to vowel, over a voice with harmonics, in some noise."""
     n = round(rng.uniform(0.25, 0.45) * rate)
     t = np.linspace(0, 1, n)
-    sound = np.zeros(n)
+    recording = np.zeros(n)
     pitch = voice * rng.uniform(110, 130)
     for which in (0, 1):
         formant = np.interp(t, np.linspace(0, 1, len(word)), [VOWELS[v][which] for v in word]) * rng.normal(1, 0.02)
         for k in range(1, int(3500 / pitch)):
             strength = np.exp(-(((k * pitch - formant) / 150) ** 2))
-            sound += strength * np.sin(2 * np.pi * k * pitch * np.arange(n) / rate)
+            recording += strength * np.sin(2 * np.pi * k * pitch * np.arange(n) / rate)
     fade = np.minimum(1, 12 * np.minimum(t, 1 - t))
-    return fade * sound + 0.003 * rng.normal(size=n)
+    return fade * recording + 0.003 * rng.normal(size=n)
 
 
 def spoken_many(each: int, seed: int) -> tuple[list[np.ndarray], list[str]]:
@@ -55,18 +55,20 @@ def model() -> SpokenWords:
 
 @pytest.mark.slow
 def test_words_are_recognized(model):
-    sounds, words = spoken_many(8, 1)
-    assert model.score(sounds, words) >= 0.95
-    assert model.predict_proba(sounds).shape == (32, 4)
-    np.testing.assert_allclose(model.predict_proba(sounds).sum(axis=1), 1.0)
+    recordings, words = spoken_many(8, 1)
+    assert model.score(recordings, words) >= 0.95
+    assert model.predict_proba(recordings).shape == (32, 4)
+    np.testing.assert_allclose(model.predict_proba(recordings).sum(axis=1), 1.0)
 
 
 def test_volume_does_not_matter(model):
-    sounds, _ = spoken_many(2, 2)
-    np.testing.assert_allclose(model.predict_proba([1e-3 * x for x in sounds]), model.predict_proba(sounds), atol=1e-6)
+    recordings, _ = spoken_many(2, 2)
+    np.testing.assert_allclose(
+        model.predict_proba([1e-3 * x for x in recordings]), model.predict_proba(recordings), atol=1e-6
+    )
 
 
-def test_all_ways_to_give_a_sound_agree(model, tmp_path):
+def test_all_ways_to_give_a_recording_agree(model, tmp_path):
     (x, *_), _ = spoken_many(1, 3)
     whole = np.round(x / np.abs(x).max() * 32000).astype(np.int16)
     path = tmp_path / "word.wav"
@@ -74,61 +76,61 @@ def test_all_ways_to_give_a_sound_agree(model, tmp_path):
         out.setparams((1, 2, RATE, 0, "NONE", ""))
         out.writeframes(whole.astype("<i2").tobytes())
     expected = model.log_posterior([whole])
-    for sounds in ([path], [str(path)], [(RATE, whole)], Ragged.from_list([whole]), [whole / 32768.0], whole[None]):
-        np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-9)
+    for recordings in ([path], [str(path)], [(RATE, whole)], Ragged.from_list([whole]), [whole / 32768.0], whole[None]):
+        np.testing.assert_allclose(model.log_posterior(recordings), expected, atol=1e-9)
 
 
 def test_recordings_of_another_rate_are_recognized(model):
     rng = np.random.default_rng(4)
     words = [*WORDS] * 3
-    sounds = [(22050, spoken(word, rng, 22050)) for word in words]
-    assert model.score(sounds, words) >= 0.9
+    recordings = [(22050, spoken(word, rng, 22050)) for word in words]
+    assert model.score(recordings, words) >= 0.9
 
 
 def test_posteriors_are_those_of_the_chains_tempered(model):
-    sounds, _ = spoken_many(2, 5)
+    recordings, _ = spoken_many(2, 5)
     chains = model.classifier_.model_.components
-    joint = np.log(model.class_prior_) + 0.05 * chains.log_prob(MFCC(**FEATURES)(sounds))
+    joint = np.log(model.class_prior_) + 0.05 * chains.log_prob(MFCC(**FEATURES)(recordings))
     expected = joint - logsumexp(joint, axis=1, keepdims=True)
-    np.testing.assert_allclose(model.log_posterior(sounds), expected, atol=1e-8)
+    np.testing.assert_allclose(model.log_posterior(recordings), expected, atol=1e-8)
 
 
 @pytest.mark.slow
 def test_it_is_a_bayes_classifier_over_cepstra():
-    sounds, words = spoken_many(6, 6)
-    ours = SpokenWords(3, 2, acoustic_scale=1.0).fit(sounds, words)
+    recordings, words = spoken_many(6, 6)
+    ours = SpokenWords(3, 2, acoustic_scale=1.0).fit(recordings, words)
     mixture = lk.MixtureDensity(lk.GaussianDensity("diagonal"), 2, random_state=0)
     chain = lk.HMMDensity(mixture, n_states=3, topology="left-to-right", tol=1e-2, random_state=0)
     features = MFCC(**FEATURES)
-    plain = BayesClassifier(chain).fit(features(sounds), words)
-    np.testing.assert_allclose(ours.log_posterior(sounds), plain.log_posterior(features(sounds)), atol=1e-9)
+    plain = BayesClassifier(chain).fit(features(recordings), words)
+    np.testing.assert_allclose(ours.log_posterior(recordings), plain.log_posterior(features(recordings)), atol=1e-9)
 
 
 @pytest.mark.slow
-def test_a_weight_of_two_is_a_sound_said_twice():
-    sounds, words = spoken_many(5, 7)
+def test_a_weight_of_two_is_a_recording_said_twice():
+    recordings, words = spoken_many(5, 7)
     weight = np.arange(len(words)) % 2 + 1
     twice = [i for i, w in enumerate(weight) for _ in range(w)]
     how = {"n_states": 3, "n_components": 1}
-    weighted = SpokenWords(**how).fit(sounds, words, sample_weight=weight)
-    copied = SpokenWords(**how).fit([sounds[i] for i in twice], [words[i] for i in twice])
+    weighted = SpokenWords(**how).fit(recordings, words, sample_weight=weight)
+    copied = SpokenWords(**how).fit([recordings[i] for i in twice], [words[i] for i in twice])
     new, _ = spoken_many(3, 8)
     np.testing.assert_allclose(weighted.log_posterior(new), copied.log_posterior(new), atol=1e-6)
 
 
 @pytest.mark.slow
 def test_some_words_may_be_unknown():
-    sounds, words = spoken_many(6, 9)
+    recordings, words = spoken_many(6, 9)
     some = [w if i % 3 else None for i, w in enumerate(words)]
-    m = SpokenWords(4, 1).fit(sounds, some)
-    assert m.classes_.tolist() == sorted(WORDS) and m.score(sounds, words) > 0.9
+    m = SpokenWords(4, 1).fit(recordings, some)
+    assert m.classes_.tolist() == sorted(WORDS) and m.score(recordings, words) > 0.9
 
 
 @pytest.mark.slow
-def test_whole_numbers_may_be_words():
-    sounds, words = spoken_many(4, 10)
-    m = SpokenWords(3, 1).fit(sounds, [WORDS.index(w) for w in words])
-    assert m.predict(sounds[:2]).tolist() == [0, 0]
+def test_integers_may_be_words():
+    recordings, words = spoken_many(4, 10)
+    m = SpokenWords(3, 1).fit(recordings, [WORDS.index(w) for w in words])
+    assert m.predict(recordings[:2]).tolist() == [0, 0]
 
 
 # --------------------------------------------------------------------- decisions
@@ -142,33 +144,33 @@ def test_silence_and_scraps_are_refused(model):
 
 
 def test_costs_move_decisions(model):
-    sounds, words = spoken_many(4, 11)
+    recordings, words = spoken_many(4, 11)
     never = 1.0 - np.eye(4)
     never[model.classes_.tolist().index("ai")] = 1e6
-    costly = model.decide(sounds, cost=never)
+    costly = model.decide(recordings, cost=never)
     assert "ai" not in costly.tolist() and (costly[4:] == np.array(words[4:], dtype=object)).mean() > 0.9
 
 
 def test_a_gap_in_the_recording_is_survived(model):
-    sounds, words = spoken_many(4, 12)
-    for x in sounds:
+    recordings, words = spoken_many(4, 12)
+    for x in recordings:
         x[len(x) // 2 : len(x) // 2 + 200] = np.nan
-    assert model.score(sounds, words) >= 0.85
+    assert model.score(recordings, words) >= 0.85
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("error:invalid value", "error:divide by zero")
 @pytest.mark.parametrize("prior", [[0.0, 1.0], [1.0, 0.0]])
 def test_a_word_that_is_never_said_has_posterior_zero(prior):
-    sounds, words = spoken_many(4, 28)
-    m = SpokenWords(3, 1, class_prior=prior).fit(sounds[:8], words[:8])
-    assert m.predict_proba([*sounds[:8], np.zeros(900)]).tolist() == [prior] * 9
+    recordings, words = spoken_many(4, 28)
+    m = SpokenWords(3, 1, class_prior=prior).fit(recordings[:8], words[:8])
+    assert m.predict_proba([*recordings[:8], np.zeros(900)]).tolist() == [prior] * 9
 
 
 def test_silence_is_novel(model):
-    sounds, _ = spoken_many(1, 29)
-    done = model.decide([np.zeros(4000), np.full(4000, np.nan), sounds[0]], novelty=0.05, full=True)
-    assert done.choice.tolist() == [lk.NOVEL, lk.NOVEL, "ai"] and "the sound is silent" in done.reason(0)
+    recordings, _ = spoken_many(1, 29)
+    done = model.decide([np.zeros(4000), np.full(4000, np.nan), recordings[0]], novelty=0.05, full=True)
+    assert done.choice.tolist() == [lk.NOVEL, lk.NOVEL, "ai"] and "the recording is silent" in done.reason(0)
     noise = model.decide([np.random.default_rng(0).normal(size=4000)], novelty=0.05, full=True)
     assert "p(x) is too small" in noise.reason(0)
 
@@ -215,15 +217,15 @@ def test_a_grammar_is_obeyed(model):
 @pytest.mark.filterwarnings("ignore:SpokenWords")
 def test_nothing_was_said(model):
     rng = np.random.default_rng(20)
-    sounds = [np.zeros(8000), np.full(900, np.nan), 1e-4 * rng.normal(size=8000), np.full(10, 0.3)]
-    for heard in (*model.transcribe(sounds), *map(model.transcribe, sounds)):
+    recordings = [np.zeros(8000), np.full(900, np.nan), 1e-4 * rng.normal(size=8000), np.full(10, 0.3)]
+    for heard in (*model.transcribe(recordings), *map(model.transcribe, recordings)):
         assert heard.words == () and str(heard) == "" and len(heard.begins) == len(heard.ends) == 0
         assert heard.confidence.shape == (0,) and heard.log_prob == 0.0
 
 
 def test_what_is_far_too_faint_is_reported_and_may_be_listened_to(model):
     x = 1e-4 * utterance(["ai", "ou"], np.random.default_rng(21), 0.1)
-    with pytest.warns(lk.FitWarning, match=r"sound 0 is \d\d dB fainter .* silence_threshold=None"):
+    with pytest.warns(lk.FitWarning, match=r"recording 0 is \d\d dB fainter .* silence_threshold=None"):
         assert model.transcribe(x).words == ()
     assert str(model.transcribe(x, silence_threshold=None)) == str(model.transcribe(0.1 * x / 1e-4)) == "ai ou"
     with pytest.raises(DomainError, match="silence_threshold must be decibels"):
@@ -238,7 +240,7 @@ def test_silence_among_words_changes_nothing(model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("trim", [30.0, None])
-def test_times_are_seconds_from_the_beginning_of_the_sound(trim):
+def test_times_are_seconds_from_the_beginning_of_the_recording(trim):
     rng = np.random.default_rng(23)
     model = SpokenWords(4, 1, features=MFCC(**{**FEATURES, "trim": trim})).fit(*spoken_many(6, 0))
     parts = [0.003 * rng.normal(size=16000), spoken("ai", rng), 0.003 * rng.normal(size=2400), spoken("ou", rng)]
@@ -262,9 +264,9 @@ def test_times_of_another_rate_are_seconds_too(model):
 
 @pytest.mark.slow
 def test_labels_stay_what_they_were():
-    sounds, words = spoken_many(5, 25)
-    m = SpokenWords(4, 1).fit(sounds, [WORDS.index(w) for w in words])
-    heard = m.transcribe(np.concatenate([sounds[0], sounds[5]]))
+    recordings, words = spoken_many(5, 25)
+    m = SpokenWords(4, 1).fit(recordings, [WORDS.index(w) for w in words])
+    heard = m.transcribe(np.concatenate([recordings[0], recordings[5]]))
     assert heard.words == (0, 1) and isinstance(heard.words[0], int) and str(heard) == "0 1"
     assert word_errors([[0, 1]], [heard.words]).rate == 0.0
 
@@ -285,18 +287,18 @@ def test_confidence_counts_a_fifth_and_is_less_sure(model):
 
 @pytest.mark.slow
 def test_words_may_be_ergodic():
-    sounds, words = spoken_many(5, 27)
-    m = SpokenWords(3, 1, topology="ergodic").fit(sounds, words)
-    assert m.score(sounds, words) > 0.9 and m.transcribe(sounds[0]).words == ("ai",)
+    recordings, words = spoken_many(5, 27)
+    m = SpokenWords(3, 1, topology="ergodic").fit(recordings, words)
+    assert m.score(recordings, words) > 0.9 and m.transcribe(recordings[0]).words == ("ai",)
 
 
 def test_the_background_is_faint():
     rng = np.random.default_rng(0)
     c = MFCC(**FEATURES)
-    sounds = [spoken("ai", rng) for _ in range(5)]
-    loud, quiet = c(sounds[0]), quiet_frames(c, surrounded(sounds[0], RATE, rng))
+    recordings = [spoken("ai", rng) for _ in range(5)]
+    loud, quiet = c(recordings[0]), quiet_frames(c, surrounded(recordings[0], RATE, rng))
     assert quiet[:, 0].max() < np.quantile(loud[:, 0], 0.3)
-    silence = background(c, sounds)
+    silence = background(c, recordings)
     assert silence.members is None and silence.states == 1
     assert silence.log_prob([quiet])[0] / len(quiet) > silence.log_prob([loud])[0] / len(loud)
 
@@ -314,26 +316,26 @@ def test_settings_are_scikit_learns(model):
 
 @pytest.mark.slow
 def test_scale_is_looked_at_whenever_it_is_used():
-    sounds, words = spoken_many(3, 30)
-    m = SpokenWords(3, 1, acoustic_scale=np.float32(0.05)).fit(sounds, words)
-    np.testing.assert_allclose(m.predict_proba(sounds).sum(axis=1), 1.0)
+    recordings, words = spoken_many(3, 30)
+    m = SpokenWords(3, 1, acoustic_scale=np.float32(0.05)).fit(recordings, words)
+    np.testing.assert_allclose(m.predict_proba(recordings).sum(axis=1), 1.0)
     for wrong in (-1.0, 0.0, "much", True, np.nan):
         with pytest.raises(DomainError, match="scale must lie above 0"):
-            m.set_params(acoustic_scale=wrong).predict(sounds)
+            m.set_params(acoustic_scale=wrong).predict(recordings)
 
 
 def test_a_file_brings_it_back(model, tmp_path):
-    sounds, _ = spoken_many(2, 16)
+    recordings, _ = spoken_many(2, 16)
     lk.save(model, tmp_path / "words.likely")
     again = lk.load(tmp_path / "words.likely")
-    np.testing.assert_array_equal(again.log_posterior(sounds), model.log_posterior(sounds))
-    assert str(again.transcribe(sounds[0])) == str(model.transcribe(sounds[0]))
+    np.testing.assert_array_equal(again.log_posterior(recordings), model.log_posterior(recordings))
+    assert str(again.transcribe(recordings[0])) == str(model.transcribe(recordings[0]))
 
 
 @pytest.mark.slow
 def test_features_are_kept_in_a_file(tmp_path):
-    sounds, words = spoken_many(3, 17)
-    m = SpokenWords(3, 1, features=MFCC(n_coefficients=8, trim=35.0)).fit(sounds, words)
+    recordings, words = spoken_many(3, 17)
+    m = SpokenWords(3, 1, features=MFCC(n_coefficients=8, trim=35.0)).fit(recordings, words)
     lk.save(m, tmp_path / "words.likely")
     assert lk.load(tmp_path / "words.likely").features.n_coefficients == 8
 
@@ -341,10 +343,10 @@ def test_features_are_kept_in_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"sounds": [np.zeros(3000), np.ones(9)]}, "sound 0 must be a word, got silence"),
-        ({"sounds": []}, "at least one sound is needed"),
-        ({"sounds": [np.ones(0), np.ones(9)]}, "sound 0: a sound needs samples"),
-        ({"sounds": np.ones(900)}, r"pass \[sound\]"),
+        ({"recordings": [np.zeros(3000), np.ones(9)]}, "recording 0 must be a word, got silence"),
+        ({"recordings": []}, "at least one recording is needed"),
+        ({"recordings": [np.ones(0), np.ones(9)]}, "recording 0: a recording needs samples"),
+        ({"recordings": np.ones(900)}, r"pass \[recording\]"),
         ({"features": "mfcc"}, "features must be an MFCC"),
         ({"acoustic_scale": 0.0}, "acoustic_scale must lie above 0"),
         ({"n_states": 200}, "at least 200 frames"),
@@ -352,9 +354,9 @@ def test_features_are_kept_in_a_file(tmp_path):
     ],
 )
 def test_mistakes_are_reported_in_words(change, words):
-    sounds, labels = spoken_many(1, 18)
+    recordings, labels = spoken_many(1, 18)
     how = dict(change)
-    given = how.pop("sounds", sounds)
+    given = how.pop("recordings", recordings)
     with pytest.raises((DataError, DomainError, ShapeError), match=words):
         SpokenWords(**how).fit(given, labels[: len(given)] if len(given) < 5 else labels)
 
@@ -365,8 +367,8 @@ def test_mistakes_are_reported_in_words(change, words):
 @pytest.mark.slow
 def test_real_digits_of_two_speakers(data_dir):
     z = np.load(data_dir / "spoken_digits" / "fsdd.npz")
-    sounds, said, who, take = Ragged(z["samples"], z["offsets"]), z["label"], z["speaker"], z["take"]
+    recordings, said, who, take = Ragged(z["samples"], z["offsets"]), z["label"], z["speaker"], z["take"]
     mine = np.isin(who, ["jackson", "theo"])
     train, test = np.flatnonzero(mine & (take >= 5) & (take < 17)), np.flatnonzero(mine & (take < 5))
-    model = SpokenWords(n_components=1).fit(sounds[train], said[train])
-    assert model.score(sounds[test], said[test]) >= 0.95
+    model = SpokenWords(n_components=1).fit(recordings[train], said[train])
+    assert model.score(recordings[test], said[test]) >= 0.95

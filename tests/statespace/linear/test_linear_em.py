@@ -280,7 +280,7 @@ def test_what_cannot_be_learned_is_refused_in_words():
     ]:
         with pytest.raises(DomainError, match=words):
             ConstrainedLinearGaussian.of(m, learn, form)
-    with pytest.raises(ShapeError, match="whole numbers in shape"):
+    with pytest.raises(ShapeError, match="integers in shape"):
         ConstrainedLinearGaussian.of(m, ["transition"], {"transition": np.ones((3, 3), dtype=bool)})
     with pytest.raises(DomainError, match="initial state is not diffuse"):
         ConstrainedLinearGaussian.of(LinearGaussian.local_level(), ["initial_mean"])

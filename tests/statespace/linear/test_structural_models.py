@@ -297,8 +297,8 @@ def test_what_does_not_add():
 # --------------------------------------------------------------------- bad input
 
 BAD = [
-    (lambda L: L.constant_velocity(dim=0), DomainError, "whole number of at least 1"),
-    (lambda L: L.constant_velocity(dim=1.5), DomainError, "whole number"),
+    (lambda L: L.constant_velocity(dim=0), DomainError, "integer of at least 1"),
+    (lambda L: L.constant_velocity(dim=1.5), DomainError, "integer"),
     (lambda L: L.constant_velocity(dim=2, spectral_density=[1.0, 2.0, 3.0]), ShapeError, "2 variances"),
     (lambda L: L.constant_velocity(spectral_density=-1.0), DomainError, "positive semidefinite"),
     (lambda L: L.constant_velocity(dt=[1.0, -1.0]), DomainError, "negative"),
@@ -308,8 +308,8 @@ BAD = [
     (lambda L: L.local_level([[1.0, 2.0], [2.0, 1.0]], dim=2), DomainError, "covariance"),
     (lambda L: L.local_level(initial=3.0), ShapeError, r"\(mean, covariance\)"),
     (lambda L: L.local_level(initial=([1.0, 2.0], 1.0)), ShapeError, r"shape \(1,\)"),
-    (lambda L: L.seasonal(4.5), DomainError, "whole number of at least 2"),
-    (lambda L: L.seasonal(1), DomainError, "whole number of at least 2"),
+    (lambda L: L.seasonal(4.5), DomainError, "integer of at least 2"),
+    (lambda L: L.seasonal(1), DomainError, "integer of at least 2"),
     (lambda L: L.seasonal(np.inf), DomainError, "finite"),
     (lambda L: L.seasonal(12, form="fourier"), DomainError, "'dummy', 'trigonometric'"),
     (lambda L: L.seasonal(12, form="trigonometric", harmonics=7), DomainError, "at most 6"),

@@ -458,9 +458,9 @@ GOOD = level().distributions()
 @pytest.mark.parametrize(
     "how, words",
     [
-        ({"n_particles": 0}, "whole number of at least 1"),
-        ({"n_particles": 2.5}, "whole number"),
-        ({"n_particles": True}, "whole number"),
+        ({"n_particles": 0}, "integer of at least 1"),
+        ({"n_particles": 2.5}, "integer"),
+        ({"n_particles": True}, "integer"),
         ({"random_state": -1}, "random_state"),
         ({"resample": "sytematic"}, "'systematic', 'stratified'"),
         ({"proposal": "guide"}, "'bootstrap', 'guided', 'auxiliary'"),

@@ -215,7 +215,7 @@ def test_it_is_a_value_that_files_keep(tmp_path: Path) -> None:
 
 def test_what_is_wrong_is_said() -> None:
     for lag in (-1, 1.5, True):
-        with pytest.raises(DomainError, match="lag must be a whole number of at least 0"):
+        with pytest.raises(DomainError, match="lag must be an integer of at least 0"):
             RaoBlackwellizedFilter(two(), 5).run(observed(), keep=True).regime_smoothed(lag)  # type: ignore[arg-type]
     for bad, told in (
         ({"n_particles": 0}, "n_particles must be"),

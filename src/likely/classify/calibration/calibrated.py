@@ -257,10 +257,10 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
             self.method_, self.calibration_ = "none", Temperature(np.asarray(1.0), len(self.classes_))
             if len(self.classes_) > 1:
                 remedy = "pass more rows of each class"
-                told = sentence(
+                what = sentence(
                     "CalibratedClassifier", "no row could be held out, scores are not calibrated", remedy=remedy
                 )
-                warn(told)
+                warn(what)
             return
         scores = self.floor_.applied(raw)
         self.method_ = self.method
@@ -330,11 +330,11 @@ def _singles_always_train(splits: list[Split], labels: Index, classes: NDArray[A
         if alone.any():
             named = enumerated("class", map(repr, classes[absent].tolist()))
             one = len(absent) == 1
-            told = f"{named} {'has one distinct row' if one else 'have one distinct row each'}"
+            which = f"{named} {'has one distinct row' if one else 'have one distinct row each'}"
             what = "used for training, but cannot be calibrated"
             warn(
                 sentence(
-                    "CalibratedClassifier", f"{told}: {'it is' if one else 'they are'} {what}", remedy="pass more rows"
+                    "CalibratedClassifier", f"{which}: {'it is' if one else 'they are'} {what}", remedy="pass more rows"
                 )
             )
         yield Split(np.sort(np.concatenate([split.train, split.test[alone]])), split.test[~alone])
@@ -344,8 +344,8 @@ def _warn_of_absent(split: Split, labels: Index, classes: NDArray[Any]) -> None:
     absent = np.setdiff1d(np.arange(len(classes)), labels[split.train])
     if len(absent):
         named, one = enumerated("class", map(repr, classes[absent].tolist())), len(absent) == 1
-        told = f"{named} {'is' if one else 'are'} absent from a training fold: their posterior there is 0"
-        warn(sentence("CalibratedClassifier", told, remedy="use fewer folds or other groups"))
+        what = f"{named} {'is' if one else 'are'} absent from a training fold: their posterior there is 0"
+        warn(sentence("CalibratedClassifier", what, remedy="use fewer folds or other groups"))
 
 
 def _shares(labels: Index, weight: Array | None, classes: int) -> Array:

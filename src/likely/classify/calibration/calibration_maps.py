@@ -302,7 +302,7 @@ def _sample(scores: Any, labels: Any, weight: Any, whose: str) -> tuple[Array, I
     z, w = _scores(scores, None, whose), weights(weight, len(scores), whose)
     labels, w = np.asarray(labels), np.ones(len(z)) if w is None else w
     if labels.shape != (len(z),) or labels.dtype.kind not in "iu":
-        raise ShapeError(sentence(whose, f"labels must be whole numbers, one per row ({len(z)})", labels.shape))
+        raise ShapeError(sentence(whose, f"labels must be integers, one per row ({len(z)})", labels.shape))
     if len(labels) and (labels.min() < 0 or labels.max() >= z.shape[1]):
         raise DataError(sentence(whose, f"labels must lie in 0 … {z.shape[1] - 1}", f"{labels.min()} … {labels.max()}"))
     if not (w > 0).any():

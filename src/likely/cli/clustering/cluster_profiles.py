@@ -97,7 +97,7 @@ def _trait(name: str, level: str | None, x: Array, labels: Index, n_clusters: in
     return Trait(name, level, overall, values, apart)
 
 
-def told(traits: list[Trait], k: int) -> list[str]:
+def trait_words(traits: list[Trait], k: int) -> list[str]:
     """A cluster in a few words: the traits in which it differs most, one of each column."""
     words: dict[str, str] = {}
     # of two levels that are as far apart, the one that the cluster has rather than the one that it lacks

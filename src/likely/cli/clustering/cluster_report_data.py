@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.cli.clustering.cluster_profiles import told
+from likely.cli.clustering.cluster_profiles import trait_words
 from likely.cli.clustering.cluster_run import SURE, ClusterRun, title_of
 from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid, regions, rows_of_numbers
 from likely.cli.fitting.fit_study import columns_of
@@ -28,7 +28,7 @@ def cluster_study_of(c: ClusterRun) -> ClusterStudy:
     report, k = c.found.mixture.report_, c.shares.shape[1]
     n, choice = max(float(c.weight.sum()), 1e-300), c.found.choice
     return ClusterStudy(
-        _study(c), c.found.why, c.sizes, tuple(tuple(told(c.traits, i)) for i in range(k)),
+        _study(c), c.found.why, c.sizes, tuple(tuple(trait_words(c.traits, i)) for i in range(k)),
         tuple(TraitRow(t.column, t.level, t.overall, t.values, t.apart) for t in c.traits),
         c.certainty, c.weight, c.mean_certainty, c.unsure, tuple(_doubts(c)),
         choice and Choice(tuple(choice.numbers), choice.bic, choice.held_out, choice.held_out_error,

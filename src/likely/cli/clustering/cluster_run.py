@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from likely._version import __version__
-from likely.cli.clustering.cluster_profiles import Trait, profile, told
+from likely.cli.clustering.cluster_profiles import Trait, profile, trait_words
 from likely.cli.console import Console
 from likely.cli.outputs import check_outputs
 from likely.core.arrays import Array, Index
@@ -187,15 +187,15 @@ def _hazards(c: ClusterRun) -> Iterator[str]:
     if k == 1 and c.found.criterion != "given":
         yield "One cluster describes the rows best: these columns do not separate groups."
     if report.agreement is not None and report.agreement < 0.9 and k > 1:
-        told = f"adjusted Rand index {report.agreement:.2f} on average"
-        yield f"Different initializations give different clusters ({told})."
+        finding = f"adjusted Rand index {report.agreement:.2f} on average"
+        yield f"Different initializations give different clusters ({finding})."
     yield from _of_the_choice(c)
     if c.unsure > 0.2:
         yield f"{c.unsure:.0%} of rows belong to their cluster with less than {SURE:.0%}: clusters overlap."
     few = most_clusters(c.frame, c.job.max_components, c.table.weight)
     if c.found.criterion != "given" and k >= few < c.job.max_components:
-        told = f"numbers up to {few} were tried, one for three distinct rows"
-        yield f"There are few different rows: {told}; --n-components asks for more."
+        finding = f"numbers up to {few} were tried, one for three distinct rows"
+        yield f"There are few different rows: {finding}; --n-components asks for more."
     small = [str(i + 1) for i, size in enumerate(c.sizes.tolist()) if size < FEW_ROWS]
     if small:
         yield f"Fewer than {FEW_ROWS} rows: cluster {', '.join(small)}. They may be outliers rather than groups."
@@ -262,7 +262,7 @@ def _clusters_as_dicts(c: ClusterRun) -> list[dict[str, Any]]:
     total = c.sizes.sum()
     return [
         {
-            "cluster": k + 1, "rows": float(size), "share": float(size / total), "profile": told(c.traits, k),
+            "cluster": k + 1, "rows": float(size), "share": float(size / total), "profile": trait_words(c.traits, k),
             "differences": {t.name: {"value": float(t.values[k]), "apart": float(t.apart[k])} for t in c.traits},
         }
         for k, size in enumerate(c.sizes.tolist())

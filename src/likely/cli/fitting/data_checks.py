@@ -129,8 +129,8 @@ def odd_costs(cost: Cost, classes: Any) -> Iterator[str]:
     truths = names[: cost.n_classes]
     action, true = divmod(int(table.argmin()), cost.n_classes)
     if table[action, true] < 0:
-        told = f'deciding "{names[action]}" where "{truths[true]}" is true costs {table[action, true]:g}'
-        yield f"The table has a negative cost, which is a gain: {told}. Mean costs below 0 are then possible."
+        finding = f'deciding "{names[action]}" where "{truths[true]}" is true costs {table[action, true]:g}'
+        yield f"The table has a negative cost, which is a gain: {finding}. Mean costs below 0 are then possible."
     everywhere = [i for i in range(len(names)) if (table[i] <= table).all()]
     if everywhere:
         yield f'Deciding "{names[everywhere[0]]}" is cheapest whatever is true: with these costs no column can help.'
@@ -140,9 +140,9 @@ def odd_costs(cost: Cost, classes: Any) -> Iterator[str]:
         if not np.isfinite(table[c, c]):  # never to be decided, as the table says itself
             continue
         if table[other, c] < table[c, c]:
-            told = f'Where "{truth}" is true, deciding "{names[other]}" costs less than deciding "{truth}"'
+            finding = f'Where "{truth}" is true, deciding "{names[other]}" costs less than deciding "{truth}"'
             price = f"{table[other, c]:g} against {table[c, c]:g}"
-            yield f"{told} ({price}). Rows of the table are decisions, columns true classes."
+            yield f"{finding} ({price}). Rows of the table are decisions, columns true classes."
         elif table[c, c] > 0:
             yield f'Deciding "{truth}" costs {table[c, c]:g} even where it is right: costs are taken as they stand.'
     for i, name in enumerate(names):

@@ -114,8 +114,8 @@ def axis_label(name: str, weights: Array, columns: list[str]) -> str:
     """
     order = np.argsort(-np.abs(weights), kind="stable")[:3]
     most = max(float(np.abs(weights).max()), 1e-300)
-    told = [f"{columns[j]} {'+' if weights[j] > 0 else '−'}" for j in order if abs(weights[j]) > 0.25 * most]
-    return f"{name}: {', '.join(told)}"
+    loadings = [f"{columns[j]} {'+' if weights[j] > 0 else '−'}" for j in order if abs(weights[j]) > 0.25 * most]
+    return f"{name}: {', '.join(loadings)}"
 
 
 def grid(points: Array, nx: int = 100, ny: int = 75) -> tuple[Array, Array]:

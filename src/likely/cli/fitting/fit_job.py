@@ -26,7 +26,7 @@ class Job:
     group: str | None = None
     topology: Any = None  # None: ergodic, or whichever decides better
     n_states: int | None = None  # None: chosen
-    n_components: int | None = None  # None: 1, of sounds more
+    n_components: int | None = None  # None: 1, of recordings more
     covariance: str | None = None
     durations: int | None = None
     order: int = 1
@@ -156,13 +156,13 @@ def refuse_deciding(job: Job) -> None:
             raise click.UsageError(f"{flag_of(name)} needs --target: without classes nothing is decided.")
 
 
-def refuse_for_sounds(job: Job) -> None:
-    """Raise if an option is for tables of frames: sounds have no columns."""
+def refuse_for_recordings(job: Job) -> None:
+    """Raise if an option is for tables of frames: recordings have no columns."""
     if job.target is not None:
-        raise click.UsageError("--target is for tables: the word of a sound is the sub-folder in which it lies.")
+        raise click.UsageError("--target is for tables: the word of a recording is the sub-folder in which it lies.")
     for name in job.given():
         if name in ONLY_FRAMES:
-            raise click.UsageError(f"{flag_of(name)} is for tables of frames: these files are sounds.")
+            raise click.UsageError(f"{flag_of(name)} is for tables of frames: these files are recordings.")
 
 
 def splitting_words(cv: Any, splits: int, grouped: bool, unit: str = "row") -> str:

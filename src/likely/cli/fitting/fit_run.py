@@ -29,10 +29,10 @@ WORTH_TELLING = 0.01  # nats of log-loss per row that calibration must gain to b
 
 
 class Data(Protocol):
-    """What a job learns from: the rows of a table, sequences, or sounds."""
+    """What a job learns from: the rows of a table, sequences, or recordings."""
 
     job: Job
-    unit: str  # "row", "sequence" or "sound"
+    unit: str  # "row", "sequence" or "recording"
     X: Any  # (n, …) as models take it
     y: Any  # (n,) labels; None: there are no classes
     weight: Any  # (n,)
@@ -98,15 +98,15 @@ def run_job(job: Job, console: Console) -> FitRun:
 
 
 def read_data(job: Job) -> Any:
-    """The rows, sequences or sounds of a job."""
+    """The rows, sequences or recordings of a job."""
     if not job.sequences:
         from likely.cli.fitting.table_data import TableData
 
         return TableData(job)
-    from likely.cli.fitting.sound_data import SoundData, are_sounds
+    from likely.cli.fitting.recording_data import RecordingData, are_recordings
 
-    if job.format is None and are_sounds(job.files):
-        return SoundData(job)
+    if job.format is None and are_recordings(job.files):
+        return RecordingData(job)
     from likely.cli.fitting.sequence_data import SequenceData
 
     return SequenceData.of(job)
@@ -130,8 +130,8 @@ def classifier_run(data: Data, console: Console) -> FitRun:
         classifier, caught = heard(lambda: from_all_rows(estimator, field))
     found = None if contest is None else contest.winner.calibration
     model = data.model(classifier, None if found is None else found.map)
-    told = (*data.hazards(field), *_hazards(field, contest), *caught, *filter(None, [left_out]))
-    return FitRun(data.job, data, model, tuple(dict.fromkeys(told)), field, contest)
+    notes = (*data.hazards(field), *_hazards(field, contest), *caught, *filter(None, [left_out]))
+    return FitRun(data.job, data, model, tuple(dict.fromkeys(notes)), field, contest)
 
 
 def prepared(data: Data) -> tuple[Field, list[Any], str, str]:
@@ -150,7 +150,7 @@ def prepared(data: Data) -> tuple[Field, list[Any], str, str]:
     prior = None if job.class_prior is None else np.array(read_class_prior(job.class_prior, classes))
     field = Field.of(
         data.X, classes, labels, job.splitting, groups=data.groups, time=data.time, seed=job.seed, weight=data.weight,
-        cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate and data.unit != "sound",
+        cost=cost, reject_cost=job.reject_cost, class_prior=prior, calibrate=job.calibrate and data.unit != "recording",
         unit=data.unit,
     )  # fmt: skip
     rules = {"cost": cost, "reject_cost": job.reject_cost, "reject_below": job.reject_below, "novelty": job.novelty}

@@ -14,8 +14,8 @@ from likely.cli.fitting.discriminant_plane import FisherPlane, axis_label, grid,
 from likely.cli.fitting.fit_run import splits_in_words
 from likely.cli.fitting.model_facts import contender, rule_words
 from likely.cli.fitting.permutation_importance import importance
+from likely.cli.fitting.recording_data import files_fingerprint
 from likely.cli.fitting.sequence_input import frames_fingerprint
-from likely.cli.fitting.sound_data import files_fingerprint
 from likely.core.arrays import Array, Index
 from likely.report import ColumnFacts, Driver, Plane, Study, WorstCase, column_facts
 
@@ -36,7 +36,7 @@ WORDLESS = "; categorical columns are treated as missing there"
 
 
 class Shown(Protocol):
-    """What a report shows of the data: rows, sequences or sounds."""
+    """What a report shows of the data: rows, sequences or recordings."""
 
     unit: str
     names: list[str]  # the columns, in order
@@ -53,7 +53,7 @@ def study_of(fit_run: FitRun) -> Study:
     job, data, field, contest = fit_run.job, fit_run.data, fit_run.field, fit_run.contest
     assert field is not None
     shown = data.shown()
-    target = job.target or ("word" if shown.unit == "sound" else "folder")
+    target = job.target or ("word" if shown.unit == "recording" else "folder")
     about: dict[str, Any] = {
         "title": f"Deciding “{target}” from {', '.join(Path(f).name for f in job.files)}", "target": target,
         "source": tuple(Path(f).name for f in job.files), "hazards": fit_run.hazards, "made": fit_run.made,
@@ -178,20 +178,20 @@ class ShownSequences:
         return str(self.ids[i]), {"frames": at.stop - at.start, **cells}
 
 
-class ShownSounds:
-    """Sounds: files without columns."""
+class ShownRecordings:
+    """Recordings: files without columns."""
 
-    unit = "sound"
+    unit = "recording"
 
     def __init__(self, files: Sequence[str]) -> None:
         self.files, self.names = files, list[str]()
 
     def facts(self, labels: Index, n_classes: int, weight: Array | None) -> dict[str, Any]:
-        """The number of sounds, and their fingerprint."""
+        """The number of recordings, and their fingerprint."""
         return {"rows": len(self.files), "fingerprint": files_fingerprint(self.files)}
 
     def case(self, i: int, names: list[str]) -> tuple[int | str, dict[str, Any]]:
-        """The file of a sound, in its folder."""
+        """The file of a recording, in its folder."""
         return "/".join(Path(self.files[i]).parts[-2:]), {}
 
 
@@ -216,10 +216,10 @@ def plane_of(
         own = separation(table, labels, len(e.classes), weight)
         full = separation(np.column_stack([table, *_indicators(X, numbers)]), labels, len(e.classes), weight)
         if own < LEAST * full:
-            told = f"the {len(numbers)} numeric columns, in which it would lie, carry {own / full:.0%}"
+            finding = f"the {len(numbers)} numeric columns, in which it would lie, carry {own / full:.0%}"
             return (
                 None,
-                f"The map is left out: {told} of what separates the classes. The rest is in categorical columns.",
+                f"The map is left out: {finding} of what separates the classes. The rest is in categorical columns.",
             )
     seen = plane.seen(table[tested])
     xs, ys = grid(seen)

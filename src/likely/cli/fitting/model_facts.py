@@ -20,11 +20,11 @@ NOT_SAVED = "for comparison; cannot be written to a model file"
 def card_of(fit_run: FitRun) -> dict[str, Any]:
     """What a model file remembers of how the model came about: data, selection, figures, cautions."""
     job = fit_run.job
-    told = {
+    known = {
         "made": fit_run.made, "command": job.command, "seed": job.seed, "source": list(job.files), "target": job.target,
         **fit_run.data.facts(), "hazards": list(fit_run.hazards), **fit_run.found,
     }  # fmt: skip
-    return told if fit_run.field is None else {**told, **_chosen(fit_run)}
+    return known if fit_run.field is None else {**known, **_chosen(fit_run)}
 
 
 def _chosen(fit_run: FitRun) -> dict[str, Any]:
@@ -33,13 +33,13 @@ def _chosen(fit_run: FitRun) -> dict[str, Any]:
 
     job, field, contest = fit_run.job, fit_run.field, fit_run.contest
     assert field is not None
-    told = {name: getattr(job, name) for name in ("class_prior", "reject_cost", "reject_below", "novelty")}
+    known = {name: getattr(job, name) for name in ("class_prior", "reject_cost", "reject_below", "novelty")}
     if contest is None:
-        return {**told, "figures": None}
+        return {**known, "figures": None}
     winner = contest.winner
     assert winner.evaluation is not None  # a winner was measured
     return {
-        **told, "cv": splits_in_words(job, field), "chosen": winner.candidate.key, "what": winner.candidate.what,
+        **known, "cv": splits_in_words(job, field), "chosen": winner.candidate.key, "what": winner.candidate.what,
         "criterion": job.criterion, "rule": rule_words(job.criterion, field.unit), "verdict": verdict(contest),
         "leaderboard": leaderboard(contest), "figures": figures(winner.evaluation),
         "calibrated": winner.calibration and winner.calibration.words,
@@ -82,11 +82,11 @@ def contender(standing: Standing, chosen: bool) -> Contender:
     note = " ".join(part for part in (NOT_SAVED if candidate.baseline else "", standing.failure) if part)
     if e is None:
         return Contender(name, candidate.what, seconds=standing.seconds, note=f"failed: {note}")
-    told = [standing.calibration.words if standing.calibration is not None else "", note]
+    known = [standing.calibration.words if standing.calibration is not None else "", note]
     behind = standing.behind
     return Contender(
         name, candidate.what, e.decision_cost.value, e.decision_cost.se, *e.error, log_loss=e.log_loss.value,
-        seconds=standing.seconds, chosen=chosen, note="; ".join(part for part in told if part),
+        seconds=standing.seconds, chosen=chosen, note="; ".join(part for part in known if part),
         behind=None if behind is None else behind.value, behind_se=None if behind is None else behind.se,
         ties=standing.ties,
     )  # fmt: skip
@@ -98,11 +98,13 @@ def leaderboard(contest: Contest) -> list[dict[str, Any]]:
 
     lines = []
     for s in contest.standings:
-        told = vars(contender(s, s.candidate is contest.winner.candidate))
+        known = vars(contender(s, s.candidate is contest.winner.candidate))
         above = s.loss_behind
         loss = {"loss_behind": above and above.value, "loss_behind_se": above and above.se}
         lines.append(
-            plain({"key": s.candidate.key, **told, **loss, "baseline": s.candidate.baseline, "failed": bool(s.failure)})
+            plain(
+                {"key": s.candidate.key, **known, **loss, "baseline": s.candidate.baseline, "failed": bool(s.failure)}
+            )
         )
     return lines
 

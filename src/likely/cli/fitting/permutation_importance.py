@@ -95,8 +95,8 @@ def _apart(column: Any, labels: Index, n_classes: int) -> float:
 
 
 def _driver(name: str, rise: Array, weight: Array | None) -> Driver:
-    told = mean(rise, weight)
-    return Driver(name, told.value, told.se if np.isfinite(told.se) else None)
+    increase = mean(rise, weight)
+    return Driver(name, increase.value, increase.se if np.isfinite(increase.se) else None)
 
 
 def _rises(

@@ -83,16 +83,16 @@ def _account(density: Any, data: SequenceData) -> dict[str, Any]:
 
 
 def _notes_on_few_sequences(data: SequenceData, choice: Any) -> list[str]:
-    told = []
+    notes = []
     if len(data) == 1:
-        told.append("One sequence only: without --id a file is one sequence; --id COL names the sequence of each row.")
+        notes.append("One sequence only: without --id a file is one sequence; --id COL names the sequence of each row.")
     if choice is not None and choice.pieces > len(data):
-        told.append(
+        notes.append(
             f"Few sequences: {choice.pieces} pieces of them were held out in turn; pieces of one sequence are similar."
         )
     if choice is not None and choice.best == choice.numbers[-1] and len(choice.numbers) > 1:
-        told.append(f"The largest number tried was chosen: more than {choice.best} states may be better (--n-states).")
-    return told
+        notes.append(f"The largest number tried was chosen: more than {choice.best} states may be better (--n-states).")
+    return notes
 
 
 # ------------------------------------------------------------------- known states

@@ -50,9 +50,9 @@ class TableData:
         """What a model card says about the data."""
         from likely.data.table_fingerprint import fingerprint
 
-        told = self.table.as_dict()
-        kept = {name: told[name] for name in ("rows", "unlabeled", "classes", "roles", "fingerprint")}
-        columns = [{k: v for k, v in c.items() if k != "levels"} for c in told["columns"] if c["used"]]
+        entries = self.table.as_dict()
+        kept = {name: entries[name] for name in ("rows", "unlabeled", "classes", "roles", "fingerprint")}
+        columns = [{k: v for k, v in c.items() if k != "levels"} for c in entries["columns"] if c["used"]]
         kept["unit"] = self.unit
         return {**kept, "rows_fingerprint": fingerprint(self.X), "columns": columns, "set_aside": self.table.set_aside}
 
@@ -108,8 +108,8 @@ class TableData:
             yield f"{table.unlabeled:,} rows without a label were set aside."
         copies = int(table.frame.is_duplicated().sum())
         if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
-            told = f"{copies / len(table):.0%} of rows are duplicates, and duplicates in both training and test inflate"
-            yield f"{told} the figures: remove them, or keep them together with --group."
+            share = f"{copies / len(table):.0%} of rows are duplicates"
+            yield f"{share}, and duplicates in both training and test inflate the figures: remove them, or keep them together with --group."
         for column in table.used:
             if column.n_missing > len(table) / 2:
                 yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'

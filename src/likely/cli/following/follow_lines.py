@@ -121,14 +121,16 @@ def refuse_strangers(cells: Mapping[str, Any], columns: list[str], roles: Iterab
     An array must have a cell for each column, and, where nobody chose columns, no more. `roles` are further columns.
     """
     strangers = [name for name in cells if name not in (*columns, *roles)]
-    told = ", ".join(f'"{name}"' for name in columns[:8])
+    expected_columns = ", ".join(f'"{name}"' for name in columns[:8])
     remedy = "--columns says which stand for the model's"
     if isinstance(cells, Positions):
         if (strangers and not chosen) or any(name not in cells for name in columns):
-            raise BadLine(sentence("JSON", f"an array must hold the columns {told}", f"{len(cells)} cells", remedy))
+            raise BadLine(
+                sentence("JSON", f"an array must hold the columns {expected_columns}", f"{len(cells)} cells", remedy)
+            )
     elif strangers and not any(name in cells for name in columns):
         got = ", ".join(f'"{name}"' for name in strangers[:8])
-        raise BadLine(sentence("JSON", f"an object must have some of the columns {told}", got, remedy))
+        raise BadLine(sentence("JSON", f"an object must have some of the columns {expected_columns}", got, remedy))
 
 
 # --------------------------------------------------------------------------- cells

@@ -183,18 +183,18 @@ def describe_belief(belief: Any, subject: Subject) -> dict[str, Any]:
     >>> describe_belief(Categorical([0.25, 0.75]), Subject(None, {}, ["calm", "storm"]))
     {'state': 'storm', 'p(calm)': 0.25, 'p(storm)': 0.75}
     """
-    told: dict[str, Any] = subject.more(belief)
+    cells: dict[str, Any] = subject.more(belief)
     shares = subject.shares(belief)
     if shares is not None:
         names = subject.states or [str(k) for k in range(len(shares))]
-        told["state"] = names[int(np.argmax(shares))]
-        told.update({f"p({name})": min(float(p), 1.0) for name, p in zip(names, shares, strict=True)})
+        cells["state"] = names[int(np.argmax(shares))]
+        cells.update({f"p({name})": min(float(p), 1.0) for name, p in zip(names, shares, strict=True)})
     if hasattr(belief, "mean") and hasattr(belief, "covariance"):
         mean = np.atleast_1d(belief.mean)
         variance = np.diagonal(np.atleast_2d(belief.covariance))
-        told.update({f"mean({i})": _known(m) for i, m in enumerate(mean.tolist())})
-        told.update({f"sd({i})": _known(math.sqrt(max(v, 0.0))) for i, v in enumerate(variance.tolist())})
-    return told
+        cells.update({f"mean({i})": _known(m) for i, m in enumerate(mean.tolist())})
+        cells.update({f"sd({i})": _known(math.sqrt(max(v, 0.0))) for i, v in enumerate(variance.tolist())})
+    return cells
 
 
 def _known(value: float) -> float | None:

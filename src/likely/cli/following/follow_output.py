@@ -136,5 +136,5 @@ def json_line(named: dict[str, Any]) -> str:
     >>> json_line({"surprisal": math.inf, "alarm": True})
     '{"surprisal": "inf", "alarm": true}\\n'
     """
-    told = {name: str(c) if isinstance(c, float) and not math.isfinite(c) else c for name, c in named.items()}
-    return json.dumps(told, ensure_ascii=False) + "\n"
+    cells = {name: str(c) if isinstance(c, float) and not math.isfinite(c) else c for name, c in named.items()}
+    return json.dumps(cells, ensure_ascii=False) + "\n"

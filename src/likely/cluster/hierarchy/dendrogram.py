@@ -117,7 +117,7 @@ class Dendrogram(Value):
         if criterion is not None:
             k = self._best(criterion, X, how)
         if k is not None:
-            return self._labels(np.arange(len(self.merges)) < len(self) - _whole(k, len(self)))
+            return self._labels(np.arange(len(self.merges)) < len(self) - _integer(k, len(self)))
         if not isinstance(height, int | float | np.number) or np.isnan(height):
             raise DomainError(sentence("cut", "height must be a number", height))
         return self._labels(self._tops() <= height)
@@ -171,7 +171,7 @@ def _check_tree(merges: Index, n: int) -> None:
         raise DomainError(sentence("Dendrogram", expected, "merges that do not form a tree"))
 
 
-def _whole(k: Any, n: int) -> int:
+def _integer(k: Any, n: int) -> int:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= n:
-        raise DomainError(sentence("cut", f"k must be a whole number from 1 to {n}, the number of rows", k))
+        raise DomainError(sentence("cut", f"k must be an integer from 1 to {n}, the number of rows", k))
     return int(k)

@@ -150,7 +150,7 @@ def _checked(ks: Iterable[int]) -> list[int]:
     given = list(ks) if isinstance(ks, Iterable) else [ks]
     whole = all(isinstance(k, Integral) and not isinstance(k, bool) and k >= 1 for k in given)
     if not given or not whole:
-        raise DomainError(sentence("choose_k", "ks must be whole numbers from 1 on", given))
+        raise DomainError(sentence("choose_k", "ks must be integers from 1 on", given))
     return sorted({int(k) for k in given})
 
 

@@ -123,11 +123,13 @@ def _refuse_unknown(start: Any, method: str, variances: str) -> None:
 
 def _of_all(best: Partition, runs: list[Partition], x: Any, table: KMeansData) -> Partition:
     """The best run, with labels for every row, and a summary of all runs."""
-    told = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
+    summaries = tuple(Run(r.report.objective, r.report.iterations, r.report.converged, r.report.reason) for r in runs)
     labels = best.labels if len(best.labels) == len(x) else best.model.assign(x)
     if len(runs) == 1:
         return best._replace(labels=labels)
-    return best._replace(report=replace(best.report, runs=told, agreement=_agreement(best, runs, table)), labels=labels)
+    return best._replace(
+        report=replace(best.report, runs=summaries, agreement=_agreement(best, runs, table)), labels=labels
+    )
 
 
 def _agreement(best: Partition, runs: list[Partition], table: KMeansData) -> float:

@@ -222,7 +222,7 @@ class Boundary(Value):
             remedy = "take marginal([i, j]) of both, or roots in one column"
             raise DomainError(sentence("Boundary.points", "curves are drawn in two columns", self.dim, remedy))
         if not (isinstance(n, int | np.integer) and n >= 2):
-            raise DomainError(sentence("Boundary.points", "n must be a whole number of points, 2 or more", n))
+            raise DomainError(sentence("Boundary.points", "n must be an integer of points, 2 or more", n))
         asked = self.window() if window is None else np.asarray(window, dtype=np.float64)
         if asked.shape != (2, 2) or not np.isfinite(asked).all() or not (asked[:, 1] > asked[:, 0]).all():
             raise ShapeError(sentence("Boundary.points", "window must be ((x0, x1), (y0, y1))", asked.tolist()))

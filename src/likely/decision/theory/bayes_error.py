@@ -81,7 +81,7 @@ def _check(tolerance: Any, n: Any) -> None:
     if tolerance is not None and not (number and np.isfinite(tolerance) and tolerance > 0):
         raise DomainError(sentence("bayes_error", "tolerance must be positive", tolerance))
     if not (isinstance(n, int | np.integer) and n >= 2):
-        raise DomainError(sentence("bayes_error", "n must be a whole number of draws, 2 or more", n))
+        raise DomainError(sentence("bayes_error", "n must be an integer of draws, 2 or more", n))
 
 
 def _possible(asked: Problem) -> Problem:

@@ -81,7 +81,7 @@ def both_bounds(asked: Problem, n: int, rng: Generator) -> tuple[Estimate, Estim
 def checked_draws(n: Any, whose: str) -> int:
     """Validated number of samples, 2 or more."""
     if not (isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 2):
-        raise DomainError(sentence(whose, "n must be a whole number of draws, 2 or more", n))
+        raise DomainError(sentence(whose, "n must be an integer of draws, 2 or more", n))
     return int(n)
 
 

@@ -159,7 +159,7 @@ def error_bounds(
     """All bounds from posteriors (n, C), weighted; with labels `truth` (n,) also those that need them.
 
     given: posteriors; or distributions, a mixture or a fitted classifier as in `bayes_error`, evaluated on n
-    samples. truth: whole numbers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
+    samples. truth: integers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
 
     >>> b = error_bounds([[0.9, 0.1], [0.6, 0.4]], truth=[0, 1])
     >>> round(b.bayes, 3), round(b.gini, 3), round(b.squared_error, 3)
@@ -260,7 +260,7 @@ def _cross_entropy(P: Array, labels: Index, w: Array) -> float:
 
 def _classes(classes: Any, whose: str) -> int:
     if not (isinstance(classes, int | np.integer) and classes >= 1):
-        raise DomainError(sentence(whose, "classes must be a whole number, 1 or more", classes))
+        raise DomainError(sentence(whose, "classes must be an integer, 1 or more", classes))
     return int(classes)
 
 
@@ -286,7 +286,7 @@ def _labels(truth: Any, shape: tuple[int, ...]) -> Index:
     labels = np.asarray(truth)
     if labels.shape != shape[:1] or labels.dtype.kind not in "iub":
         remedy = "np.searchsorted(clf.classes_, y) computes them"
-        expected = f"truth must be {shape[0]} whole numbers, the columns of the posteriors"
+        expected = f"truth must be {shape[0]} integers, the columns of the posteriors"
         raise ShapeError(sentence("error_bounds", expected, f"{labels.dtype} {labels.shape}", remedy))
     labels = labels.astype(np.intp)
     if labels.size and not (labels.min() >= 0 and labels.max() < shape[1]):

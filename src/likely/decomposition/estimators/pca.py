@@ -110,7 +110,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, taken)
         stats = new if first else self.stats_ + new
         found = spectrum(stats, self.n_components)
-        wanted = min(self.n_components, len(found.values)) if _whole(self.n_components) else self.n_components
+        wanted = min(self.n_components, len(found.values)) if _is_integer(self.n_components) else self.n_components
         if (
             taken == "scatter"
             and stats.total_weight > X.shape[1]
@@ -191,7 +191,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.n_components_
 
     def _refuse_too_many(self, most: int) -> None:
-        if _whole(self.n_components) and self.n_components > most:
+        if _is_integer(self.n_components) and self.n_components > most:
             expected = f"n_components must be at most {most}, the smaller of rows and columns"
             raise DomainError(sentence("PCA", expected, self.n_components))
 
@@ -274,7 +274,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise DataError(sentence("PCA", "axes and statistics must be of equal width", type(principal).__name__))
 
 
-def _whole(components: Any) -> bool:
+def _is_integer(components: Any) -> bool:
     return isinstance(components, Integral)
 
 

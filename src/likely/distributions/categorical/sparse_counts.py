@@ -161,7 +161,7 @@ def unstored(values: Array, x: SparseRows) -> Array:
     return np.asarray(parts[0] + parts[1])
 
 
-def whole_counts(x: SparseRows) -> tuple[SparseRows, Any]:
+def integer_counts(x: SparseRows) -> tuple[SparseRows, Any]:
     """The rows with 0 for entries that are not counts, and which rows (n,) have none; True where all are valid."""
     data = x.matrix.data
     odd = (data < 0) | (data != np.floor(data))

@@ -344,7 +344,7 @@ class MultinomialDensity(DensityEstimator):
         if reset:
             refuse_negative(X, "MultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
-            what = "is not all whole numbers: the others are scored as expected counts"
+            what = "is not all integers: the others are scored as expected counts"
             warn_of_columns(odd, self.column_names(), "MultinomialDensity", what)
         return X
 
@@ -396,7 +396,7 @@ class DirichletMultinomialDensity(DensityEstimator):
         if reset:
             refuse_negative(X, "DirichletMultinomialDensity")
             odd = odd_columns(X, lambda part: (part != np.floor(part)) & np.isfinite(part))
-            what = "is not all whole numbers: the others are scored as expected counts"
+            what = "is not all integers: the others are scored as expected counts"
             warn_of_columns(odd, self.column_names(), "DirichletMultinomialDensity", what)
         return X
 

@@ -82,7 +82,7 @@ def _terms(distributions: Sequence[Any], weights: Any, copies: Any) -> list[Term
     w = _one_per_distribution(1.0 if weights is None else weights, len(distributions), "weights")
     c = _one_per_distribution(copies, len(distributions), "copies")
     if (c < 1).any() or (c != np.floor(c)).any():
-        raise DomainError(sentence(ME, "copies must be whole numbers above 0", c.tolist()))
+        raise DomainError(sentence(ME, "copies must be integers above 0", c.tolist()))
     for distribution in distributions:
         if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
             raise DomainError(sentence(ME, "densities are needed", type(distribution).__name__))

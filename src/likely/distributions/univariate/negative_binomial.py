@@ -18,11 +18,11 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.warnings import Note, warn
 from likely.distributions.categorical.sparse_counts import (
     SparseRows,
+    integer_counts,
     is_sparse,
     row_sums,
     shares_of,
     unstored,
-    whole_counts,
 )
 from likely.distributions.column_distribution import LOOK, ValueDistribution
 from likely.distributions.distribution import Estimate, in_units, lone
@@ -115,7 +115,7 @@ class NegativeBinomial(ValueDistribution):
 
     def _sparse(self, block: SparseRows, distributions: list[Array]) -> Array:
         """log p of sparse rows under each member (n, K): all entries that are not stored are 0."""
-        block, possible = whole_counts(block)
+        block, possible = integer_counts(block)
         x, each = block.matrix, []
         for distribution in zip(*distributions, strict=True):
             stored = log_pmf(x.data, *(part[x.indices] for part in distribution))

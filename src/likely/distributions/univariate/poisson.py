@@ -22,11 +22,11 @@ from likely.core.protocols import AnyPrior
 from likely.distributions.categorical.sparse_counts import (
     SparseRows,
     column_sums,
+    integer_counts,
     is_sparse,
     row_sums,
     shares_of,
     unstored,
-    whole_counts,
 )
 from likely.distributions.column_distribution import refuse_empty, refuse_fractions, same_columns
 from likely.distributions.distribution import Distribution, Estimate, in_units, lone
@@ -139,7 +139,7 @@ class Poisson(Distribution):
 
     def _sparse(self, block: SparseRows) -> Array:
         """log p of sparse rows under each member (n, K)."""
-        block, possible = whole_counts(block)
+        block, possible = integer_counts(block)
         if len(self._rates) < MANY:
             out = self._by_stored(block)
         else:

@@ -307,7 +307,7 @@ def sparse_transition_counts(transition, alpha, b_beta, out):  # type: ignore[no
     return True
 
 
-MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: what is added to it is rounded to a whole number, found in its last bits
+MAGIC = 6755399441055744.0  # 1.5 · 2⁵²: what is added to it is rounded to an integer, found in its last bits
 LOG2E, LN2_HIGH, LN2_LOW = 1.4426950408889634, 0.693147180369123816490, 1.90821492927058770002e-10
 LEAST_LOG = -708.0  # its exponential is next to the smallest number
 

@@ -19,7 +19,7 @@ from likely.core.errors import DataError, DomainError, sentence
 from likely.core.protocols import PriorLike
 from likely.core.ragged import Ragged
 from likely.core.warnings import warn, warnings_discarded
-from likely.data.audio import is_one_sound
+from likely.data.audio import is_one_recording
 from likely.decision.cost import CostLike
 from likely.decision.posteriors import ClassPrior
 from likely.distributions.gaussian.estimator import GaussianCovariance, GaussianDensity
@@ -38,12 +38,12 @@ from likely.mixture.estimators.mixture_density import MixtureDensity
 FEATURES: dict[str, Any] = {"trim": 30.0, "delta_width": 3, "normalize": "level"}
 
 SHARE = 0.2  # acoustic scale of confidences; chosen on training recordings of digits, also noisy (docs/results-speech)
-SILENCE_THRESHOLD = 40.0  # decibels below the faintest word of training at which a sound is silence
+SILENCE_THRESHOLD = 40.0  # decibels below the faintest word of training at which a recording is silence
 PENALTY = 80.0  # nats per word, chosen likewise: correlated frames would favor many short words
-SOUNDS = 200  # number of sounds that the background is learned from, at most
+RECORDINGS = 200  # number of recordings that the background is learned from, at most
 PAD = 0.15  # seconds of noise on both sides
-HIGHEST_LEVEL, LOWEST_LEVEL = -30.0, -60.0  # dB below the sound's own level
-EMPTY = 0.2  # share of sounds padded with digital silence
+HIGHEST_LEVEL, LOWEST_LEVEL = -30.0, -60.0  # dB below the recording's own level
+EMPTY = 0.2  # share of recordings padded with digital silence
 BELOW = 30.0  # dB below the loudest frame at which a frame is background
 EDGE = 0.02  # seconds of a word within reach of delta features: left to the silence, they would cost an insertion each
 PARTS = 6
@@ -51,10 +51,10 @@ PARTS = 6
 
 @dataclass(frozen=True, eq=False)
 class Heard(Transcript):
-    """Recognized words of one sound: word i lasts from begins[i] to ends[i], in seconds from its beginning.
+    """Recognized words of one recording: word i lasts from begins[i] to ends[i], in seconds from its beginning.
 
     Words are labels of training: numbers stay numbers. `frames` is the transcript in feature frames, counted from the
-    first loud frame; None where the sound was too faint.
+    first loud frame; None where the recording was too faint.
     """
 
     words: tuple[Any, ...]
@@ -88,8 +88,8 @@ def _seconds(boundary: Any, cepstra: MFCC, x: Array) -> Array:
 class SpokenWords(FeatureClassifier):
     """Recognize isolated or connected words: one hidden Markov model per word, and a Bayes classifier   (Ney 1.2.3, 7).
 
-    A sound is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several are a
-    list or a Ragged of samples. Sounds of other rates are resampled.
+    A recording is an array of samples at `sample_rate` Hz, a pair (rate, samples) or the name of a WAV file; several
+    are a list or a Ragged of samples. Recordings of other rates are resampled.
 
     - **n_states, topology**: of the HMM of each word; see `HMMDensity`
     - **n_components, covariance**: of the Gaussian mixture of each state
@@ -101,14 +101,14 @@ class SpokenWords(FeatureClassifier):
     - **class_prior, cost, reject_cost, reject_below, novelty**: of deciding, as in `BayesClassifier`
 
     Fitted attributes are a `BayesClassifier` of sequences, `classifier_`, and for `transcribe` the background model
-    `silence_` and the level of the faintest word, `min_level_` (decibels). A silent sound gets about the class prior as
-    its posterior, so that `decide(sounds, reject_below=…)` rejects it, and to `novelty` it is novel.
+    `silence_` and the level of the faintest word, `min_level_` (decibels). A silent recording gets about the class
+    prior as its posterior, so that `decide(recordings, reject_below=…)` rejects it, and to `novelty` it is novel.
 
     >>> import likely as lk, numpy as np
     >>> rng, t = np.random.default_rng(0), np.arange(3200) / 8000
     >>> def glide(a, b): return np.sin(2 * np.pi * (a + (b - a) * t) * t) + 0.01 * rng.normal(size=t.size)
-    >>> sounds = [glide(*f) for f in [(300, 900), (900, 300)] for _ in range(5)]
-    >>> words = SpokenWords(n_states=4, n_components=1).fit(sounds, ["up"] * 5 + ["down"] * 5)
+    >>> recordings = [glide(*f) for f in [(300, 900), (900, 300)] for _ in range(5)]
+    >>> words = SpokenWords(n_states=4, n_components=1).fit(recordings, ["up"] * 5 + ["down"] * 5)
     >>> words.predict([glide(310, 880), glide(910, 290)]).tolist()
     ['up', 'down']
     """
@@ -144,14 +144,14 @@ class SpokenWords(FeatureClassifier):
     # ------------------------------------------------------------------ learning
 
     def fit(self, X: SequencesLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to sounds X and their words y; a missing word (None) is estimated by EM."""
+        """Fit to recordings X and their words y; a missing word (None) is estimated by EM."""
         self._check_scale()
         signals = list(self.cepstra.signals(X))
         super().fit(signals, y, sample_weight)
         self.silence_ = background(self.cepstra, signals)
-        sound_weight = np.ones(len(signals)) if sample_weight is None else np.asarray(sample_weight)
+        recording_weight = np.ones(len(signals)) if sample_weight is None else np.asarray(sample_weight)
         self.min_level_ = min(
-            loudest(x, self.cepstra.sample_rate) for x, w in zip(signals, sound_weight, strict=True) if w > 0
+            loudest(x, self.cepstra.sample_rate) for x, w in zip(signals, recording_weight, strict=True) if w > 0
         )
         return self
 
@@ -176,17 +176,17 @@ class SpokenWords(FeatureClassifier):
         return self.features
 
     def _front(self, X: Any, learning: bool = False) -> Ragged:
-        """Features of each sound (Ragged); a silent one is refused in training, and else counts as missing."""
+        """Features of each recording (Ragged); a silent one is refused in training, and else counts as missing."""
         cepstra = self.cepstra
         tracks = [_track(cepstra, x, i, learning) for i, x in enumerate(cepstra.signals(X))]
         if not tracks:
-            raise DataError(sentence(type(self).__name__, "at least one sound is needed", "none"))
+            raise DataError(sentence(type(self).__name__, "at least one recording is needed", "none"))
         return Ragged.from_list(tracks)
 
     # -------------------------------------------------------------- single words
 
     def log_posterior(self, X: SequencesLike) -> Array:
-        """log p(word | sound) of each (n, C), columns as `classes_`: p(word) p(sound | word)^acoustic_scale."""
+        """log p(word | recording) of each (n, C), columns as `classes_`: p(word) p(recording | word)^acoustic_scale."""
         self._check_fitted()
         self._check_scale()
         possible = self.class_prior_ > 0
@@ -210,24 +210,24 @@ class SpokenWords(FeatureClassifier):
         return WordNetwork.of(self.classifier_, bigram, silence=self.silence_, **others)
 
     def transcribe(
-        self, sound: Any, bigram: Any = None, *, beam: float | None = 300.0, penalty: float = PENALTY,
+        self, recording: Any, bigram: Any = None, *, beam: float | None = 300.0, penalty: float = PENALTY,
         scale: float = 1.0, confidence: bool = True, silence_threshold: float | None = SILENCE_THRESHOLD,
     ) -> Any:  # fmt: skip
-        """Connected-word recognition: a `Heard`; of several sounds, a list of them.
+        """Connected-word recognition: a `Heard`; of several recordings, a list of them.
 
-        `begins` and `ends` are seconds from the beginning of the sound, words are labels of training.
+        `begins` and `ends` are seconds from the beginning of the recording, words are labels of training.
 
         - **bigram**: as in `network`; **beam**, **penalty** (word insertion penalty in nats) and
           **scale** (of the bigram) as in `WordNetwork.decode`
         - **confidence** of each word, over all paths, with an acoustic scale of 0.2, as frames are correlated; False
           saves its time
-        - **silence_threshold**: a sound whose loudest frame is more than that many decibels below the faintest word of
-          training has no words; None decodes all that is not silent
+        - **silence_threshold**: a recording whose loudest frame is more than that many decibels below the faintest word
+          of training has no words; None decodes all that is not silent
         """
         self._check_fitted()
-        if is_one_sound(sound):
+        if is_one_recording(recording):
             return self.transcribe(
-                [sound],
+                [recording],
                 bigram,
                 beam=beam,
                 penalty=penalty,
@@ -235,7 +235,7 @@ class SpokenWords(FeatureClassifier):
                 confidence=confidence,
                 silence_threshold=silence_threshold,
             )[0]
-        signals, network = list(self.cepstra.signals(sound)), self.network(bigram)
+        signals, network = list(self.cepstra.signals(recording)), self.network(bigram)
         out: list[Heard] = [NOTHING] * len(signals)
         audible = [i for i, x in enumerate(signals) if self._is_loud(x, i, silence_threshold)]
         if audible:
@@ -247,7 +247,7 @@ class SpokenWords(FeatureClassifier):
         return out
 
     def _is_loud(self, x: Array, i: int, silence_threshold: float | None) -> bool:
-        """False for silence, and for sounds far fainter than those of training."""
+        """False for silence, and for recordings far fainter than those of training."""
         if silence_threshold is not None and not (isinstance(silence_threshold, Real) and silence_threshold > 0):
             raise DomainError(
                 sentence("transcribe", "silence_threshold must be decibels above 0, or None", silence_threshold)
@@ -257,7 +257,7 @@ class SpokenWords(FeatureClassifier):
         below = self.min_level_ - loudest(x, self.cepstra.sample_rate)
         if silence_threshold is None or below <= silence_threshold:
             return True
-        note = f"sound {i} is {below:.0f} dB fainter than the faintest word of training, and was treated as silence"
+        note = f"recording {i} is {below:.0f} dB fainter than the faintest word of training, and was treated as silence"
         warn(f"SpokenWords: {note}; silence_threshold=None decodes it")
         return False
 
@@ -290,13 +290,13 @@ class SpokenWords(FeatureClassifier):
 
 
 class _Why:
-    """Explanation of novelty per sound, on request."""
+    """Explanation of novelty per recording, on request."""
 
     def __init__(self, silent: Mask, of_others: Any) -> None:
         self.silent, self.of_others = silent, of_others
 
     def __call__(self, i: int) -> str:
-        return "the sound is silent" if self.silent[i] else str(self.of_others(i))
+        return "the recording is silent" if self.silent[i] else str(self.of_others(i))
 
 
 def _track(cepstra: MFCC, x: Array, i: int, learning: bool) -> Array:
@@ -304,7 +304,7 @@ def _track(cepstra: MFCC, x: Array, i: int, learning: bool) -> Array:
     if not is_silent(x):
         return track
     if learning:
-        raise DataError(sentence("SpokenWords", f"sound {i} must be a word", "silence", "leave it out"))
+        raise DataError(sentence("SpokenWords", f"recording {i} must be a word", "silence", "leave it out"))
     return np.full_like(track, np.nan)
 
 
@@ -314,7 +314,7 @@ def _track(cepstra: MFCC, x: Array, i: int, learning: bool) -> Array:
 def background(cepstra: MFCC, signals: Sequence[Array], random_state: Any = 0) -> HMM:
     """A one-state HMM with a Gaussian mixture for the background between words."""
     rng = np.random.default_rng(random_state)
-    selected = np.unique(np.linspace(0, len(signals) - 1, SOUNDS).astype(int))
+    selected = np.unique(np.linspace(0, len(signals) - 1, RECORDINGS).astype(int))
     tracks = [quiet_frames(cepstra, surrounded(signals[i], cepstra.sample_rate, rng)) for i in selected]
     emission = MixtureDensity(GaussianDensity("diagonal"), PARTS, random_state=0)
     chain = HMMDensity(emission, 1, topology="left-to-right", init="segments", max_iter=20, tol=1e-2, random_state=0)
@@ -323,7 +323,7 @@ def background(cepstra: MFCC, signals: Sequence[Array], random_state: Any = 0) -
 
 
 def surrounded(x: Array, rate: int, rng: Generator) -> Array:
-    """The sound padded with faint noise, or digital silence, before and after it."""
+    """The recording padded with faint noise, or digital silence, before and after it."""
     n = round(PAD * rate)
     level = np.sqrt(np.nanmean(x**2)) * 10 ** (rng.uniform(LOWEST_LEVEL, HIGHEST_LEVEL) / 20)
     noise = rng.normal(size=2 * n) * level * (rng.random() >= EMPTY)

@@ -235,7 +235,7 @@ def number_curve(
     frame = Frame.of(
         (0.5, last + 0.5), _padded(low, high), margins=(18, 22, 46, room_for([number(t, 4) for t in marks]))
     )
-    grid = axes(frame, "clusters", what, whole(1, last), marks, y_words=lambda t: number(t, 4))
+    grid = axes(frame, "clusters", what, integer_ticks(1, last), marks, y_words=lambda t: number(t, 4))
     at = np.asarray(numbers, dtype=np.float64)[known]
     drawn = [frame.line(at, values[known], class_="curve", style="--c:var(--c0)")] if len(at) > 1 else []
     drawn += _whiskers(frame, at, (values - reach)[known], (values + reach)[known]) if errors is not None else []
@@ -244,10 +244,10 @@ def number_curve(
     return drawing(460, 360, f"{what} of each number of clusters; the best is {chosen}", grid, prior, *drawn)
 
 
-def whole(first: int, last: int) -> list[float]:
-    """Whole numbers to mark on an axis, not more than a dozen.
+def integer_ticks(first: int, last: int) -> list[float]:
+    """Integers to mark on an axis, not more than a dozen.
 
-    >>> whole(1, 3)
+    >>> integer_ticks(1, 3)
     [1.0, 2.0, 3.0]
     """
     step = max(1, -(-(last - first + 1) // 12))

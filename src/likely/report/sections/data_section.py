@@ -25,9 +25,9 @@ def data(study: Study, lead: str = "", each: str = "class") -> Markup:
     """Every column that was used, with a histogram for each class, or for each of what else rows are divided into."""
     shown = chosen_columns(study)
     known = f"{counted(study.rows, study.unit)} with a known “{clipped(study.target, 60)}”{_frames(study)}"
-    used = "" if study.unit == "sound" else f", {counted(len(study.columns), 'column')} used"
+    used = "" if study.unit == "recording" else f", {counted(len(study.columns), 'column')} used"
     lead = lead or f"{known}{used}. {_unlabeled(study)}"
-    if not shown and study.unit == "sound":
+    if not shown and study.unit == "recording":
         return section("data", "The data", lead, _class_legend(study, each))
     if not shown:
         return section("data", "The data", lead, absent("No column is described here."))
@@ -137,7 +137,7 @@ def _class_legend(study: Study, each: str = "class") -> Markup:
 
 def aside(study: Study) -> Markup:
     """Columns that no model saw, and warnings."""
-    if study.unit == "sound":
+    if study.unit == "recording":
         return section("aside", "Cautions", "", _hazards(study.hazards))
     content: list[object] = []
     if study.set_aside:

@@ -62,7 +62,7 @@ def _plane_words(p: Plane) -> Markup:
 def drivers(study: Study) -> Markup:
     """Permutation importance of the columns."""
     title = "Feature importance"
-    if study.unit == "sound":
+    if study.unit == "recording":
         return Markup("")
     if not any(np.isfinite(d.increase) for d in study.importance):
         return section("drivers", title, "", absent("Feature importance was not computed."))
@@ -95,7 +95,7 @@ def worst(study: Study) -> Markup:
         else f"No {study.unit} was misclassified; in these the true class had the lowest predicted probability."
     )
     shown = wrong[:MOST_CASES] or study.worst[:CLOSEST]
-    wide = len(head) if any(case.cells for case in shown) else -1  # of sounds there is nothing to show
+    wide = len(head) if any(case.cells for case in shown) else -1  # of recordings there is nothing to show
     lines = (_case(case, study)[:wide] for case in shown)
     return section("worst", title, lead, table(head[:wide], lines, label="Largest errors"))
 

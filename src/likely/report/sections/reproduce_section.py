@@ -25,7 +25,7 @@ def reproduce(study: Study) -> Markup:
 USES = {
     "row": "rows)  # columns of the same names, in any order",
     "sequence": "sequences)  # lk.read_sequences, or a list of arrays with these columns",
-    "sound": "sounds)  # names of WAV files, or arrays of samples",
+    "recording": "recordings)  # names of WAV files, or arrays of samples",
 }
 
 

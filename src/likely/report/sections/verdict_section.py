@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from likely.metrics.evaluation import Evaluation
 
 
-NOTHING_KNOWN = {"row": "any column", "sequence": "any frame", "sound": "listening"}
+NOTHING_KNOWN = {"row": "any column", "sequence": "any frame", "recording": "listening"}
 AGAINST = "with unequal costs, the decision of least expected cost is often not the most probable class"
 
 
@@ -89,8 +89,8 @@ def _interval(low: float, high: float) -> str:
 
 def _cost_words(e: Evaluation) -> Iterator[str]:
     if may_refuse(e):
-        told = f"Its decisions cost {number(e.decision_cost.value)} per {e.unit} on average"
-        yield f"{told} (standard error {spread(e)})."
+        text = f"Its decisions cost {number(e.decision_cost.value)} per {e.unit} on average"
+        yield f"{text} (standard error {spread(e)})."
 
 
 def _refusal_words(e: Evaluation) -> Iterator[str]:
@@ -131,9 +131,9 @@ def baseline(e: Evaluation) -> str:
         return words + "."
     (cheapest, least), cost = best_single(e), float(e.costs.expected_of(share[None])[0, often])
     if e.cost is not None:  # the cheapest constant decision stands in the first sentence
-        told = f"{words}{'' if cheapest == often else f', and cost {number(cost)} per {e.unit}'}."
+        text = f"{words}{'' if cheapest == often else f', and cost {number(cost)} per {e.unit}'}."
         against = e.error.value > 1 - share[often] and e.decision_cost.value < cost
-        return f"{told} That is more often right, but costs more: {AGAINST}." if against else told
+        return f"{text} That is more often right, but costs more: {AGAINST}." if against else text
     if cheapest == often:
         return f"{words}, at a cost of {number(cost)} per {e.unit}."
     return (

@@ -383,8 +383,8 @@ def _learned_words(learner: Any) -> str:
     chain, each = list(learner.chain), [list(s.learn) for s in learner.structures]
     if all(names == each[0] for names in each):
         return ", ".join([*each[0], *chain]) or "nothing"
-    told = [f"regime {k}: {', '.join(names) or 'nothing'}" for k, names in enumerate(each)]
-    return "; ".join([*told, ", ".join(chain)] if chain else told)
+    lines = [f"regime {k}: {', '.join(names) or 'nothing'}" for k, names in enumerate(each)]
+    return "; ".join([*lines, ", ".join(chain)] if chain else lines)
 
 
 def _regime_rows(model: Any, stats: Any, learner: Any, k: int) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from likely.cluster.kmeans.kmeans_plus_plus import standardized
 from likely.core import declared
-from likely.core.arrays import Array, SequencesLike, numbers, parameter, whole_number
+from likely.core.arrays import Array, SequencesLike, check_integer, numbers, parameter
 from likely.core.columns import Columns
 from likely.core.covariates import FRAMES
 from likely.core.description import Description
@@ -260,7 +260,7 @@ class LinearGaussian(StructuralModels, Distribution):
         series = series_of(self, y, inputs)
         passed: list[SkippedFrames] = []
         if lag is not None:
-            lag = whole_number(lag, f"{ME}.smooth", "lag")
+            lag = check_integer(lag, f"{ME}.smooth", "lag")
 
         def one_part(series_part: Series, before: int) -> tuple[Any, ...]:
             if lag is not None:
@@ -300,7 +300,7 @@ class LinearGaussian(StructuralModels, Distribution):
 
         `inputs` are those of y, `future` (steps, k) those of the forecast frames.
         """
-        steps = whole_number(steps, f"{ME}.forecast", "steps", 1)
+        steps = check_integer(steps, f"{ME}.forecast", "steps", 1)
         if belief is None:
             belief = self.belief_after(y, inputs)
         return forecast_from(self, belief, steps, future)

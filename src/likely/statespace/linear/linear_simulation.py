@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, Index, whole_number
+from likely.core.arrays import Array, Index, check_integer
 from likely.core.covariates import table
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.ragged import Ragged
@@ -20,7 +20,7 @@ ME = "LinearGaussian"
 
 def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged]:
     """Draw states and observations of n sequences."""
-    n = whole_number(n, f"{ME}.sample", "n")
+    n = check_integer(n, f"{ME}.sample", "n")
     u, lengths = _inputs_and_lengths(model, n, length, inputs)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     x, y = _simulated(model, offsets, u, rng)
@@ -41,7 +41,7 @@ def _inputs_and_lengths(model: Any, n: int, length: Any, inputs: Any) -> tuple[A
     a = np.broadcast_to(np.asarray(length), (n,))
     if a.dtype.kind not in "iu" or (a < 0).any() or (model.length is not None and a.max(initial=0) > model.length):
         raise DomainError(
-            sentence(f"{ME}.sample", "length must be a whole number of frames, or one per sequence", repr(length))
+            sentence(f"{ME}.sample", "length must be an integer of frames, or one per sequence", repr(length))
         )
     return None, a.astype(np.intp)
 
@@ -73,7 +73,7 @@ def _colored(root: Array, z: Array, t: Index) -> Array:
 
 def simulation_smoother(model: Any, y: Any, n: int, rng: Generator, inputs: Any) -> Array:
     """Simulation smoother (Durbin and Koopman 2002): x⁺ + E[x | y − y⁺] for simulated (x⁺, y⁺); shape (n, T, d)."""
-    n = whole_number(n, f"{ME}.draw_states", "n", 1)
+    n = check_integer(n, f"{ME}.draw_states", "n", 1)
     series = series_of(model, y, inputs)
     if len(series.offsets) != 2:
         raise ShapeError(sentence(f"{ME}.draw_states", "one sequence is needed", f"{len(series.offsets) - 1}"))

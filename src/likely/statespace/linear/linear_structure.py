@@ -172,7 +172,7 @@ def _form(model: Any, name: str, form: Any) -> Any:
         return _blocks(_listed(labels, name), name, a.shape[-1])
     if labels.dtype.kind not in "biu" or labels.shape != wanted or (labels < 0).any():
         raise ShapeError(
-            sentence(ME, f"the form of {name} must be True/False or whole numbers in shape {wanted}", labels.shape)
+            sentence(ME, f"the form of {name} must be True/False or integers in shape {wanted}", labels.shape)
         )
     return labels if labels.dtype.kind == "b" else labels.astype(np.int64)
 

@@ -127,7 +127,7 @@ class StructuralModels:
         - `form="dummy"`: the effect of a season is minus the sum of the period − 1 before it, plus noise of variance
           `seasonal_variance`. States: the effects of this season, the last one, … (period − 1).
         - `form="trigonometric"`: `harmonics` of periods period/j (all, by default), each with noise of variance
-          `seasonal_variance`; the period need not be a whole number. States: cosine and sine part of each harmonic (of
+          `seasonal_variance`; the period need not be an integer. States: cosine and sine part of each harmonic (of
           that of period 2 only the first). The signal is the sum of the first parts.
 
         >>> import likely as lk
@@ -372,8 +372,8 @@ def real(value: Any, name: str, what: str, least: float) -> float:
 
 
 def count(value: Any, name: str, what: str, least: int = 1) -> int:
-    """A whole number of at least `least`."""
+    """An integer of at least `least`."""
     a = parameter(value, name, what)
     if isinstance(value, bool) or a.ndim or a != np.round(a) or a < least:
-        raise DomainError(sentence(name, f"{what} must be a whole number of at least {least}", repr(value)))
+        raise DomainError(sentence(name, f"{what} must be an integer of at least {least}", repr(value)))
     return int(a)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, whole_number
+from likely.core.arrays import Array, Index, check_integer
 from likely.core.errors import DomainError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.numerics import spd
@@ -50,7 +50,7 @@ class ExtendedKalmanFilter(GaussianFilter):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        whole_number(self.iterations, "ExtendedKalmanFilter", "iterations", 1)
+        check_integer(self.iterations, "ExtendedKalmanFilter", "iterations", 1)
         for what, kept in SLOPES.items():
             name = f"{what}_jacobian"
             given = getattr(self, name)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, frozen, numbers, refuse_infinite, whole_number
+from likely.core.arrays import Array, Index, check_integer, frozen, numbers, refuse_infinite
 from likely.core.blocks import ROWS
 from likely.core.docstrings import complete
 from likely.core.engine import one_blas_thread
@@ -196,7 +196,7 @@ class GaussianFilter:
         `inputs` are those of y, `future` those of the forecast frames.
         """
         whose = f"{self._name}.forecast"
-        steps = whole_number(steps, whose, "steps", 1)
+        steps = check_integer(steps, whose, "steps", 1)
         if future is not None and len(future) != steps:
             raise ShapeError(sentence(whose, f"future must hold the inputs of {steps} frames", len(future)))
         belief, out = self.belief_after(y, inputs) if belief is None else belief, []

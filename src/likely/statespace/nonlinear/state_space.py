@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator
 
-from likely.core.arrays import Array, all_finite, whole_number
+from likely.core.arrays import Array, all_finite, check_integer
 from likely.core.docstrings import complete
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -108,7 +108,7 @@ class StateSpace:
         >>> walk.sample(5, np.random.default_rng(0), length=7).observations.shape
         (5, 7, 1)
         """
-        whole_number(length, "StateSpace.sample", "length", 1)
+        check_integer(length, "StateSpace.sample", "length", 1)
         if inputs is not None and len(inputs) < length:
             expected = f"inputs must have one row for each of {length} frames"
             raise ShapeError(sentence("StateSpace.sample", expected, len(inputs)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, parameter, whole_number
+from likely.core.arrays import Array, Index, check_integer, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.statespace.particle.resampling import resampled
@@ -48,8 +48,8 @@ class ParticleBelief(Value):
         if logs.shape != states.shape[:1]:
             raise ShapeError(sentence("ParticleBelief", f"log_weights must have shape ({len(states)},)", logs.shape))
         _check_weights(logs)
-        whole_number(self.time, "ParticleBelief", "time")
-        whole_number(self.seed, "ParticleBelief", "seed")
+        check_integer(self.time, "ParticleBelief", "time")
+        check_integer(self.seed, "ParticleBelief", "seed")
         self._set(states=states, log_weights=logs, **self._checked_origin(states))
 
     def _checked_origin(self, states: Array) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class ParticleBelief(Value):
             ancestors = parts["ancestors"] = np.array(self.ancestors)
             sound = ancestors.shape == states.shape[:1] and ancestors.dtype.kind in "iu"
             if not sound or (ancestors < 0).any():
-                expected = f"ancestors must be whole numbers from 0 on, one per particle ({len(states)})"
+                expected = f"ancestors must be integers from 0 on, one per particle ({len(states)})"
                 raise DomainError(sentence("ParticleBelief", expected, f"{ancestors.dtype} {ancestors.shape}"))
         return parts
 
@@ -124,7 +124,7 @@ class ParticleBelief(Value):
 
     def sample(self, n: int, rng: Generator) -> Array:
         """Draw n states (n, d) from the particles."""
-        index = resampled("multinomial", self.weights, whole_number(n, "ParticleBelief.sample", "n"), rng)
+        index = resampled("multinomial", self.weights, check_integer(n, "ParticleBelief.sample", "n"), rng)
         return self.states[rng.permutation(index)]
 
 

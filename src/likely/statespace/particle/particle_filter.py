@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import Array, Index, Mask, is_gap, unmasked, whole_number
+from likely.core.arrays import Array, Index, Mask, check_integer, is_gap, unmasked
 from likely.core.columns import Columns
 from likely.core.docstrings import complete
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -74,8 +74,8 @@ class ParticleFilter:
         ):
             expected = "a model given by distributions is needed"
             raise DomainError(sentence("ParticleFilter", expected, type(self.model).__name__, "pass a StateSpace"))
-        whole_number(self.n_particles, "ParticleFilter", "n_particles", 1)
-        whole_number(self.random_state, "ParticleFilter", "random_state")
+        check_integer(self.n_particles, "ParticleFilter", "n_particles", 1)
+        check_integer(self.random_state, "ParticleFilter", "random_state")
         scheme(self.resample)
         object.__setattr__(self, "_place", proposal_of(self.proposal))
         share(self.ess_threshold, "ParticleFilter", "ess_threshold")
@@ -200,7 +200,7 @@ class ParticleFilter:
         >>> ParticleFilter(walk, 500).smooth([0.3, 0.1, 0.4], n_paths=50).paths.shape
         (50, 3, 1)
         """
-        n_paths = whole_number(n_paths, "ParticleFilter.smooth", "n_paths", 1)
+        n_paths = check_integer(n_paths, "ParticleFilter.smooth", "n_paths", 1)
         seqs, alone = Ragged.of(y), is_single_sequence(y)
         known = _inputs_of(inputs, seqs, alone)
         found = [self._smooth(frames, known[i], i, n_paths) for i, frames in enumerate(seqs)]

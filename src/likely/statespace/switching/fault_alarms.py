@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, whole_number
+from likely.core.arrays import Array, Index, check_integer
 from likely.core.description import counted
 from likely.decision.cost import Cost
 from likely.decision.posteriors import posteriors
@@ -47,7 +47,7 @@ def fault_alarms(
     [0, 1, 1]
     """
     P = posteriors(posterior, ME)
-    hold = whole_number(hold, ME, "hold", 1)
+    hold = check_integer(hold, ME, "hold", 1)
     table = Cost.of(cost, np.arange(P.shape[1]), named=False)
     expected = table.expected_of(P)
     actions = _held(np.asarray(expected.argmin(axis=1)), hold)

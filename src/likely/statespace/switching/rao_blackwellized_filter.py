@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, SequencesLike, check_option, whole_number
+from likely.core.arrays import Array, Index, SequencesLike, check_integer, check_option
 from likely.core.covariates import table
 from likely.core.errors import DomainError, sentence
 from likely.core.ragged import Ragged, is_single_sequence
@@ -62,8 +62,8 @@ class RaoBlackwellizedFilter(Value):
     def __post_init__(self) -> None:
         refuse_other(self.model, ME)
         n, seed = (
-            whole_number(self.n_particles, ME, "n_particles", 1),
-            whole_number(self.random_state, ME, "random_state"),
+            check_integer(self.n_particles, ME, "n_particles", 1),
+            check_integer(self.random_state, ME, "random_state"),
         )
         self._set(n_particles=n, random_state=seed, ess_threshold=share(self.ess_threshold, ME, "ess_threshold"))
         check_option(self.proposal, Proposal, ME, "proposal")

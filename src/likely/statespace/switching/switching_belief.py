@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, parameter, whole_number
+from likely.core.arrays import Array, Index, check_integer, parameter
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.numerics import spd
@@ -140,7 +140,7 @@ class SwitchingRun:
         if self.history is None:
             expected = "the ancestors of the particles were not stored"
             raise DomainError(sentence("SwitchingRun", expected, remedy="run(y, keep=True)"))
-        lag, (T, K) = whole_number(lag, "SwitchingRun.regime_smoothed", "lag"), self.regime_posterior.shape
+        lag, (T, K) = check_integer(lag, "SwitchingRun.regime_smoothed", "lag"), self.regime_posterior.shape
         return np.array([self._traced(t, min(t + lag, T - 1), K) for t in range(T)]).reshape(T, K)
 
     def _traced(self, t: int, end: int, K: int) -> Array:

@@ -71,7 +71,7 @@ def known_regimes(given: Any, seqs: Ragged, K: int, whose: str = ME) -> Ragged:
         outside = int(values.max() if values.max() >= K else values.min())
         raise DomainError(sentence(whose, f"regimes must lie in 0 … {K - 1}, or be −1 where unknown", outside))
     if values.size and not numbers and not (values.dtype.kind == "f" and values.shape[1:] == (K,)):
-        expected = f"regimes must be whole numbers, one per frame, or log-masks of {K} columns"
+        expected = f"regimes must be integers, one per frame, or log-masks of {K} columns"
         raise DomainError(sentence(whose, expected, f"{values.dtype} {values.shape}"))
     return masks(known, seqs, K)
 
@@ -379,5 +379,5 @@ def fit_switching(
     model = report.model.model
     if not report.reason.startswith("the next step would be worse"):
         return replace(report, model=model)
-    told = "the approximate evidence would fall at the next step, which exact EM never does: the best model is kept"
-    return replace(report, model=model, converged=False, reason=told)
+    reason = "the approximate evidence would fall at the next step, which exact EM never does: the best model is kept"
+    return replace(report, model=model, converged=False, reason=reason)

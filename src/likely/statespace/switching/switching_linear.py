@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, SequencesLike, parameter, whole_number
+from likely.core.arrays import Array, Index, SequencesLike, check_integer, parameter
 from likely.core.description import Description
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
@@ -367,7 +367,7 @@ def _rank(S: Array) -> int:
 
 def simulate(model: Any, n: int, rng: Generator, length: Any, inputs: Any) -> tuple[Ragged, Ragged, Ragged]:
     """Draw regimes, states and observations of n sequences, frame by frame for all of them."""
-    n = whole_number(n, f"{ME}.sample", "n")
+    n = check_integer(n, f"{ME}.sample", "n")
     u, lengths = _inputs_and_lengths(model.regimes[0], n, length, inputs)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.intp)
     F = int(offsets[-1])

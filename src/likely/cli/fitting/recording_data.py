@@ -1,4 +1,4 @@
-"""Sounds as the data of `likely fit --sequences`: folders of WAV files, whose sub-folders are words."""
+"""Recordings as the data of `likely fit --sequences`: folders of WAV files, whose sub-folders are words."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 
 import numpy as np
 
-from likely.cli.fitting.fit_job import Job, refuse_for_sounds
+from likely.cli.fitting.fit_job import Job, refuse_for_recordings
 from likely.core.errors import DataError, sentence
 
-LEAST = 2  # sounds of each word, so that one can be left out
+LEAST = 2  # recordings of each word, so that one can be left out
 
 
-def are_sounds(files: tuple[str, ...]) -> bool:
-    """Whether files or folders hold sounds: by the first that is no note."""
+def are_recordings(files: tuple[str, ...]) -> bool:
+    """Whether files or folders hold recordings: by the first that is no note."""
     first = next(iter(_listed(files)), None)
     return first is not None and first.suffix.lower() == ".wav"
 
 
-def sounds_in(files: tuple[str, ...]) -> tuple[str, ...]:
-    """The sounds that files and folders mean, folders searched through."""
+def recordings_in(files: tuple[str, ...]) -> tuple[str, ...]:
+    """The recordings that files and folders mean, folders searched through."""
     found = []
     for name in files:
         inside = [path for path in _listed((name,)) if path.suffix.lower() == ".wav"] if Path(name).is_dir() else [name]
         if not inside:
-            raise DataError(sentence(name, "a folder must hold sounds", "no .wav file"))
+            raise DataError(sentence(name, "a folder must hold recordings", "no .wav file"))
         found += [str(path) for path in inside]
     return tuple(found)
 
@@ -47,17 +47,19 @@ def _listed(files: tuple[str, ...]) -> list[Path]:
 
 
 def words_of(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[str]]:
-    """The sounds of one folder, and the word of each: the sub-folder in which it lies."""
+    """The recordings of one folder, and the word of each: the sub-folder in which it lies."""
     from likely.data.read_sequences import folder_labels
 
-    remedy = "sort the sounds into sub-folders, each called as the word that is said in it"
+    remedy = "sort the recordings into sub-folders, each called as the word that is said in it"
     if len(files) != 1 or not Path(files[0]).is_dir():
-        raise DataError(sentence("sounds", "one folder is needed", ", ".join(files[:3]), remedy))
-    sounds = sounds_in(files)
-    labels = folder_labels([Path(one) for one in sounds], Path(files[0]))
+        raise DataError(sentence("recordings", "one folder is needed", ", ".join(files[:3]), remedy))
+    recordings = recordings_in(files)
+    labels = folder_labels([Path(one) for one in recordings], Path(files[0]))
     if labels is None or any(label is None for label in labels.tolist()):
-        raise DataError(sentence(files[0], "every sound must lie in a sub-folder", "some in the folder itself", remedy))
-    return sounds, [str(label) for label in labels.tolist()]
+        raise DataError(
+            sentence(files[0], "every recording must lie in a sub-folder", "some in the folder itself", remedy)
+        )
+    return recordings, [str(label) for label in labels.tolist()]
 
 
 def files_fingerprint(files: Iterable[str]) -> str:
@@ -72,16 +74,16 @@ def files_fingerprint(files: Iterable[str]) -> str:
 # ------------------------------------------------------------------------ learning
 
 
-class SoundData:
-    """The sounds of a folder; the sub-folder of each is its word."""
+class RecordingData:
+    """The recordings of a folder; the sub-folder of each is its word."""
 
-    unit = "sound"
+    unit = "recording"
     weight = groups = time = None
 
     def __init__(self, job: Job) -> None:
-        refuse_for_sounds(job)
-        sounds, words = words_of(job.files)
-        self.X, self.y = list(sounds), np.array(words, dtype=object)
+        refuse_for_recordings(job)
+        recordings, words = words_of(job.files)
+        self.X, self.y = list(recordings), np.array(words, dtype=object)
         self.counts = {word: words.count(word) for word in sorted(set(words))}
         fewest = min(self.counts.values())
         folds = min(job.splitting, fewest) if isinstance(job.splitting, int) else job.splitting
@@ -90,23 +92,23 @@ class SoundData:
         self.jobs = job.jobs
 
     def describe(self) -> str:
-        """The sounds in a line."""
-        told = ", ".join(f"{word} {n}" for word, n in list(self.counts.items())[:12])
+        """The recordings in a line."""
+        counts = ", ".join(f"{word} {n}" for word, n in list(self.counts.items())[:12])
         more = " …" if len(self.counts) > 12 else ""
-        return f"{self.job.files[0]}: {len(self.X):,} sounds of {len(self.counts)} words: {told}{more}"
+        return f"{self.job.files[0]}: {len(self.X):,} recordings of {len(self.counts)} words: {counts}{more}"
 
     def facts(self) -> dict[str, Any]:
         """What a model card says about the data."""
         return {
-            "task": "sounds", "unit": self.unit, "sounds": len(self.X), "target": "word", "classes": self.counts,
-            "columns": [], "set_aside": {}, "fingerprint": files_fingerprint(self.X),
+            "task": "recordings", "unit": self.unit, "recordings": len(self.X), "target": "word",
+            "classes": self.counts, "columns": [], "set_aside": {}, "fingerprint": files_fingerprint(self.X),
         }  # fmt: skip
 
     def shown(self) -> Any:
-        """The sounds as a report shows them."""
-        from likely.cli.fitting.fit_study import ShownSounds
+        """The recordings as a report shows them."""
+        from likely.cli.fitting.fit_study import ShownRecordings
 
-        return ShownSounds(self.X)
+        return ShownRecordings(self.X)
 
     def candidates(self, field: Any, rules: dict[str, Any]) -> tuple[list[Any], str, str]:
         """One recognizer, as asked."""
@@ -126,6 +128,6 @@ class SoundData:
     def hazards(self, field: Any) -> Iterator[str]:
         """Cautions about the data."""
         if not self.testable:
-            yield "Not evaluated: each word needs two sounds, so that one can be held out."
+            yield "Not evaluated: each word needs two recordings, so that one can be held out."
         else:
-            yield "Sounds of one speaker in both training and test inflate the figures."
+            yield "Recordings of one speaker in both training and test inflate the figures."
