@@ -14,7 +14,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import likely as lk
-from likely.cli.clustering.cluster_profiles import profile, told
+from likely.cli.clustering.cluster_profiles import profile, trait_words
 from likely.cli.clustering.cluster_run import ClusterJob
 from likely.report.cluster_study import ClusterStudy
 from likely.report.page import cluster_html
@@ -256,9 +256,9 @@ def test_traits_are_standardized_differences():
     assert found["x"].overall == 2.0 and found["x"].values.tolist() == [1.0, 3.0]
     assert found["x"].apart.tolist() == [-1.0, 1.0]
     assert found["c = a"].overall == 1.0 and found["c = a"].apart.tolist() == [0.0, 0.0]
-    assert told(list(found.values()), 0) == ["x 1 (−1.0 sd)"]
+    assert trait_words(list(found.values()), 0) == ["x 1 (−1.0 sd)"]
     one = profile({"c": ["a", "b", "b", "b"]}, {"c": "binary"}, np.array([0, 1, 1, 1]), 2)
-    assert [told(one, k) for k in (0, 1)] == [["c = a 100% (all: 25%)"], ["c = b 100% (all: 75%)"]]
+    assert [trait_words(one, k) for k in (0, 1)] == [["c = a 100% (all: 25%)"], ["c = b 100% (all: 75%)"]]
 
 
 def test_a_page_needs_little():

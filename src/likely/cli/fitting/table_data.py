@@ -109,7 +109,8 @@ class TableData:
         copies = int(table.frame.is_duplicated().sum())
         if copies > len(table) / 10 and field.cluster is None and any(column.kind == "real" for column in table.used):
             share = f"{copies / len(table):.0%} of rows are duplicates"
-            yield f"{share}, and duplicates in both training and test inflate the figures: remove them, or keep them together with --group."
+            effect = "and duplicates in both training and test inflate the figures"
+            yield f"{share}, {effect}: remove them, or keep them together with --group."
         for column in table.used:
             if column.n_missing > len(table) / 2:
                 yield f'Column "{column.name}" is missing in {column.n_missing / len(table):.0%} of rows.'
