@@ -207,14 +207,16 @@ def of_rows(make: Callable[[], Any], x: np.ndarray, y: np.ndarray | None = None)
 
 def of_targets(make: Callable[[], Any]) -> Result:
     learned = make().fit(REAL, TARGET, sample_weight=1.0 + np.arange(60) % 2)
-    return {
+    out = {
         "fitted": fitted(learned),
         "predictive": learned.predictive(REAL[:6]),
         "interval": learned.interval(REAL[:6], 0.8),
         "decide": learned.decide(REAL[:6], "asymmetric", over=3.0, under=1.0),
-        "functions": learned.sample_functions(REAL[:6], 2, 0),
-        "kernel": learned.equivalent_kernel(REAL[:3], REAL[:4]),
     }
+    if hasattr(learned, "posterior"):
+        return {**out, "posterior": learned.posterior(REAL[:6], TARGET[:6])}
+    functions, kernel = learned.sample_functions(REAL[:6], 2, 0), learned.equivalent_kernel(REAL[:3], REAL[:4])
+    return {**out, "functions": functions, "kernel": kernel}
 
 
 def of_sequences(make: Callable[[], Any], y: np.ndarray | None = None) -> Result:

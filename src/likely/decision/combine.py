@@ -16,8 +16,32 @@ from likely.decision.posteriors import posteriors as checked
 
 
 def change_prior(posterior: ArrayLike, trained: Any, new: Any) -> Array:
-    """Posteriors (n, C) under other class priors: p'(c | x) ∝ p(c | x) p'(c) / p(c)   (Herbst 1.5.4).
+    """Posteriors under other class priors: p'(c | x) ∝ p(c | x) p'(c) / p(c).
 
+    Parameters
+    ----------
+    posterior : array-like (n, C)
+        Posterior probabilities; each row sums to 1.
+    trained : array-like (C,)
+        Class prior that the posteriors contain, as a rule the frequencies in the training data.
+    new : array-like (C,)
+        Class prior to put in its place.
+
+    Returns
+    -------
+    ndarray (n, C)
+        Posteriors under the new prior.
+
+    See Also
+    --------
+    combine : One posterior from several measurements.
+
+    References
+    ----------
+    Bishop (2006), chapter 1; Herbst and du Preez, lecture notes, 1.5.4.
+
+    Examples
+    --------
     >>> change_prior([[0.96, 0.04]], [0.5, 0.5], [0.0004, 0.9996]).round(4)
     array([[0.0095, 0.9905]])
     """
@@ -41,10 +65,32 @@ def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
 
 
 def combine(posteriors: Sequence[Any], class_prior: ClassPrior) -> Array:
-    """One posterior (n, C) from several measurements that are independent given the class   (Herbst 1.5.4).
+    """One posterior from several measurements that are independent given the class.
 
     p(c | x₁ … x_M) ∝ p(c)^(1 − M) Π p(c | x_m): each posterior contains the prior once, and so must the result.
 
+    Parameters
+    ----------
+    posteriors : sequence of array-like (n, C)
+        Posteriors of the same n cases, one array per measurement.
+    class_prior : array-like (C,)
+        Class prior that each of them contains.
+
+    Returns
+    -------
+    ndarray (n, C)
+        The combined posteriors.
+
+    See Also
+    --------
+    change_prior : Posteriors under other class priors.
+
+    References
+    ----------
+    Bishop (2006), chapter 1; Herbst and du Preez, lecture notes, 1.5.4.
+
+    Examples
+    --------
     >>> p = [[0.00951249, 0.99048751]]
     >>> combine([p, p], [0.0004, 0.9996]).round(4)
     array([[0.1873, 0.8127]])

@@ -19,16 +19,34 @@ CostLike: TypeAlias = "Cost | ArrayLike | Mapping[Any, Any]"  # a table, a data 
 
 @dataclass(frozen=True, eq=False)
 class Cost(Value):
-    """Cost table: R(a | x) = Σ_c L(a, c) p(c | x) is the expected cost of each action   (Ney 2.2, Herbst 1.5).
+    """Cost table (loss matrix) of a decision problem.
 
-    `table` (A, C): rows are actions, columns true classes. The first C rows are the classes themselves, in the
-    order of the columns; further rows are other actions, named by `actions` ("ask", "measure again", …).
-    `classes` are the labels of the columns; None means the classes of a posterior, in its order.
+    R(a | x) = Σ_c L(a, c) p(c | x) is the expected cost of action a.
 
-    A cost may be infinite: such an action is never taken where that class is possible (0 · ∞ = 0). A table with fewer
-    rows than classes has no action that is a class: all its rows are further actions, and the rows of the
+    The first C rows of the table are the classes themselves, in the order of the columns; further rows are other
+    actions. A cost may be infinite: such an action is never taken where that class is possible (0 · ∞ = 0). A table
+    with fewer rows than classes has no action that is a class: all its rows are further actions, and the rows of the
     classes are infinite.
 
+    Parameters
+    ----------
+    table : array-like (A, C)
+        Cost of each action (row) for each true class (column).
+    actions : sequence of str, optional
+        Names of the further actions: "ask", "measure again", …; by default "action 1", "action 2", ….
+    classes : array-like (C,), optional
+        Labels of the columns; None means the classes of a posterior, in its order.
+
+    See Also
+    --------
+    decide : Decisions of least expected cost.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2; Ney, lecture notes, 2.2; Herbst and du Preez, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> Cost([[0, 9], [9, 0], [2, 2]], actions=["ask"]).decide(np.log([[0.95, 0.05], [0.5, 0.5]]))
     array([0, 2])
     >>> Cost([[0, 1, 1], [1, 0, 0]], actions=["keep", "repair"]).names(["sound", "worn", "broken"])[3:].tolist()
@@ -60,7 +78,13 @@ class Cost(Value):
 
     @classmethod
     def zero_one(cls, classes: int) -> Cost:
-        """0/1 loss: the smallest expected cost is then the largest posterior."""
+        """0/1 loss: the smallest expected cost is then the largest posterior.
+
+        Parameters
+        ----------
+        classes : int
+            Number of classes C.
+        """
         return cls.trusted(table=1.0 - np.eye(classes), actions=(), classes=None)
 
     @classmethod
@@ -68,6 +92,15 @@ class Cost(Value):
         """From a table with row and column names, rows in any order.
 
         Each class has an action of its name, or none has: then all rows are further actions.
+
+        Parameters
+        ----------
+        actions : sequence of str
+            Names of the rows.
+        classes : array-like (C,)
+            Labels of the columns.
+        table : array-like (A, C)
+            Cost of each action (row) for each true class (column).
         """
         table, names = _costs(table), [str(a) for a in actions]
         columns = labels(classes)
@@ -89,7 +122,14 @@ class Cost(Value):
     def of(cls, given: Any, classes: Any, named: bool = True) -> Cost:
         """A cost table for these classes from None (0/1), a Cost, a table, nested dicts or a data frame.
 
-        If the classes have no names (`named` False), columns are in the order of the table.
+        Parameters
+        ----------
+        given : Cost, array-like, dict, data frame or None
+            The costs; a dict is {action: {class: cost}}.
+        classes : array-like (C,)
+            Labels of the classes.
+        named : bool, default True
+            Match columns by label; if False, the classes have no names and columns are in the order of the table.
         """
         classes = labels(classes)
         if given is None:
@@ -104,7 +144,13 @@ class Cost(Value):
 
     @classmethod
     def from_any(cls, given: Any) -> Cost:
-        """A cost table in its own order from a Cost, a table, nested dicts or a data frame."""
+        """A cost table in its own order from a Cost, a table, nested dicts or a data frame.
+
+        Parameters
+        ----------
+        given : Cost, array-like, dict or data frame
+            The costs; a dict is {action: {class: cost}}.
+        """
         return given if isinstance(given, Cost) else _parsed(given)
 
     def _in_order_of(self, classes: NDArray[Any]) -> Cost:
@@ -127,7 +173,18 @@ class Cost(Value):
         return bool(np.isfinite(self.table[: self.n_classes]).any())
 
     def names(self, classes: Any) -> NDArray[Any]:
-        """Names of the rows (A,): the labels of the classes, then the further actions."""
+        """Names of the rows: the labels of the classes, then the further actions.
+
+        Parameters
+        ----------
+        classes : array-like (C,)
+            Labels of the classes.
+
+        Returns
+        -------
+        ndarray (A,)
+            One name per row of the table.
+        """
         classes = labels(classes)
         if not self.actions:
             return classes
@@ -136,7 +193,20 @@ class Cost(Value):
         return out
 
     def with_reject(self, cost: float, name: str = "reject") -> Cost:
-        """The table with one more action, rejection, at a constant cost."""
+        """The table with one more action, rejection, at a constant cost.
+
+        Parameters
+        ----------
+        cost : float
+            Cost of rejecting, whatever the true class is.
+        name : str, default "reject"
+            Name of the action.
+
+        Returns
+        -------
+        Cost
+            The extended table.
+        """
         while name in self.actions:
             name += " to decide"
         if not (np.isfinite(cost) and cost >= 0):
@@ -145,11 +215,23 @@ class Cost(Value):
         return self.replace(table=np.concatenate([self.table, row]), actions=(*self.actions, name))
 
     def expected(self, log_posterior: ArrayLike) -> Array:
-        """Expected cost of each action (n, A) under log-posteriors (n, C)."""
+        """Expected cost of each action under log-posteriors.
+
+        Returns
+        -------
+        ndarray (n, A)
+            Expected costs.
+        """
         return self.expected_of(np.exp(self._checked(log_posterior)))
 
     def expected_of(self, posterior: Array) -> Array:
-        """The same under posterior probabilities; infinite where an infinite cost has positive probability."""
+        """Expected cost of each action under posterior probabilities.
+
+        Returns
+        -------
+        ndarray (n, A)
+            Expected costs; infinite where an infinite cost has positive probability.
+        """
         never = np.isinf(self.table)
         if not never.any():
             return posterior @ self.table.T
@@ -163,7 +245,13 @@ class Cost(Value):
         return R
 
     def predicted(self, posterior: Array) -> Index:
-        """The class of smallest expected cost (n,); if none may be chosen, the most probable one."""
+        """The class of smallest expected cost; if none may be chosen, the most probable one.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Columns of the table.
+        """
         C = self.n_classes
         if len(self.table) == C:
             return self.expected_of(posterior).argmin(axis=1)
@@ -171,13 +259,33 @@ class Cost(Value):
         return np.where(np.isinf(R).all(axis=1), posterior.argmax(axis=1), R.argmin(axis=1))
 
     def decide(self, log_posterior: ArrayLike) -> Index:
-        """The action of smallest expected cost (n,): a row of the table; ties go to the first."""
+        """The action of smallest expected cost; ties go to the first.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Rows of the table.
+        """
         return self.expected(log_posterior).argmin(axis=1)
 
     def risk(self, decided: ArrayLike, truth: ArrayLike, weight: Any = None, reject_cost: float | None = None) -> float:
-        """Mean cost of decisions: rows `decided` (n,) of the table against true classes (n,).
+        """Mean cost of decisions.
 
-        Rejections (negative rows) cost `reject_cost`, which must then be given.
+        Parameters
+        ----------
+        decided : array-like of int (n,)
+            Rows of the table; negative ones are rejections.
+        truth : array-like of int (n,)
+            Columns of the true classes.
+        weight : array-like (n,), optional
+            Weight per decision.
+        reject_cost : float, optional
+            Cost of a rejection; needed where there are any.
+
+        Returns
+        -------
+        float
+            The mean.
         """
         decided, truth = np.asarray(decided), np.asarray(truth)
         if decided.dtype.kind not in "iu":

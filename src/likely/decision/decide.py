@@ -26,20 +26,48 @@ def decide(
     reject_below: float | None = None, novelty: float | None = None,
     class_prior: ClassPrior | None = None, full: bool = False,
 ) -> Any:  # fmt: skip
-    """Minimum expected cost decisions, from posteriors (n, C) or by any classifier on rows X.
+    """Decisions of minimum expected cost, from posteriors or by any classifier on rows X.
 
-    - **posterior**: an array of posteriors (n, C), or a fitted classifier with rows X. A classifier gives labels, names
-      of further actions and `lk.REJECT` or `lk.NOVEL`. So do posteriors with a cost table that names its classes or has
-      further actions; without names a class is its number, and those without are "action 1", "action 2", …. With
-      other tables, posteriors give row numbers (−1 for rejection).
-    - **cost**: (A, C) costs, rows are actions, columns true classes; None: 0/1 loss. The first C rows
-      decide for the classes; a table with fewer rows has other actions only. np.inf: never if that class is possible.
-    - **reject_cost**: reject where that is cheaper than the cheapest action. **reject_below**: reject instead of a
-      class where the largest posterior is smaller. **novelty**: a false-alarm rate; reject rows that are outliers with
-      respect to the training data (for generative models). **class_prior**: class probabilities other than those of
-      training (classifiers only).
-    - **full**: expected costs, runner-up and reasons too (`Decisions`).
+    The action argmin_a Σ_c L(a, c) p(c | x), or a rejection.
 
+    Parameters
+    ----------
+    posterior : array-like (n, C) or classifier
+        Posterior probabilities, or a fitted classifier with rows X.
+    X : array-like (n, d), optional
+        Rows for the classifier.
+    cost : Cost, matrix (A, C) or dict, optional
+        Cost of each action (row) for each true class (column); None is 0/1 loss. The first C rows decide for the
+        classes; a table with fewer rows has other actions only. np.inf: never if that class is possible.
+    reject_cost : float, optional
+        Reject where that is cheaper than the cheapest action.
+    reject_below : float, optional
+        Reject instead of a class where the largest posterior is smaller.
+    novelty : float, optional
+        False-alarm rate: reject rows that are outliers with respect to the training data (generative classifiers only).
+    class_prior : array-like (C,) or dict, optional
+        Class probabilities other than those of training (classifiers only).
+    full : bool, default False
+        Return expected costs, runner-up and reasons too.
+
+    Returns
+    -------
+    ndarray (n,) or Decisions
+        A classifier gives labels, names of further actions, `lk.REJECT` and `lk.NOVEL`. So do posteriors with a cost
+        table that names its classes or has further actions; without names a class is its number, and an action "action
+        1", "action 2", …. With other tables, posteriors give row numbers (−1 for rejection).
+
+    See Also
+    --------
+    Cost : The cost table.
+    bayes_error : The smallest possible error or risk.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2; Ney, lecture notes, 2.2; Herbst and du Preez, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), cost=[[0, 5], [1, 0]])
     array([0, 1])
     >>> decide(np.array([[0.9, 0.1], [0.6, 0.4]]), reject_cost=0.3)
@@ -133,8 +161,31 @@ def _share(value: float | None, name: str) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions for n rows, expected costs of all actions, and reasons.
+    """Decisions for n rows, with expected costs of all actions and reasons: the result of `decide(…, full=True)`.
 
+    Parameters
+    ----------
+    choice : ndarray (n,)
+        Labels, names of actions, `REJECT` and `NOVEL`; or rows of the table, where classes have no names.
+    index : ndarray of int (n,)
+        Rows of the table; −1 is `REJECT`, −2 is `NOVEL`.
+    actions : ndarray (A,)
+        Names of the rows of the table.
+    posterior : ndarray (n, C)
+        Posterior probabilities.
+    expected_costs : ndarray (n, A) or (n, A + 1)
+        Expected cost of each action; the last column is rejection, where it has a cost.
+    reject_cost : float or None
+        Cost of rejecting.
+    reject_below : float or None
+        Threshold of the largest posterior.
+    _why_novel : callable or None
+        Sentence for a novel row, by its number.
+    classes : ndarray (C,)
+        Class labels.
+
+    Examples
+    --------
     >>> d = decide(np.array([[0.7, 0.3]]), cost=[[0, 5], [1, 0]], reject_cost=0.5, full=True)
     >>> d.choice, d.reasons[0]
     (array([-1]), 'rejected: the cheapest class, 1, would cost 0.7 on average, rejection costs 0.5')
@@ -185,7 +236,18 @@ class Decisions:
         return [self.reason(i) for i in range(len(self))]
 
     def reason(self, i: int) -> str:
-        """The reason of decision i, in one sentence."""
+        """The reason of one decision.
+
+        Parameters
+        ----------
+        i : int
+            Row.
+
+        Returns
+        -------
+        str
+            One sentence.
+        """
         at, best = int(self.index[i]), self.ranking[i]
         if at == NOVEL.code:
             return f"novel: {self._why_novel(i)}"
@@ -206,7 +268,18 @@ class Decisions:
         return "; ".join(part for part in (compared, self.cost_decided(i)) if part)
 
     def cost_decided(self, i: int) -> str:
-        """If the decision is neither the most probable class nor a rejection, the explanation by costs; else ""."""
+        """How costs changed a decision that is neither the most probable class nor a rejection.
+
+        Parameters
+        ----------
+        i : int
+            Row.
+
+        Returns
+        -------
+        str
+            One sentence; "" for other decisions.
+        """
         at, top = int(self.index[i]), int(self.posterior[i].argmax())
         if at < 0 or at == top:
             return ""
@@ -216,7 +289,13 @@ class Decisions:
         return why_not_the_likeliest(self.classes[top], self.posterior[i, top], self.actions[at], *costs)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """One plain dict per row, for JSON."""
+        """One plain dict per row, for JSON.
+
+        Yields
+        ------
+        dict
+            Keys decision, cost, runner_up, runner_up_cost, reason and posterior.
+        """
         cost, runner, dear = self.cost, self.runner_up, self.runner_up_cost
         for i, choice in enumerate(self.choice.tolist()):
             yield {

@@ -21,14 +21,33 @@ def point_estimate(
     density: Any, loss: str | Callable[[Array, Array], Array] = "squared", *, over: float | None = None,
     under: float | None = None,
 ) -> Array:  # fmt: skip
-    """The estimates a that minimize E loss(a, y) under the members of a stack of univariate densities: (n,).
+    """Point estimates that minimize the expected loss E loss(a, y) under univariate densities.
 
-    - **"squared"**: the mean. **"absolute"**: the median.
-    - **"asymmetric"**: `over` per unit that the estimate lies above the truth, `under` per unit below: the quantile
-      under / (over + under).
-    - a function loss(estimate, truth) of arrays that broadcast: by quadrature and golden section, from the best of 129
-      quantiles.
+    The mean for squared loss, the median for absolute loss, the quantile under / (over + under) for asymmetric loss;
+    for a function, by quadrature and golden section, from the best of 129 quantiles.
 
+    Parameters
+    ----------
+    density : density
+        Univariate density, or a stack of n of them.
+    loss : {"squared", "absolute", "asymmetric"} or callable, default "squared"
+        The loss; a function loss(estimate, truth) of arrays that broadcast.
+    over : float, optional
+        Asymmetric loss per unit that the estimate lies above the truth.
+    under : float, optional
+        Asymmetric loss per unit that the estimate lies below the truth.
+
+    Returns
+    -------
+    ndarray (n,)
+        One estimate per member of the stack.
+
+    References
+    ----------
+    Berger (1985), Statistical Decision Theory and Bayesian Analysis.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> point_estimate(lk.Gaussian([[0.0], [5.0]], 1.0), "asymmetric", over=3.0, under=1.0).round(4)
     array([-0.6745,  4.3255])

@@ -30,13 +30,32 @@ SPREAD = 4.0  # standard deviations around both means in a plot
 
 @dataclass(frozen=True, eq=False)
 class Boundary(Value):
-    """Decision boundary {x: xᵀAx + bᵀx + c = 0}, where both classes cost the same; positive for the first   (Ney 2.4).
+    """Decision boundary of two Gaussian classes: {x: xᵀAx + bᵀx + c = 0}.
+
+    The form is the log-odds of the first class against the second, costs included: positive where the first is decided.
 
     `kind` in one column: "point", "two points"; in two: "circle", "ellipse", "parabola", "hyperbola", "line", "parallel
     lines", "crossing lines", "point"; beyond: "sphere", "ellipsoid", "hyperboloid", "paraboloid", "saddle", "cone",
     "cylinder", "parabolic cylinder", "hyperbolic cylinder", "hyperplane", "parallel hyperplanes", "crossing
     hyperplanes", "flat", "point". Also "none" (one class is chosen everywhere) and "everywhere".
 
+    Parameters
+    ----------
+    first, second : Gaussian
+        Densities of the two classes.
+    offset : float, default 0.0
+        Log of the ratio of class probabilities and costs, added to the log-odds.
+
+    See Also
+    --------
+    decision_boundary : The boundary of two densities, or of two classes of a classifier.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2; Ney, lecture notes, 2.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> circle = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([0.0, 0.0], 4.0))
     >>> circle.kind, round(circle.radius, 4)
@@ -88,12 +107,12 @@ class Boundary(Value):
 
     @cached_property
     def vector(self) -> Array:
-        """b (d,)."""
+        """Vector b (d,) of xᵀAx + bᵀx + c."""
         return np.asarray(self.form.b @ self._into - 2 * self.matrix @ self.form.origin)
 
     @cached_property
     def constant(self) -> float:
-        """c."""
+        """Constant c of xᵀAx + bᵀx + c."""
         o = self.form.origin
         return float(o @ self.matrix @ o - self.form.b @ self._into @ o + self.form.c)
 
@@ -104,8 +123,20 @@ class Boundary(Value):
         return np.asarray(np.linalg.inv(self.form.back / scale).T / scale)
 
     def value(self, x: ArrayLike) -> Array:
-        """Log-odds of the first class against the second (n,); missing entries are integrated out.
+        """Log-odds of the first class against the second.
 
+        Parameters
+        ----------
+        x : array-like (n, d)
+            Rows; missing values are integrated out.
+
+        Returns
+        -------
+        ndarray (n,)
+            Positive where the first class is decided, 0 on the boundary.
+
+        Examples
+        --------
         >>> decision_boundary(Gaussian([0.0], 1.0), Gaussian([2.0], 1.0)).value([[1.0], [0.0]])
         array([0., 2.])
         """
@@ -207,14 +238,34 @@ class Boundary(Value):
     # ----------------------------------------------------------------- plots
 
     def window(self) -> Array:
-        """The range of a plot (d, 2): both means, with four standard deviations around them."""
+        """Range of a plot: both means, with four standard deviations around them.
+
+        Returns
+        -------
+        ndarray (d, 2)
+            Lower and upper end per column.
+        """
         means = np.stack([self.first.mean, self.second.mean])
         away = SPREAD * np.sqrt(np.stack([self.first.variance, self.second.variance]))
         return np.stack([(means - away).min(axis=0), (means + away).max(axis=0)], axis=1)
 
     def points(self, n: int = 200, window: Any = None) -> list[Array]:
-        """Polylines (n, 2) of the boundary inside a window ((x0, x1), (y0, y1)).
+        """Polylines of the boundary inside a window of the plane, for plots.
 
+        Parameters
+        ----------
+        n : int, default 200
+            Number of points per polyline.
+        window : array-like (2, 2), optional
+            Ranges ((x0, x1), (y0, y1)); by default `window()`.
+
+        Returns
+        -------
+        list of ndarray (n, 2)
+            One polyline per branch.
+
+        Examples
+        --------
         >>> [line.shape for line in decision_boundary(Gaussian([0.0, 0.0], 1.0), Gaussian([0.0, 0.0], 4.0)).points(50)]
         [(50, 2)]
         """
@@ -229,7 +280,13 @@ class Boundary(Value):
         return curves(self.form, self.kind, n, asked)
 
     def lines(self) -> list[Hyperplane]:
-        """The straight lines that the boundary consists of, if any."""
+        """The straight lines that the boundary consists of.
+
+        Returns
+        -------
+        list of Hyperplane
+            One or two lines; none where the boundary is curved.
+        """
         if self.dim != 2:
             raise DomainError(sentence("Boundary.lines", "lines are for two columns", f"{self.dim} columns"))
         out = []
@@ -308,12 +365,37 @@ def decision_boundary(
     a: Any, b: Any = None, *, class_prior: ClassPrior | None = None,
     cost: CostLike | None = None, pair: tuple[Any, Any] | None = None,
 ) -> Boundary:  # fmt: skip
-    """Decision boundary of two Gaussian classes and its kind: circle, ellipse, parabola, hyperbola, lines   (Ney 2.4).
+    """Decision boundary of two Gaussian classes, and its kind: circle, ellipse, parabola, hyperbola, lines.
 
-    - **a, b**: two Gaussians; or a stack, a `Mixture` or a fitted `BayesClassifier` of Gaussians, of which `pair` names
-      two classes (labels of the classifier, else numbers; needed where there are more than two).
-    - **class_prior, cost**: of the two classes, or of all classes of a classifier, as in `bayes_error`.
+    Parameters
+    ----------
+    a : Gaussian, Mixture or BayesClassifier
+        Density of the first class; or all classes: a stack, a mixture or a fitted classifier of Gaussians.
+    b : Gaussian, optional
+        Density of the second class.
+    class_prior : array-like or dict, optional
+        Probabilities of the two classes, or of all classes of a classifier; by default the model's own, else equal.
+    cost : Cost, matrix or dict, optional
+        Cost of each action (row) for each true class (column); 0–1 by default.
+    pair : tuple, optional
+        The two classes: labels of a classifier, else numbers; needed where there are more than two.
 
+    Returns
+    -------
+    Boundary
+        The quadratic form, its kind and geometry.
+
+    See Also
+    --------
+    plot_decision_boundary : The boundary in a plane.
+    bayes_error : The error of deciding by it.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2; Ney, lecture notes, 2.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> decision_boundary(lk.Gaussian([0.0, 0.0], [1.0, 4.0]), lk.Gaussian([0.0, 0.0], [4.0, 1.0])).kind
     'crossing lines'

@@ -16,10 +16,23 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Hyperplane(Value):
-    """Hyperplane {x: nᵀx + b = 0}, with n the normal (d,) and b the offset   (Ney 2.3, Herbst 4.1).
+    """Hyperplane {x: nᵀx + b = 0}.
 
     Distances are positive on the side of the normal: for a decision boundary that of the first class.
 
+    Parameters
+    ----------
+    normal : array-like (d,)
+        Normal n.
+    offset : float, default 0.0
+        Offset b.
+
+    References
+    ----------
+    Bishop (2006), chapter 4; Ney, lecture notes, 2.3; Herbst and du Preez, lecture notes, 4.1.
+
+    Examples
+    --------
     >>> Hyperplane([3.0, 4.0], -5.0).distance([[3.0, 4.0], [0.0, 0.0]])
     array([ 4., -1.])
     """
@@ -56,19 +69,37 @@ class Hyperplane(Value):
         return n / length, self.offset / size / length
 
     def distance(self, x: ArrayLike) -> Array:
-        """Signed distance (nᵀx + b)/‖n‖ of rows (n, d)."""
+        """Signed distance (nᵀx + b)/‖n‖ of each row.
+
+        Returns
+        -------
+        ndarray (n,)
+            Positive on the side of the normal.
+        """
         z = rows(x, self.dim, "Hyperplane")
         self._refuse_missing(z)
         n, b = self._unit
         return np.asarray(z @ n + b)
 
     def project(self, x: ArrayLike) -> Array:
-        """The orthogonal projection of each row (n, d) on the hyperplane."""
+        """Orthogonal projection of each row on the hyperplane.
+
+        Returns
+        -------
+        ndarray (n, d)
+            Points on the hyperplane.
+        """
         z = rows(x, self.dim, "Hyperplane")
         return np.asarray(z - self.distance(z)[:, None] * self._unit[0])
 
     def side(self, x: ArrayLike) -> Array:
-        """1 on the side of the normal, −1 on the other, 0 on the hyperplane itself."""
+        """Side of the hyperplane on which each row lies.
+
+        Returns
+        -------
+        ndarray (n,)
+            1 on the side of the normal, −1 on the other, 0 on the hyperplane itself.
+        """
         return np.sign(self.distance(x))
 
     def _refuse_missing(self, z: Array) -> None:

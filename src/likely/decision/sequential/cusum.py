@@ -26,11 +26,28 @@ Distribution = Callable[[Array], Any]  # cumulative distribution function of an 
 
 @dataclass(frozen=True, eq=False)
 class Cusum(Value):
-    """CUSUM: S_t = max(0, S_{t−1} + z_t) raises an alarm above the threshold   (Page 1954).
+    """CUSUM test of a change: S_t = max(0, S_{t−1} + z_t) raises an alarm above the threshold.
 
     z_t is log p(y_t | change) / p(y_t | no change), or anything that is negative on average before the change and
     positive after it. After an alarm the sum is reset to 0.
 
+    Parameters
+    ----------
+    threshold : float
+        An alarm is raised above it.
+    total : float, default 0.0
+        The sum S_t so far.
+
+    See Also
+    --------
+    SPRT : Sequential test of two hypotheses.
+
+    References
+    ----------
+    Page (1954).
+
+    Examples
+    --------
     >>> watch = Cusum.for_shift(1.0, false_alarm_every=930.9)
     >>> round(watch.threshold, 2)  # the textbook's 5 standard deviations
     5.0
@@ -49,18 +66,35 @@ class Cusum(Value):
 
     @classmethod
     def for_shift(cls, shift: float, false_alarm_every: float) -> Cusum:
-        """CUSUM for a mean that rises from 0 to `shift` standard deviations, by `log_ratios(x, shift)`."""
+        """CUSUM for a mean that rises from 0 to `shift` standard deviations, by `log_ratios(x, shift)`.
+
+        Parameters
+        ----------
+        shift : float
+            Change of the mean, in standard deviations.
+        false_alarm_every : float
+            Mean number of increments between false alarms.
+        """
         if not shift > 0:
             raise DomainError(sentence("Cusum", "shift must be positive", shift, "change the sign of the data"))
         return cls.for_distribution(lambda z: ndtr((z + shift**2 / 2) / shift), false_alarm_every)
 
     @classmethod
     def for_draws(cls, increments: ArrayLike, false_alarm_every: float) -> Cusum:
-        """CUSUM with the threshold from increments (n,) observed, or simulated, without a change.
+        """CUSUM with the threshold from increments that were observed, or simulated, without a change.
 
         If they have few distinct values, run lengths increase in steps: false alarms are as rare as requested, or
         rarer.
 
+        Parameters
+        ----------
+        increments : array-like (n,)
+            Increments without a change.
+        false_alarm_every : float
+            Mean number of increments between false alarms.
+
+        Examples
+        --------
         >>> round(Cusum.for_draws([-1.0, -1.0, -1.0, 1.5], false_alarm_every=500).threshold, 2)
         7.75
         """
@@ -77,7 +111,15 @@ class Cusum(Value):
 
     @classmethod
     def for_distribution(cls, distribution: Distribution, false_alarm_every: float) -> Cusum:
-        """CUSUM with the threshold from the smooth cdf of an increment without a change, of negative mean."""
+        """CUSUM with the threshold from the distribution of an increment without a change.
+
+        Parameters
+        ----------
+        distribution : distribution
+            Distribution of an increment without a change: of negative mean, with a smooth cdf.
+        false_alarm_every : float
+            Mean number of increments between false alarms.
+        """
         return cls(threshold_for(distribution, false_alarm_every))
 
     @property
@@ -86,7 +128,18 @@ class Cusum(Value):
         return self.total > self.threshold
 
     def step(self, increment: float) -> Cusum:
-        """The sum after one more increment; a missing observation adds 0."""
+        """The sum after one more increment.
+
+        Parameters
+        ----------
+        increment : float
+            Increment z_t; a missing one adds 0.
+
+        Returns
+        -------
+        Cusum
+            The new state.
+        """
         if np.isnan(increment):
             expected = "an increment must be a number"
             raise DataError(sentence("Cusum", expected, increment, "pass 0 for a missing observation"))
@@ -94,7 +147,18 @@ class Cusum(Value):
         return self.replace(total=max(0.0, before + float(increment)))
 
     def run(self, increments: ArrayLike) -> Index:
-        """The indices of alarms in a series of increments (T,), from 0."""
+        """Alarms in a series of increments.
+
+        Parameters
+        ----------
+        increments : array-like (T,)
+            Increments z_t; a missing one adds 0.
+
+        Returns
+        -------
+        ndarray of int
+            Indices of the alarms, from 0.
+        """
         now, found = self, []
         for t, z in enumerate(np.asarray(increments, dtype=np.float64).tolist()):
             now = now.step(z)

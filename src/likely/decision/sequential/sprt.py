@@ -17,14 +17,30 @@ OVERSHOOT = 0.5825971579390107  # −ζ(½)/√(2π): mean overshoot of a Gaussi
 
 
 class Decided(NamedTuple):
-    """Results of a test on n series: `verdict` (n,) is 0, 1 or −1 for none yet; `n_observations` (n,)."""
+    """Results of a sequential test on n series.
+
+    Parameters
+    ----------
+    verdict : ndarray of int (n,)
+        The hypothesis that is decided for, 0 or 1; −1 is none yet.
+    n_observations : ndarray of int (n,)
+        Number of observations until the decision.
+    """
 
     verdict: Index
     n_observations: Index
 
 
 class Operating(NamedTuple):
-    """Operating characteristics of a test: the probability of deciding for 1, and the expected sample size."""
+    """Operating characteristics of a sequential test.
+
+    Parameters
+    ----------
+    power : float
+        Probability of deciding for 1.
+    size : float
+        Expected number of observations.
+    """
 
     power: float
     size: float
@@ -32,7 +48,7 @@ class Operating(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SPRT(Value):
-    """Sequential probability ratio test of two hypotheses   (Wald 1945).
+    """Sequential probability ratio test of two hypotheses.
 
     The log-likelihood ratio S_t = Σ log p₁(y_t | all before) / p₀(y_t | all before) decides for 1 above
     log (1 − β)/α, and for 0 below log β/(1 − α). Deciding for 1 where 0 is true has a probability of at most
@@ -40,6 +56,27 @@ class SPRT(Value):
     errors takes fewer observations on average. `step` returns the test after one more increment; a decision is
     final.
 
+    Parameters
+    ----------
+    alpha : float, default 0.01
+        Probability α of deciding for 1 where 0 is true.
+    beta : float, default 0.01
+        Probability β of deciding for 0 where 1 is true.
+    total : float, default 0.0
+        The log-likelihood ratio so far.
+    n_observations : int, default 0
+        Number of increments so far.
+
+    See Also
+    --------
+    Cusum : Test of a change at an unknown time.
+
+    References
+    ----------
+    Wald (1945); Siegmund (1985), Sequential Analysis.
+
+    Examples
+    --------
     >>> test = SPRT(alpha=0.05, beta=0.1)
     >>> [round(limit, 3) for limit in test.thresholds]
     [-2.251, 2.89]
@@ -77,7 +114,18 @@ class SPRT(Value):
         return 1 if self.total >= high else 0 if self.total <= low else None
 
     def step(self, increment: float) -> SPRT:
-        """The test after log p₁(y)/p₀(y) of one more observation; a missing observation adds 0."""
+        """The test after one more observation.
+
+        Parameters
+        ----------
+        increment : float
+            Log-likelihood ratio log p₁(y)/p₀(y) of the observation; a missing one adds 0.
+
+        Returns
+        -------
+        SPRT
+            The new state.
+        """
         if np.isnan(increment):
             expected = "an increment must be a number"
             raise DataError(sentence("SPRT", expected, increment, "pass 0 for what was not observed"))
@@ -86,7 +134,18 @@ class SPRT(Value):
         return self.replace(total=self.total + float(increment), n_observations=self.n_observations + 1)
 
     def run(self, increments: ArrayLike) -> Decided:
-        """The results of the test on n series of increments (n, T), or on one (T,), from its present state."""
+        """Results of the test on series of increments, from its present state.
+
+        Parameters
+        ----------
+        increments : array-like (n, T) or (T,)
+            Log-likelihood ratios log p₁(y)/p₀(y); a missing one adds 0.
+
+        Returns
+        -------
+        Decided
+            Decision and number of observations of each series.
+        """
         z = _series(increments)
         low, high = self.thresholds
         with np.errstate(over="ignore", invalid="ignore"):  # ∞ − ∞: after the decision, not used
@@ -98,12 +157,26 @@ class SPRT(Value):
         return Decided(verdict.astype(np.intp), (self.n_observations + first).astype(np.intp))
 
     def operating(self, shift: float, truth: float = 0.0) -> Operating:
-        """Operating characteristics for N(0, 1) against N(shift, 1) if the true mean is `truth` · shift.
+        """Operating characteristics for N(0, 1) against N(shift, 1).
 
         With h = 1 − 2·truth and limits a < 0 < b extended by 0.583·shift, P(1) = (1 − e^{ha})/(e^{hb} − e^{ha}); where
         it stops, the walk is (0.583 + drift/4)·shift beyond its limits, and E[n] = (P(1) b + P(0) a)/E[increment]
         (Wald 1945; Siegmund 1985).
 
+        Parameters
+        ----------
+        shift : float
+            Difference of the means of the two hypotheses.
+        truth : float, default 0.0
+            The true mean, in units of `shift`.
+
+        Returns
+        -------
+        Operating
+            Probability of deciding for 1, and mean number of observations.
+
+        Examples
+        --------
         >>> test = SPRT(0.05, 0.05)
         >>> [round(float(x), 3) for x in test.operating(0.5, truth=0.0)]
         [0.038, 24.158]

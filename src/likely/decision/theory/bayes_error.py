@@ -33,18 +33,45 @@ def bayes_error(
     cost: CostLike | None = None, tolerance: float | None = None, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
-    """Bayes error (or, with costs, Bayes risk) ∫ min_a Σ_c L(a, c) p(c) p(x | c) dx   (Ney 2.2, 2.5).
+    """Bayes error (or, with costs, Bayes risk) ∫ min_a Σ_c L(a, c) p(c) p(x | c) dx.
 
-    - **distributions**: the densities p(x | c), one per class; or one stack, one `Mixture`, one fitted
-      `BayesClassifier`. All of one kind: probabilities of values, or densities over the same columns.
-    - **class_prior**: p(c); None: those of the mixture or classifier, else equal. **cost**: L (A, C); None: 0/1.
-    - **tolerance**: the standard error to reach by Monte Carlo sampling. **n**: number of samples without a tolerance.
-
-    `error` is 0 for closed forms and finite sums: two Gaussians that share a covariance, Q(v/2) for equal
+    Closed forms and finite sums are exact: two Gaussians that share a covariance, Q(v/2) for equal
     priors; discrete distributions. One column with a cdf, two Gaussians in any number of columns, and more of them in a
-    plane are integrated numerically, with an estimate of the integration error. Elsewhere the smallest posterior cost
-    is averaged over samples of each class, and `error` is the standard error.
+    plane are integrated numerically. Elsewhere the smallest posterior cost is averaged over samples of each class.
 
+    Parameters
+    ----------
+    *distributions : densities, Mixture or BayesClassifier
+        Densities p(x | c), one per class; or one stack, one mixture, one fitted classifier. All of one kind:
+        probabilities of values, or densities over the same columns.
+    class_prior : array-like (C,), optional
+        Class probabilities p(c); None: those of the mixture or classifier, else equal.
+    cost : Cost, matrix (A, C) or dict, optional
+        Cost L of each action (row) for each true class (column); None is 0/1.
+    tolerance : float, optional
+        Standard error to reach by Monte Carlo sampling.
+    n : int
+        Number of samples without a tolerance.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
+
+    Returns
+    -------
+    Estimate
+        The error or risk. Its `error` is 0 for closed forms, an estimate of the integration error for numerical
+        integrals, and the standard error for sampling.
+
+    See Also
+    --------
+    error_bounds : Lower and upper bounds.
+    decision_boundary : Where the decision changes.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2; Ney, lecture notes, 2.2 and 2.5.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> round(float(bayes_error(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], 1.0))), 6)
     0.158655

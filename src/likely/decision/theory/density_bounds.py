@@ -28,11 +28,37 @@ def bhattacharyya_bound(
     p: AnyDensity, q: AnyDensity, class_prior: ClassPrior | None = None, *, n: int = DRAWS,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
-    """Bhattacharyya bound p_B ≤ √(p(0) p(1)) ∫ √(p q) dx: an upper bound of the Bayes error of two classes.
+    """Bhattacharyya upper bound of the Bayes error of two classes: √(p(0) p(1)) ∫ √(p q) dx.
 
-    Independent Bernoulli columns, mirrored: ½ (4λ(1 − λ))^{D/2}, half of the bound in Ney 2.6.3. Exact (`error` 0) for
+    Independent Bernoulli columns, mirrored: ½ (4λ(1 − λ))^{D/2}, half of the bound in Ney 2.6.3. Exact for
     two distributions of one kind: `Gaussian`, `Bernoulli`, `Poisson`, `Categorical`; by sampling elsewhere.
 
+    Parameters
+    ----------
+    p, q : density
+        Densities of the two classes.
+    class_prior : array-like (2,), optional
+        Class probabilities; equal by default.
+    n : int
+        Number of samples, where there is no closed form.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
+
+    Returns
+    -------
+    Estimate
+        The bound and its standard error, 0 for closed forms.
+
+    See Also
+    --------
+    chernoff_bound : A tighter bound.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2; Ney, lecture notes, 2.6.3.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> round(float(bhattacharyya_bound(lk.Bernoulli([0.8] * 3), lk.Bernoulli([0.2] * 3))), 6)
     0.256
@@ -45,10 +71,40 @@ def chernoff_bound(
     p: AnyDensity, q: AnyDensity, class_prior: ClassPrior | None = None, *,
     exponent: float | None = None, n: int = DRAWS, rng: Generator | None = None,
 ) -> tuple[Estimate, float]:  # fmt: skip
-    """Chernoff bound p_B ≤ p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ dx, minimized over s in 0 … 1, and its s.
+    """Chernoff upper bound of the Bayes error of two classes: min over s of p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ dx.
 
     The logarithm is convex in s, so the minimum is found by a line search; s = ½ is the Bhattacharyya bound.
 
+    Parameters
+    ----------
+    p, q : density
+        Densities of the two classes.
+    class_prior : array-like (2,), optional
+        Class probabilities; equal by default.
+    exponent : float, optional
+        The exponent s, between 0 and 1; None minimizes.
+    n : int
+        Number of samples, where there is no closed form.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
+
+    Returns
+    -------
+    bound : Estimate
+        The bound and its standard error, 0 for closed forms.
+    exponent : float
+        The exponent s.
+
+    See Also
+    --------
+    bhattacharyya_bound : The bound at s = ½.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> bound, s = chernoff_bound(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0))
     >>> round(float(bound), 6), round(s, 3)

@@ -26,10 +26,32 @@ FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya"
 
 
 def cover_hart(error: Any, classes: int) -> Any:
-    """Cover–Hart bound p_NN ≤ 2 p_B − K/(K − 1) p_B² of the asymptotic nearest-neighbor error   (Ney 5.4).
+    """Cover–Hart upper bound of the asymptotic nearest-neighbor error.
 
-    Exact if the other classes are equally probable, and the local error is constant.
+    p_NN ≤ 2 p_B − K/(K − 1) p_B²: exact if the other classes are equally probable, and the local error is constant.
 
+    Parameters
+    ----------
+    error : float or array-like
+        Bayes error p_B.
+    classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    float or ndarray
+        The bound.
+
+    See Also
+    --------
+    bayes_error_from_neighbors : The bound in the other direction.
+
+    References
+    ----------
+    Cover and Hart (1967); Duda, Hart and Stork (2001), chapter 4; Ney, lecture notes, 5.4.
+
+    Examples
+    --------
     >>> round(cover_hart(0.1, 2), 6), round(cover_hart(0.1, 3), 6)
     (0.18, 0.185)
     """
@@ -38,8 +60,32 @@ def cover_hart(error: Any, classes: int) -> Any:
 
 
 def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
-    """Lower bound p_B ≥ (K − 1)/K [1 − √(1 − K/(K − 1) p_NN)]: Cover–Hart inverted   (Ney 5.4).
+    """Lower bound of the Bayes error from the nearest-neighbor error: Cover–Hart inverted.
 
+    p_B ≥ (K − 1)/K [1 − √(1 − K/(K − 1) p_NN)].
+
+    Parameters
+    ----------
+    error : float or array-like
+        Asymptotic error p_NN of the nearest-neighbor rule.
+    classes : int
+        Number of classes K.
+
+    Returns
+    -------
+    float or ndarray
+        The bound.
+
+    See Also
+    --------
+    cover_hart : The bound in the other direction.
+
+    References
+    ----------
+    Cover and Hart (1967); Duda, Hart and Stork (2001), chapter 4; Ney, lecture notes, 5.4.
+
+    Examples
+    --------
     >>> round(bayes_error_from_neighbors(0.18, 2), 6)
     0.1
     """
@@ -51,8 +97,32 @@ def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
 
 
 def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
-    """Fano's lower bound: the smallest p_B with h(p_B) + p_B log(K − 1) ≥ H(c | x), by bisection.
+    """Fano's lower bound of the Bayes error: the smallest p_B with h(p_B) + p_B log(K − 1) ≥ H(c | x).
 
+    Parameters
+    ----------
+    entropy : float or array-like
+        Conditional entropy H(c | x).
+    classes : int
+        Number of classes K.
+    bits : bool, default False
+        The entropy is in bits instead of nats.
+
+    Returns
+    -------
+    float or ndarray
+        The bound, by bisection.
+
+    See Also
+    --------
+    hellman_raviv : An upper bound from the same entropy.
+
+    References
+    ----------
+    Cover and Thomas (2006), chapter 2.
+
+    Examples
+    --------
     >>> round(fano(np.log(3.0), 3), 6), fano(0.0, 3)
     (0.666667, 0.0)
     """
@@ -72,8 +142,32 @@ def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
 
 
 def hellman_raviv(entropy: Any, bits: bool = False) -> Any:
-    """Hellman–Raviv upper bound p_B ≤ H(c | x)/2 with H in bits: half of Ney's bound p_B ≤ H (4.6).
+    """Hellman–Raviv upper bound of the Bayes error: p_B ≤ H(c | x)/2 with H in bits.
 
+    Half of the bound p_B ≤ H in Ney 4.6.
+
+    Parameters
+    ----------
+    entropy : float or array-like
+        Conditional entropy H(c | x).
+    bits : bool, default False
+        The entropy is in bits instead of nats.
+
+    Returns
+    -------
+    float or ndarray
+        The bound.
+
+    See Also
+    --------
+    fano : A lower bound from the same entropy.
+
+    References
+    ----------
+    Hellman and Raviv (1970); Ney, lecture notes, 4.6.
+
+    Examples
+    --------
     >>> hellman_raviv(1.0, bits=True)
     0.5
     """
@@ -95,9 +189,35 @@ class ErrorBounds:
     """Lower and upper bounds of the Bayes error, by name; `str` is a table.
 
     If posteriors are those of a model, not the true ones, the bounds hold under the model; only those from
-    labels, `squared_error` and `cross_entropy`, then bound the true Bayes error (up to sampling error)   (Ney
-    4.6, 5.4).
+    labels, `squared_error` and `cross_entropy`, then bound the true Bayes error (up to sampling error).
 
+    Parameters
+    ----------
+    classes : int
+        Number of classes.
+    bayes : float
+        Mean of 1 − max p: the Bayes error, if these are the true posteriors.
+    gini : float
+        Mean of 1 − Σ p²: the asymptotic nearest-neighbor error.
+    entropy : float
+        Mean of −Σ p log p, in nats.
+    squared_error : float, optional
+        Mean of Σ (p − label)².
+    cross_entropy : float, optional
+        Mean of −log p(label).
+    bhattacharyya : float, optional
+        Bound √(p(0) p(1)) ∫ √(p q), of two distributions.
+    chernoff : float, optional
+        Bound p(0)ˢ p(1)¹⁻ˢ ∫ pˢ q¹⁻ˢ at the best s.
+    errors : dict
+        Standard errors of the above by name, if estimated by sampling.
+
+    References
+    ----------
+    Ney, lecture notes, 4.6 and 5.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> found = lk.decision.error_bounds([[0.9, 0.1], [0.6, 0.4]])
     >>> round(found.bayes, 3), round(found.gini, 3)
@@ -156,11 +276,38 @@ def error_bounds(
     *given: Any, truth: ArrayLike | None = None, weight: ArrayLike | None = None,
     class_prior: ClassPrior | None = None, n: int = DRAWS, rng: Generator | None = None,
 ) -> ErrorBounds:  # fmt: skip
-    """All bounds from posteriors (n, C), weighted; with labels `truth` (n,) also those that need them.
+    """All bounds of the Bayes error, from posteriors or from distributions.
 
-    given: posteriors; or distributions, a mixture or a fitted classifier as in `bayes_error`, evaluated on n
-    samples. truth: integers 0 … C − 1, the columns. (Ney 4.6, 5.4, 5.5; Fano; Hellman and Raviv.)
+    Parameters
+    ----------
+    *given : array-like (n, C), densities, Mixture or BayesClassifier
+        Posteriors; or distributions, a mixture or a fitted classifier as in `bayes_error`, evaluated on samples.
+    truth : array-like of int (n,), optional
+        Column of the true class of each row, for the bounds that need labels.
+    weight : array-like (n,), optional
+        Weight per row.
+    class_prior : array-like (C,), optional
+        Class probabilities; None: those of the mixture or classifier, else equal.
+    n : int
+        Number of samples.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
 
+    Returns
+    -------
+    ErrorBounds
+        The bounds, by name.
+
+    See Also
+    --------
+    bayes_error : The error itself, from distributions.
+
+    References
+    ----------
+    Ney, lecture notes, 4.6, 5.4 and 5.5; Cover and Thomas (2006), chapter 2 (Fano); Hellman and Raviv (1970).
+
+    Examples
+    --------
     >>> b = error_bounds([[0.9, 0.1], [0.6, 0.4]], truth=[0, 1])
     >>> round(b.bayes, 3), round(b.gini, 3), round(b.squared_error, 3)
     (0.25, 0.33, 0.37)
@@ -221,8 +368,28 @@ def _stratified(rows: list[Array], prior: Array) -> tuple[Any, ...]:
 
 
 def squared_error_bound(posterior: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Mean of Σ_c (p(c | x) − [c = truth])²: an upper bound of the Bayes error for any model   (Ney 4.6, 5.5).
+    """Mean of Σ_c (p(c | x) − [c = truth])²: an upper bound of the Bayes error for any model.
 
+    Parameters
+    ----------
+    posterior : array-like (n, C)
+        Posterior probabilities of the model.
+    truth : array-like of int (n,)
+        Column of the true class of each row.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        The bound.
+
+    References
+    ----------
+    Ney, lecture notes, 4.6 and 5.5.
+
+    Examples
+    --------
     >>> squared_error_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1])
     0.25
     """
@@ -231,8 +398,28 @@ def squared_error_bound(posterior: ArrayLike, truth: ArrayLike, weight: ArrayLik
 
 
 def cross_entropy_bound(posterior: ArrayLike, truth: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Mean of −log p(truth | x): an upper bound of the Bayes error for any model   (Ney 4.6).
+    """Mean of −log p(truth | x): an upper bound of the Bayes error for any model.
 
+    Parameters
+    ----------
+    posterior : array-like (n, C)
+        Posterior probabilities of the model.
+    truth : array-like of int (n,)
+        Column of the true class of each row.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        The bound in nats.
+
+    References
+    ----------
+    Ney, lecture notes, 4.6.
+
+    Examples
+    --------
     >>> round(cross_entropy_bound([[1.0, 0.0], [0.5, 0.5]], [0, 1]), 4)
     0.3466
     """
