@@ -29,7 +29,7 @@ CODES = frozenset(
 # Packages whose docstrings are not yet in this form.
 PENDING = frozenset(
     "alignment automl basis classify cluster core data decomposition density distributions estimation "
-    "features hmm imputation inference information io language linear_model metrics mixture model_selection neighbors "
+    "features hmm imputation inference information io language linear_model mixture model_selection neighbors "
     "numerics plots recognizers statespace".split()
 )
 

@@ -16,7 +16,17 @@ Mean = Literal["arithmetic", "geometric", "min", "max"]
 
 
 class Contingency(NamedTuple):
-    """Contingency table: the weight in cluster i of one partition and cluster j of the other."""
+    """Contingency table: the weight in cluster i of one partition and cluster j of the other.
+
+    Parameters
+    ----------
+    table : ndarray (I, J)
+        Weights.
+    first : list
+        Labels of the rows.
+    second : list
+        Labels of the columns.
+    """
 
     table: Array  # (I, J)
     first: list[Any]  # the labels of the rows
@@ -24,8 +34,22 @@ class Contingency(NamedTuple):
 
 
 def contingency(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> Contingency:
-    """The contingency table of two labelings (n,) of the same rows; labels may be of any type.
+    """Contingency table of two labelings of the same rows.
 
+    Parameters
+    ----------
+    first, second : array-like (n,)
+        Two labelings of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    Contingency
+        The table, and the labels of its rows and columns.
+
+    Examples
+    --------
     >>> contingency(["a", "a", "b"], [1, 2, 2]).table
     array([[1., 1.],
            [0., 1.]])
@@ -94,8 +118,30 @@ def _pairs(first: Any, second: Any, weight: Any) -> _Pairs:
 
 
 def rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Rand index: the share of pairs of rows on which both agree, together in both or apart in both (Rand 1971).
+    """Rand index: the share of pairs of rows on which both agree, together in both or apart in both.
 
+    Parameters
+    ----------
+    first, second : array-like (n,)
+        Two labelings of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    See Also
+    --------
+    adjusted_rand_index : With an adjustment for chance.
+
+    References
+    ----------
+    Rand (1971).
+
+    Examples
+    --------
     >>> rand_index([0, 0, 1, 1], ["x", "x", "y", "z"])
     0.8333333333333334
     """
@@ -104,8 +150,30 @@ def rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = N
 
 
 def adjusted_rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Adjusted Rand index: 0 for chance agreement, 1 for perfect agreement (Hubert and Arabie 1985).
+    """Adjusted Rand index: 0 for chance agreement, 1 for perfect agreement.
 
+    Parameters
+    ----------
+    first, second : array-like (n,)
+        Two labelings of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    See Also
+    --------
+    rand_index : Without the adjustment.
+
+    References
+    ----------
+    Hubert and Arabie (1985).
+
+    Examples
+    --------
     >>> round(adjusted_rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
     """
@@ -121,6 +189,24 @@ def adjusted_rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike |
 def fowlkes_mallows(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Fowlkes–Mallows index: geometric mean of the pairwise precision and recall.
 
+    Parameters
+    ----------
+    first, second : array-like (n,)
+        Two labelings of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    References
+    ----------
+    Fowlkes and Mallows (1983).
+
+    Examples
+    --------
     >>> round(fowlkes_mallows([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.7071
     """
@@ -160,8 +246,32 @@ def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
 def normalized_mutual_information(
     first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None, mean: Mean = "arithmetic"
 ) -> float:
-    """Mutual information over the mean entropy: "arithmetic", "geometric", "min" or "max".
+    """Normalized mutual information: mutual information over the mean entropy.
 
+    Parameters
+    ----------
+    first, second : array-like (n,)
+        Two labelings of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+    mean : {"arithmetic", "geometric", "min", "max"}, default "arithmetic"
+        Mean of the two entropies.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    See Also
+    --------
+    adjusted_mutual_information : With an adjustment for chance.
+
+    References
+    ----------
+    Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, chapter 16.
+
+    Examples
+    --------
     >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.8
     """
@@ -181,10 +291,35 @@ def _mean(a: float, b: float, mean: Mean) -> float:
 def adjusted_mutual_information(
     first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None, mean: Mean = "arithmetic"
 ) -> float:
-    """Adjusted mutual information: 0 for chance agreement, 1 for perfect agreement (Vinh, Epps and Bailey 2010).
+    """Adjusted mutual information: 0 for chance agreement, 1 for perfect agreement.
 
     The chance level is exact, for partitions with the same cluster sizes; weights must be integers.
 
+    Parameters
+    ----------
+    first, second : array-like (n,)
+        Two labelings of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+    mean : {"arithmetic", "geometric", "min", "max"}, default "arithmetic"
+        Mean of the two entropies that normalizes.
+
+    Returns
+    -------
+    float
+        At most 1.
+
+    See Also
+    --------
+    adjusted_rand_index : The same adjustment of pair counts.
+    normalized_mutual_information : Without the adjustment.
+
+    References
+    ----------
+    Vinh, Epps and Bailey (2010).
+
+    Examples
+    --------
     >>> round(adjusted_mutual_information([0, 0, 1, 1, 2, 2], [0, 0, 1, 2, 2, 2]), 4)
     0.5024
     """
@@ -221,8 +356,26 @@ def _expected_cell(a: float, b: float, n: float) -> float:
 
 
 def variation_of_information(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Variation of information H(first | second) + H(second | first), in nats (Meilă 2007).
+    """Variation of information H(first | second) + H(second | first): a distance of partitions.
 
+    Parameters
+    ----------
+    first, second : array-like (n,)
+        Two labelings of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        In nats; 0 for equal partitions.
+
+    References
+    ----------
+    Meilă (2007).
+
+    Examples
+    --------
     >>> variation_of_information([0, 0, 1, 1], [5, 5, 3, 3]), round(variation_of_information([0, 0], [0, 1]), 4)
     (0.0, 0.6931)
     """
@@ -231,7 +384,17 @@ def variation_of_information(first: ArrayLike, second: ArrayLike, weight: ArrayL
 
 
 class VMeasure(NamedTuple):
-    """Homogeneity (clusters hold one class), completeness (classes lie in one cluster), and their harmonic mean."""
+    """Homogeneity, completeness and their harmonic mean.
+
+    Parameters
+    ----------
+    homogeneity : float
+        1 if each cluster holds one class.
+    completeness : float
+        1 if each class lies in one cluster.
+    v : float
+        Weighted harmonic mean of both.
+    """
 
     homogeneity: float
     completeness: float
@@ -239,8 +402,30 @@ class VMeasure(NamedTuple):
 
 
 def v_measure(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None, beta: float = 1.0) -> VMeasure:
-    """Homogeneity 1 − H(true | found) / H(true), completeness, and V = (1 + β) h c / (β h + c).
+    """V-measure (1 + β) h c / (β h + c) of homogeneity h = 1 − H(true | found) / H(true) and completeness c.
 
+    Parameters
+    ----------
+    true : array-like (n,)
+        True classes; labels of any type.
+    found : array-like (n,)
+        Clusters of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+    beta : float, default 1.0
+        Weight β of completeness; above 1 it counts more than homogeneity.
+
+    Returns
+    -------
+    VMeasure
+        Homogeneity, completeness and V.
+
+    References
+    ----------
+    Rosenberg and Hirschberg (2007).
+
+    Examples
+    --------
     >>> [round(x, 4) for x in v_measure([0, 0, 1, 1], [0, 0, 1, 2])]
     [1.0, 0.6667, 0.8]
     """
@@ -258,6 +443,30 @@ def v_measure(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None
 def purity(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Purity: the share of rows in the largest class of their cluster; it grows with the number of clusters.
 
+    Parameters
+    ----------
+    true : array-like (n,)
+        True classes; labels of any type.
+    found : array-like (n,)
+        Clusters of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    See Also
+    --------
+    best_matching : Each class assigned to one cluster.
+
+    References
+    ----------
+    Manning, Raghavan and Schütze (2008), Introduction to Information Retrieval, chapter 16.
+
+    Examples
+    --------
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
@@ -266,15 +475,43 @@ def purity(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None) -
 
 
 class Matching(NamedTuple):
-    """The class of each cluster, each class once, and the resulting accuracy."""
+    """The class of each cluster, each class once, and the resulting accuracy.
+
+    Parameters
+    ----------
+    names : dict
+        From a found label to a true one; clusters without a class are absent.
+    accuracy : float
+        Share of rows whose cluster is matched to their class.
+    """
 
     names: dict[Any, Any]  # from a found label to a true one; clusters without a class are absent
     accuracy: float
 
 
 def best_matching(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None) -> Matching:
-    """The assignment of clusters to classes with the largest accuracy (Hungarian method).
+    """Assignment of clusters to classes with the largest accuracy (Hungarian method).
 
+    Parameters
+    ----------
+    true : array-like (n,)
+        True classes; labels of any type.
+    found : array-like (n,)
+        Clusters of the same rows; labels of any type.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    Matching
+        The class of each cluster, and the accuracy.
+
+    See Also
+    --------
+    purity : Without the restriction that each class is assigned once.
+
+    Examples
+    --------
     >>> best_matching(["a", "a", "b", "b"], [1, 1, 0, 1])
     Matching(names={1: 'a', 0: 'b'}, accuracy=0.75)
     """

@@ -16,7 +16,15 @@ IntervalMethod = Literal["exact", "wilson"]
 
 
 class Interval(NamedTuple):
-    """A proportion and its confidence interval."""
+    """A proportion and its confidence interval.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        The proportion.
+    low, high : float or ndarray
+        Ends of the interval.
+    """
 
     value: Any
     low: Any
@@ -27,7 +35,19 @@ class Interval(NamedTuple):
 
 
 class Mean(NamedTuple):
-    """A mean with its confidence interval and standard errors: over rows, and over folds where there are some."""
+    """A mean with its confidence interval and standard errors.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    low, high : float
+        Ends of the interval.
+    se : float
+        Standard error over rows.
+    se_folds : float, optional
+        Standard error over folds, where there are some.
+    """
 
     value: float
     low: float
@@ -78,11 +98,33 @@ def as_counts(weight: Any, n: int, whose: str = "weights") -> Array:
 def proportion_interval(
     wrong: ArrayLike, n: ArrayLike, level: float = 0.95, method: IntervalMethod = "exact"
 ) -> Interval:
-    """A proportion k/n with its interval: Clopper–Pearson (exact) or Wilson (Ney 2.5, testing error rates).
+    """Confidence interval of a proportion k/n: Clopper–Pearson (exact) or Wilson.
 
-    exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta distributions, also for k and n that
+    Exact: P(K ≥ k | low) = P(K ≤ k | high) = (1 − level)/2, by quantiles of beta distributions, also for k and n that
     are not integers (weights, through `as_counts`). Arrays are processed entrywise.
 
+    Parameters
+    ----------
+    wrong : float or array-like
+        Number k of errors, or of any other event.
+    n : float or array-like
+        Number of trials.
+    level : float, default 0.95
+        Confidence level.
+    method : {"exact", "wilson"}, default "exact"
+        Clopper–Pearson, or Wilson.
+
+    Returns
+    -------
+    Interval
+        The proportion and the ends of its interval.
+
+    References
+    ----------
+    Clopper and Pearson (1934); Wilson (1927); Ney, lecture notes, 2.5.
+
+    Examples
+    --------
     >>> tuple(round(x, 4) for x in proportion_interval(2, 178))
     (0.0112, 0.0014, 0.04)
     """

@@ -24,6 +24,29 @@ TOLD = 8.0  # dimension beyond which a few thousand rows give only a lower bound
 class DistanceDiagnostics(Value):
     """Properties of the distances between rows; `str` or `verdict` interpret them.
 
+    Parameters
+    ----------
+    rows : int
+        Number of distinct complete rows used.
+    columns : int
+        Number of columns D.
+    left_out : int
+        Number of rows with missing values.
+    copies : float
+        Share of duplicate rows.
+    contrast : float
+        Median of (farthest − nearest) / nearest.
+    spread : float
+        Coefficient of variation of distances; about 1/√(2D) for D independent columns.
+    hubs : Hubness
+        How unevenly rows are neighbors of others.
+    dimension : Dimension
+        Intrinsic dimension; biased downward where it is large.
+    at_least : bool, default False
+        The dimension is a lower bound.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> found = lk.metrics.distance_diagnostics(np.random.default_rng(0).normal(size=(300, 2)))
     >>> found.columns, found.at_least, bool(abs(found.dimension.value - 2) < 0.5)
@@ -70,14 +93,43 @@ def distance_diagnostics(
     weight: ArrayLike | None = None,
     max_samples: int = MOST,
 ) -> DistanceDiagnostics:
-    """Distance diagnostics of rows (n, d): contrast, hubs, intrinsic dimension   (Ney 3.2, Herbst 1.4).
+    """Distance diagnostics of rows: contrast, hubs, intrinsic dimension.
 
-    Duplicates and rows with missing values are dropped; of more than `max_samples` rows, an evenly spaced subset is
-    used. Columns are divided by their standard deviation unless another `metric` is given. k neighbors show hubs and
-    dimension. The estimate of the dimension is too small for Gaussian rows, the more so the more dimensions there are:
-    its bias for as many rows of independent columns is simulated and part of its error; beyond 8 dimensions it is
-    a lower bound (`at_least`).
+    Duplicates and rows with missing values are dropped. The estimate of the dimension is too small for Gaussian rows,
+    the more so the more dimensions there are: its bias for as many rows of independent columns is simulated and part of
+    its error; beyond 8 dimensions it is a lower bound (`at_least`).
 
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows.
+    n_neighbors : int, default 10
+        Number of neighbors for hubs and dimension.
+    metric : {"scaled", "mahalanobis", "euclidean", "manhattan", "chebyshev", "minkowski"} or Metric, default "scaled"
+        The distance; "scaled" divides columns by their standard deviation.
+    p : float, default 2.0
+        Exponent of "minkowski".
+    weight : array-like (n,), optional
+        Weight per row.
+    max_samples : int, default 5000
+        Of more rows, an evenly spaced subset is used.
+
+    Returns
+    -------
+    DistanceDiagnostics
+        The figures; printed, they are interpreted.
+
+    See Also
+    --------
+    intrinsic_dimension : The dimension alone, from distances.
+    hubness : Hubs alone, from neighbors.
+
+    References
+    ----------
+    Ney, lecture notes, 3.2; Herbst and du Preez, lecture notes, 1.4.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> flat = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 30))  # a plane in thirty dimensions
     >>> report = distance_diagnostics(flat)

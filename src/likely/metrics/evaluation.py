@@ -32,9 +32,18 @@ SUM_TO_ONE = 1e-6
 
 
 class ClassRates(NamedTuple):
-    """Recall and precision of one class.
+    """Recall and precision of one class; a rate is None if there are no rows to count.
 
-    A rate is None if there are no rows to count.
+    Parameters
+    ----------
+    label : object
+        The class.
+    weight : float
+        Weight of its rows.
+    recall : Interval or None
+        Share of its rows that are classified as it.
+    precision : Interval or None
+        Share of rows classified as it that are of this class.
     """
 
     label: Any
@@ -44,7 +53,21 @@ class ClassRates(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One of the worst rows: row number, true class, predicted class, and the posteriors of both."""
+    """One of the worst rows of an evaluation.
+
+    Parameters
+    ----------
+    row : int
+        Row number.
+    truth : object
+        True class.
+    predicted : object
+        Predicted class.
+    posterior_of_truth : float
+        Posterior probability of the true class.
+    posterior_of_predicted : float
+        Posterior probability of the predicted class.
+    """
 
     row: int
     truth: Any
@@ -55,11 +78,41 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Value):
-    """Posteriors and true classes, with costs; every measure is a property   (Ney 2.5, Herbst 1.5).
+    """Evaluation of a classifier from posteriors and true classes, with costs; every measure is a property.
 
-    `cost` is anything that `Cost.of` accepts; None means 0/1 loss. Integer weights are frequencies;
-    fractions are shares, and intervals then use the effective number of rows (`as_counts`).
+    Parameters
+    ----------
+    log_posterior : array-like (n, C)
+        Logarithms of p(c | x); −∞ is allowed.
+    truth : array-like of int (n,)
+        Index of the true class of each row.
+    classes : array-like (C,)
+        Class labels.
+    cost : Cost, matrix or dict, optional
+        Cost of each action (row) for each true class (column); None is 0/1 loss.
+    weight : array-like (n,), optional
+        Integer weights are frequencies; fractions are shares, and intervals then use the effective number of rows.
+    fold : array-like of int (n,), optional
+        The fold that tested the row.
+    reject_cost : float, optional
+        Cost of rejecting.
+    score : array-like (n,), optional
+        Log-density log p(x) of each row.
+    cluster : array-like of int (n,), optional
+        Rows of one cluster are not independent.
+    unit : {"row", "sequence", "sound"}, default "row"
+        What was classified.
 
+    See Also
+    --------
+    EvaluationDisplay : Plots of an evaluation.
+
+    References
+    ----------
+    Ney, lecture notes, 2.5; Herbst and du Preez, lecture notes, 1.5.
+
+    Examples
+    --------
     >>> e = Evaluation(np.log([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1], ["no", "yes"])
     >>> round(e.error.value, 4), e.confusion.tolist()
     (0.3333, [[1.0, 0.0], [1.0, 1.0]])
@@ -98,7 +151,19 @@ class Evaluation(Value):
 
     @classmethod
     def of(cls, log_posterior: Any, y: ArrayLike, classes: Any, **more: Any) -> Evaluation:
-        """From labels instead of indices: each label of y (n,) is looked up among the classes."""
+        """From labels instead of indices: each label of y is looked up among the classes.
+
+        Parameters
+        ----------
+        log_posterior : array-like (n, C)
+            Logarithms of p(c | x).
+        y : array-like (n,)
+            True labels.
+        classes : array-like (C,)
+            Class labels, in the order of the columns.
+        **more : settings
+            Further fields by name: `cost`, `weight`, `fold`, ….
+        """
         names = labels(classes)
         place = {c: i for i, c in enumerate(names.tolist())}
         cells = labels(y).tolist()
@@ -184,7 +249,20 @@ class Evaluation(Value):
         return self.error_at(0.95)
 
     def error_at(self, level: float, method: IntervalMethod = "exact") -> Interval:
-        """The error rate at another confidence level, or with Wilson's interval."""
+        """The error rate at another confidence level, or with Wilson's interval.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level.
+        method : {"exact", "wilson"}, default "exact"
+            Clopper–Pearson, or Wilson.
+
+        Returns
+        -------
+        Interval
+            The error rate and the ends of its interval.
+        """
         return self._share(self.wrong, level, method)
 
     @property
@@ -230,7 +308,7 @@ class Evaluation(Value):
 
     @cached_property
     def log_posterior_of_truth(self) -> Array:
-        """log p(true class | x) (n,)."""
+        """Logarithm of p(true class | x) (n,)."""
         return np.take_along_axis(self.log_posterior, self.truth[:, None], axis=1)[:, 0]
 
     @property
@@ -287,7 +365,18 @@ class Evaluation(Value):
         return weighted_proportion(hit[here], self.counts[here])
 
     def worst(self, k: int = 10) -> list[Case]:
-        """The k rows with the smallest posterior of their true class, worst first."""
+        """The rows with the smallest posterior of their true class, worst first.
+
+        Parameters
+        ----------
+        k : int, default 10
+            Number of rows.
+
+        Returns
+        -------
+        list of Case
+            Row numbers, classes and posteriors.
+        """
         order = np.argsort(self.log_posterior_of_truth, kind="stable")
         order = order[self.counts[order] > 0][:k]
         return [self._case(int(i)) for i in order]
@@ -302,7 +391,19 @@ class Evaluation(Value):
     def calibration(self, bins: int = 10, equal: EqualBins = "width", of: Any = None) -> Reliability:
         """Reliability diagram: forecast probability against frequency, of the most probable class or of one class.
 
-        Bins of equal "width", or of equal "count".
+        Parameters
+        ----------
+        bins : int, default 10
+            Number of bins.
+        equal : {"width", "count"}, default "width"
+            What all bins have in common.
+        of : label, optional
+            The class; None is the most probable class of each row.
+
+        Returns
+        -------
+        Reliability
+            Bins, calibration errors and tests.
         """
         if of is None:
             top = self.log_posterior.argmax(axis=1)
@@ -311,11 +412,35 @@ class Evaluation(Value):
         return reliability(np.exp(self.log_posterior[:, c]), self.truth == c, self.counts, bins, equal)
 
     def class_calibration(self, bins: int = 10, equal: EqualBins = "width") -> tuple[Reliability, ...]:
-        """The reliability diagram of each class."""
+        """The reliability diagram of each class.
+
+        Parameters
+        ----------
+        bins : int, default 10
+            Number of bins.
+        equal : {"width", "count"}, default "width"
+            What all bins have in common.
+
+        Returns
+        -------
+        tuple of Reliability
+            One per class.
+        """
         return tuple(self.calibration(bins, equal, of=c) for c in self.classes.tolist())
 
     def log_odds(self, positive: Any) -> Array:
-        """Log-odds log p(positive | x) − log p(another | x) (n,): the score of `roc`."""
+        """Log-odds log p(positive | x) − log p(another | x): the score of `roc`.
+
+        Parameters
+        ----------
+        positive : label
+            The class to detect.
+
+        Returns
+        -------
+        ndarray (n,)
+            One score per row.
+        """
         c = self.class_index(positive)
         rest = np.delete(self.log_posterior, c, axis=1)
         if not rest.shape[1]:
@@ -324,24 +449,76 @@ class Evaluation(Value):
             return self.log_posterior[:, c] - (rest[:, 0] if rest.shape[1] == 1 else logsumexp(rest, axis=1))
 
     def roc(self, positive: Any) -> Roc:
-        """ROC curve of one class: detection rate against false-alarm rate, over thresholds on its log-odds."""
+        """ROC curve of one class: detection rate against false-alarm rate, over thresholds on its log-odds.
+
+        Parameters
+        ----------
+        positive : label
+            The class to detect.
+
+        Returns
+        -------
+        Roc
+            The curve.
+        """
         return roc(self.log_odds(positive), self.truth == self.class_index(positive), self.weight)
 
     def det(self, positive: Any) -> Det:
-        """Detection error tradeoff (DET) curve: misses against false alarms in normal deviates."""
+        """Detection error tradeoff (DET) curve: misses against false alarms in normal deviates.
+
+        Parameters
+        ----------
+        positive : label
+            The class to detect.
+
+        Returns
+        -------
+        Det
+            The curve.
+        """
         return self.roc(positive).det()
 
     def equal_error_rate(self, positive: Any, hull: bool = False) -> EqualError:
-        """Equal error rate of one class, where false alarms and misses are equal."""
+        """Equal error rate of one class, where false alarms and misses are equal.
+
+        Parameters
+        ----------
+        positive : label
+            The class to detect.
+        hull : bool, default False
+            Use the convex hull of the ROC curve, which randomized decisions between two thresholds can reach.
+
+        Returns
+        -------
+        EqualError
+            The rate, and the threshold nearest to it.
+        """
         return self.roc(positive).equal_error(hull)
 
     def risk_coverage(self) -> RiskCoverage:
-        """Risk-coverage curve: mean cost of accepted rows, rows with the largest expected cost rejected first."""
+        """Risk-coverage curve: mean cost of accepted rows, rows with the largest expected cost rejected first.
+
+        Returns
+        -------
+        RiskCoverage
+            The curve.
+        """
         doubt = self.expected_cost[:, : self._own].min(axis=1)
         return risk_coverage(doubt, self.costs.table[self._unrefused, self.truth], self.weight)
 
     def class_index(self, label: Any) -> int:
-        """The index of a class by its label."""
+        """The index of a class by its label.
+
+        Parameters
+        ----------
+        label : object
+            The label, or its text.
+
+        Returns
+        -------
+        int
+            Position among `classes`.
+        """
         names = self.classes.tolist()
         at = [i for i, c in enumerate(names) if c == label] or [i for i, c in enumerate(names) if str(c) == str(label)]
         if not at:
@@ -361,7 +538,18 @@ class Evaluation(Value):
         return self.describe().to_text(indented=True)
 
     def as_dict(self, points: int = 200) -> dict[str, Any]:
-        """All measures and curves as plain lists and numbers for JSON; curves have at most `points`."""
+        """All measures and curves as plain lists and numbers, for JSON.
+
+        Parameters
+        ----------
+        points : int, default 200
+            Largest number of points per curve.
+
+        Returns
+        -------
+        dict
+            Measures and curves by name.
+        """
         from likely.metrics.evaluation_summary import as_dict
 
         return as_dict(self, points)

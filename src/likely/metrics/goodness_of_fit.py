@@ -22,7 +22,25 @@ PAIRS = 200  # points of the quantile-quantile plot
 
 @dataclass(frozen=True, eq=False)
 class DistanceCheck(Value):
-    """Tests of squared Mahalanobis distances against the χ² distribution that they follow for Gaussian rows."""
+    """Tests of squared Mahalanobis distances against the χ² distribution that they follow for Gaussian rows.
+
+    Parameters
+    ----------
+    dim : int
+        Number of columns; with missing values, the largest number observed in a row.
+    rows : float
+        Effective number of rows.
+    kolmogorov : Statistic
+        Kolmogorov–Smirnov: the largest difference of the distribution functions.
+    anderson : Statistic
+        Anderson–Darling A², more sensitive in the tails.
+    beyond : Interval
+        Share of rows beyond the 0.99 quantile; 0.01 is expected.
+    expected : ndarray (m,)
+        Quantiles of χ².
+    observed : ndarray (m,)
+        Quantiles of the rows.
+    """
 
     dim: int  # number of columns; the largest number observed in a row, with missing values
     rows: float  # effective number of rows
@@ -49,11 +67,31 @@ class DistanceCheck(Value):
 
 
 def check_squared_distances(d2: ArrayLike, dim: Any, weight: ArrayLike | None = None) -> DistanceCheck:
-    """Squared Mahalanobis distances (n,) against χ²_dim   (Ney 3.2).
+    """Goodness of fit of a Gaussian: squared Mahalanobis distances against χ² with D degrees of freedom.
 
-    `dim` is the number of columns, or (n,) of those that each row has observed. The distribution should come from other
-    rows, or from many more rows than it has parameters: distances from a fit to the same rows are slightly too small.
+    The distribution should come from other rows, or from many more rows than it has parameters: distances from a fit to
+    the same rows are slightly too small.
 
+    Parameters
+    ----------
+    d2 : array-like (n,)
+        Squared Mahalanobis distances.
+    dim : int or array-like of int (n,)
+        Number of columns, or of those that each row has observed.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    DistanceCheck
+        Kolmogorov–Smirnov and Anderson–Darling tests, and quantiles for a plot.
+
+    References
+    ----------
+    Ney, lecture notes, 3.2.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> check_squared_distances((rng.standard_normal((2000, 3)) ** 2).sum(axis=1), 3).kolmogorov.p_value > 0.05
     True
@@ -129,8 +167,26 @@ def _quantile_pairs(ordered: Array, w: Array, dim: int) -> tuple[Array, Array]:
 
 
 def shell_share(dim: Any, eps: Any) -> PerMember:
-    """The share of a ball's volume in its outermost shell of relative width ε: 1 − (1 − ε)^D   (Herbst 1.4).
+    """Share of a ball's volume in its outermost shell of relative width ε: 1 − (1 − ε)^D.
 
+    Parameters
+    ----------
+    dim : int or array-like
+        Number of dimensions D.
+    eps : float or array-like
+        Relative width ε.
+
+    Returns
+    -------
+    float or ndarray
+        The share.
+
+    References
+    ----------
+    Bishop (2006), chapter 1; Herbst and du Preez, lecture notes, 1.4.
+
+    Examples
+    --------
     >>> round(float(shell_share(10, 0.1)), 5), round(float(shell_share(100, 0.01)), 5)
     (0.65132, 0.63397)
     """

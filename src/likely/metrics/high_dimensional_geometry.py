@@ -12,7 +12,19 @@ from likely.core.errors import DataError, DomainError, ShapeError, sentence
 
 
 class GaussianShell(NamedTuple):
-    """The distribution of ‖x − μ‖² under a Gaussian with Σ = I: χ² of D degrees."""
+    """Distribution of ‖x − μ‖² under a Gaussian with Σ = I: χ² of D degrees.
+
+    Parameters
+    ----------
+    mean : float
+        The mean D.
+    variance : float
+        The variance 2D.
+    mode : float
+        The mode.
+    height : float
+        The density at the mode.
+    """
 
     mean: float
     variance: float
@@ -21,8 +33,24 @@ class GaussianShell(NamedTuple):
 
 
 def gaussian_shell(dim: int) -> GaussianShell:
-    """The radius of a D-dimensional Gaussian: rows lie near √D, not at the center   (Ney 3.2).
+    """Squared radius of a D-dimensional standard Gaussian: rows lie near √D, not at the center.
 
+    Parameters
+    ----------
+    dim : int
+        Number of dimensions D.
+
+    Returns
+    -------
+    GaussianShell
+        Mean, variance and mode of ‖x − μ‖², and the density at the mode.
+
+    References
+    ----------
+    Ney, lecture notes, 3.2.
+
+    Examples
+    --------
     >>> shell = gaussian_shell(16)
     >>> shell.mean, shell.variance, shell.mode, round(shell.height, 5)
     (16.0, 32.0, 14.0, 0.0745)
@@ -38,8 +66,26 @@ def gaussian_shell(dim: int) -> GaussianShell:
 def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> PerMember:
     """Probability of the ring a … factor·a relative to the ball of radius a: (factor^D − 1) · density.
 
-    `density` is the mean density in the ring over that in the ball, at most 1 where it falls outward   (Ney 3.2).
+    Parameters
+    ----------
+    dim : int or array-like
+        Number of dimensions D.
+    density : float or array-like
+        Mean density in the ring over that in the ball, at most 1 where it falls outward.
+    factor : float or array-like, default 2.0
+        Outer radius over inner radius.
 
+    Returns
+    -------
+    float or ndarray
+        The ratio.
+
+    References
+    ----------
+    Ney, lecture notes, 3.2.
+
+    Examples
+    --------
     >>> float(ring_ratio(16, 0.1))
     6553.5
     """
@@ -53,10 +99,28 @@ def ring_ratio(dim: Any, density: Any, factor: Any = 2.0) -> PerMember:
 
 
 def relative_contrast(nearest: Any, farthest: Any) -> Array:
-    """Relative contrast (farthest − nearest) / nearest of each row (n,): near 0, distances are not informative.
+    """Relative contrast (farthest − nearest) / nearest of each row: near 0, distances are not informative.
 
-    It falls like 1/√D for independent columns   (Beyer and others 1999); infinite where the nearest is a duplicate.
+    It falls like 1/√D for independent columns.
 
+    Parameters
+    ----------
+    nearest : array-like (n,)
+        Distance of each row to its nearest neighbor.
+    farthest : array-like (n,)
+        Distance of each row to the farthest row.
+
+    Returns
+    -------
+    ndarray (n,)
+        Infinite where the nearest neighbor is a duplicate.
+
+    References
+    ----------
+    Beyer and others (1999).
+
+    Examples
+    --------
     >>> relative_contrast([1.0, 2.0], [3.0, 2.5])
     array([2.  , 0.25])
     """
@@ -69,7 +133,17 @@ def relative_contrast(nearest: Any, farthest: Any) -> Array:
 
 
 class Hubness(NamedTuple):
-    """Skewness of the number of times that rows are neighbors of others."""
+    """Skewness of the number of times that rows are neighbors of others.
+
+    Parameters
+    ----------
+    skewness : float
+        Skewness of the counts; near 0 if all rows are neighbors about equally often.
+    largest : float
+        The largest count over the mean.
+    orphans : float
+        Share of rows with count 0 (antihubs).
+    """
 
     skewness: float  # of the counts; near 0 if all rows are neighbors about equally often
     largest: float  # the largest count over the mean
@@ -77,10 +151,26 @@ class Hubness(NamedTuple):
 
 
 def hubness(neighbors: Any, n: int) -> Hubness:
-    """Hubness: skewness of the k-occurrences of n rows   (Radovanović and others 2010).
+    """Hubness: skewness of the k-occurrences of n rows.
 
-    `neighbors` (m, k) are row numbers 0 … n − 1.
+    Parameters
+    ----------
+    neighbors : array-like of int (m, k)
+        Row numbers 0 … n − 1 of the k nearest neighbors of m rows.
+    n : int
+        Number of rows.
 
+    Returns
+    -------
+    Hubness
+        Skewness, the largest count, and the share of rows without a count.
+
+    References
+    ----------
+    Radovanović, Nanopoulos and Ivanović (2010).
+
+    Examples
+    --------
     >>> hubness([[1], [0], [1], [1]], 4).orphans
     0.5
     """
@@ -96,21 +186,46 @@ def hubness(neighbors: Any, n: int) -> Hubness:
 
 
 class Dimension(NamedTuple):
-    """An estimate of the intrinsic dimension, with its standard error."""
+    """An estimate of the intrinsic dimension.
+
+    Parameters
+    ----------
+    value : float
+        The estimate.
+    error : float
+        Its standard error.
+    """
 
     value: float
     error: float
 
 
 def intrinsic_dimension(away: Any, blocks: int = 16) -> Dimension:
-    """Intrinsic dimension by maximum likelihood: 1/m = mean of log(T_k / T_j)   (Levina and Bickel 2004).
+    """Intrinsic dimension by maximum likelihood: 1/m = mean of log(T_k / T_j).
 
-    away (n, k) are distances T_1 ≤ … ≤ T_k of each row to its k nearest others, none 0. The number of neighbors
-    within a radius r grows like r^m, so m is estimated by maximum likelihood for all rows together (MacKay and
-    Ghahramani 2005), with (n(k − 1) − 1) for n(k − 1). The standard error is a jackknife over `blocks` of rows: pass
-    rows in an order in which neighbors are adjacent, since these are correlated. With many dimensions and few rows
-    the estimate is too small.
+    The number of neighbors within a radius r grows like r^m, so m is estimated by maximum likelihood for all rows
+    together, with (n(k − 1) − 1) for n(k − 1). The standard error is a jackknife over blocks of rows: pass rows in an
+    order in which neighbors are adjacent, since these are correlated. With many dimensions and few rows the estimate is
+    too small.
 
+    Parameters
+    ----------
+    away : array-like (n, k)
+        Distances T_1 ≤ … ≤ T_k of each row to its k nearest others, none 0.
+    blocks : int, default 16
+        Number of blocks of the jackknife.
+
+    Returns
+    -------
+    Dimension
+        The estimate and its standard error.
+
+    References
+    ----------
+    Levina and Bickel (2004); MacKay and Ghahramani (2005).
+
+    Examples
+    --------
     >>> radius = np.sort(np.random.default_rng(0).random((4000, 10)), axis=1) ** (1 / 3)
     >>> round(intrinsic_dimension(radius).value, 1)
     3.0

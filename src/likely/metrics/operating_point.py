@@ -17,7 +17,19 @@ from likely.metrics.roc import roc
 
 
 class OperatingPoint(NamedTuple):
-    """A threshold (accept where score ≥ threshold), its expected cost, and both error rates."""
+    """A threshold: accept where score ≥ threshold.
+
+    Parameters
+    ----------
+    threshold : float
+        The threshold.
+    expected_cost : float
+        Its expected cost.
+    false_alarm : float
+        Share of negatives that are accepted.
+    miss : float
+        Share of positives that are not accepted.
+    """
 
     threshold: float
     expected_cost: float
@@ -61,8 +73,32 @@ def operating_threshold(
     scores: ArrayLike, truth: ArrayLike, class_prior: ClassPrior | None = None,
     cost: CostLike | None = None, weight: ArrayLike | None = None,
 ) -> OperatingPoint:  # fmt: skip
-    """The threshold of minimum expected cost under a prior (which need not be the sample's) and costs.
+    """Threshold of minimum expected cost: Σ_c p(c) Σ_a P(a | c) L(a, c), from empirical error rates.
 
+    Parameters
+    ----------
+    scores : array-like (n,)
+        Scores that should be high for positives.
+    truth : array-like of bool (n,)
+        True where a row is positive.
+    class_prior : float or array-like (2,), optional
+        Probability p(positive), or (p(negative), p(positive)); None means the sample's.
+    cost : Cost or matrix (2, 2), optional
+        Cost of each action (row) for each true class (column), both (negative, positive); None is 0/1 loss.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    OperatingPoint
+        The threshold, its expected cost and error rates.
+
+    References
+    ----------
+    Herbst and du Preez, lecture notes, 1.2.2.
+
+    Examples
+    --------
     >>> operating_threshold([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], class_prior=0.5, cost=[[0, 10], [1, 0]]).threshold
     0.4
     """

@@ -21,10 +21,20 @@ EqualBins = Literal["width", "count"]  # what all bins have in common
 
 
 class Decomposition(NamedTuple):
-    """Decomposition of a proper score: score = reliability − resolution + uncertainty + within (Murphy).
+    """Decomposition of a proper score: score = reliability − resolution + uncertainty + within (Murphy 1973).
 
-    `reliability` is the loss due to miscalibration, `resolution` the gain over the base rate,
-    `uncertainty` the score of the base rate; `within` is the variation inside bins.
+    Parameters
+    ----------
+    score : float
+        The mean score.
+    reliability : float
+        Loss due to miscalibration.
+    resolution : float
+        Gain over the base rate.
+    uncertainty : float
+        Score of the base rate.
+    within : float
+        Variation inside bins.
     """
 
     score: float
@@ -35,7 +45,15 @@ class Decomposition(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """A test statistic and its p-value."""
+    """A test statistic and its p-value.
+
+    Parameters
+    ----------
+    value : float
+        The statistic.
+    p_value : float
+        Its p-value.
+    """
 
     value: float
     p_value: float
@@ -45,6 +63,27 @@ class Statistic(NamedTuple):
 class Reliability(Value):
     """Reliability diagram: forecasts in bins against observed frequencies, with exact 95 % intervals; no empty bins.
 
+    Parameters
+    ----------
+    confidence : ndarray (b,)
+        Mean forecast per bin.
+    frequency : ndarray (b,)
+        Observed frequency per bin.
+    low, high : ndarray (b,)
+        Ends of the intervals of the frequencies.
+    weight : ndarray (b,)
+        Weight of the rows per bin.
+    brier : Decomposition
+        Decomposition of the mean of (p − [event])².
+    log_loss : Decomposition
+        Decomposition of the mean of −log of the forecast probability of the outcome, in nats.
+    spiegelhalter : Statistic
+        Test of calibration, a normal deviate.
+    chi2 : Statistic
+        Sum of (observed − expected)² / variance over bins; as many degrees of freedom as bins.
+
+    Examples
+    --------
     >>> r = reliability([0.8, 0.8, 0.8, 0.8, 0.1], [True, True, True, False, False])
     >>> r.confidence, r.frequency, round(r.ece, 4)
     (array([0.1, 0.8]), array([0.  , 0.75]), 0.06)

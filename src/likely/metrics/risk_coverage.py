@@ -23,8 +23,23 @@ class Acceptance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverage(Value):
-    """Risk-coverage curve: mean cost of the accepted rows against their share (Ney 2.6, reject option).
+    """Risk-coverage curve: mean cost of the accepted rows against their share.
 
+    Parameters
+    ----------
+    threshold : ndarray (m,)
+        Increasing thresholds: rows are accepted where doubt ≤ threshold.
+    coverage : ndarray (m,)
+        Share of accepted rows, increasing to 1.
+    risk : ndarray (m,)
+        Mean cost of accepted rows.
+
+    References
+    ----------
+    Ney, lecture notes, 2.6 (reject option).
+
+    Examples
+    --------
     >>> curve = risk_coverage(doubt=[0.1, 0.2, 0.4, 0.4], cost=[0, 0, 1, 0])
     >>> curve.coverage, curve.risk.round(2)
     (array([0.25, 0.5 , 1.  ]), array([0.  , 0.  , 0.25]))

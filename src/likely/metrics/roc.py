@@ -16,7 +16,15 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 class EqualError(NamedTuple):
-    """The equal error rate, and the threshold nearest to it."""
+    """Equal error rate.
+
+    Parameters
+    ----------
+    rate : float
+        The error rate where false alarms and misses are equal.
+    threshold : float
+        The threshold nearest to it.
+    """
 
     rate: float
     threshold: float
@@ -26,8 +34,23 @@ class EqualError(NamedTuple):
 class Roc(Value):
     """ROC curve: all pairs of error rates of thresholds on one score; a row is accepted where score ≥ threshold.
 
-    One point per distinct score, from "accept nothing" (threshold +∞) to "accept everything" (Herbst 1.2.2).
+    One point per distinct score, from "accept nothing" (threshold +∞) to "accept everything".
 
+    Parameters
+    ----------
+    false_alarm : ndarray (m,)
+        False-alarm rates, increasing from 0 to 1.
+    detection : ndarray (m,)
+        Detection rates, increasing from 0 to 1.
+    threshold : ndarray (m,)
+        Thresholds, decreasing from +∞.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 2; Herbst and du Preez, lecture notes, 1.2.2.
+
+    Examples
+    --------
     >>> curve = roc([0.9, 0.8, 0.8, 0.1], [True, True, False, False])
     >>> curve.false_alarm, curve.detection, curve.auc
     (array([0. , 0. , 0.5, 1. ]), array([0. , 0.5, 1. , 1. ]), 0.875)
@@ -110,7 +133,17 @@ class Roc(Value):
 
 @dataclass(frozen=True, eq=False)
 class Det(Value):
-    """DET curve: misses against false alarms, as rates and as normal deviates Φ⁻¹(rate); ±∞ at the ends."""
+    """DET curve: misses against false alarms, as rates and as normal deviates Φ⁻¹(rate); ±∞ at the ends.
+
+    Parameters
+    ----------
+    false_alarm, miss : ndarray (m,)
+        Error rates.
+    threshold : ndarray (m,)
+        Thresholds.
+    false_alarm_deviate, miss_deviate : ndarray (m,)
+        Error rates as normal deviates.
+    """
 
     false_alarm: Array  # (m,)
     miss: Array  # (m,)

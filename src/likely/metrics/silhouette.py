@@ -23,9 +23,35 @@ def silhouette_samples(
     """Silhouette (b − a) / max(a, b) of each row: mean distances to its own and the nearest other cluster.
 
     A cluster of a single row has silhouette 0. Distances are computed in strips: memory grows with n, not n².
-    `metric` is one of SciPy's, or "precomputed" for a matrix; `at` are the requested rows, all if None. A row of
-    weight w is w copies; fractions are scaled to an effective number of rows (`as_counts`). (Rousseeuw 1987)
 
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows; distances (n, n) for metric "precomputed".
+    labels : array-like (n,)
+        Cluster of each row.
+    weight : array-like (n,), optional
+        A row of weight w is w copies; fractions are scaled to an effective number of rows (`as_counts`).
+    metric : str, default "euclidean"
+        One of SciPy's distances, or "precomputed".
+    at : array-like of int, optional
+        The requested rows; all if None.
+
+    Returns
+    -------
+    ndarray (n,)
+        Silhouettes, from −1 to 1, of the requested rows.
+
+    See Also
+    --------
+    silhouette_score : Their mean.
+
+    References
+    ----------
+    Rousseeuw (1987).
+
+    Examples
+    --------
     >>> silhouette_samples([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]).round(3)
     array([0.905, 0.895, 0.895, 0.905])
     """
@@ -67,8 +93,38 @@ def silhouette_score(
     X: ArrayLike, labels: ArrayLike, *, weight: ArrayLike | None = None, metric: str = "euclidean",
     sample: int | None = None, rng: Generator | int | None = None,
 ) -> float:  # fmt: skip
-    """The mean silhouette of all rows, −1 … 1; or of a `sample` of them, each compared with all rows.
+    """Mean silhouette of all rows, or of a sample of them, each compared with all rows.
 
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows; distances (n, n) for metric "precomputed".
+    labels : array-like (n,)
+        Cluster of each row.
+    weight : array-like (n,), optional
+        Weight per row.
+    metric : str, default "euclidean"
+        One of SciPy's distances, or "precomputed".
+    sample : int, optional
+        Number of rows whose silhouettes are computed; all if None.
+    rng : numpy.random.Generator or int, optional
+        Random number generator, or its seed, that draws the sample.
+
+    Returns
+    -------
+    float
+        From −1 to 1; larger is better.
+
+    See Also
+    --------
+    silhouette_samples : The silhouette of each row.
+
+    References
+    ----------
+    Rousseeuw (1987).
+
+    Examples
+    --------
     >>> round(silhouette_score([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1]), 3)
     0.9
     """
@@ -90,6 +146,26 @@ def silhouette_score(
 def davies_bouldin(X: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = None) -> float:
     """Davies–Bouldin index: mean over clusters of the largest (s_i + s_j) / ‖μ_i − μ_j‖; smaller is better.
 
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows.
+    labels : array-like (n,)
+        Cluster of each row.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        The index.
+
+    References
+    ----------
+    Davies and Bouldin (1979).
+
+    Examples
+    --------
     >>> davies_bouldin([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
     0.1
     """
@@ -105,8 +181,28 @@ def davies_bouldin(X: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = N
 
 
 def calinski_harabasz(X: ArrayLike, labels: ArrayLike, weight: ArrayLike | None = None) -> float:
-    """Calinski–Harabasz index (B / (k − 1)) / (W / (n − k)): larger is better, infinite for clusters without variance.
+    """Calinski–Harabasz index (B / (k − 1)) / (W / (n − k)): larger is better.
 
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows.
+    labels : array-like (n,)
+        Cluster of each row.
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    float
+        The index; infinite for clusters without variance.
+
+    References
+    ----------
+    Caliński and Harabasz (1974).
+
+    Examples
+    --------
     >>> calinski_harabasz([[0.0], [1.0], [10.0], [11.0]], [0, 0, 1, 1])
     200.0
     """

@@ -24,7 +24,23 @@ WORK = 4 * 10**8  # number of distances computed directly: some seconds
 
 @dataclass(frozen=True, eq=False)
 class NeighborCheck(Value):
-    """The error of the leave-one-out nearest neighbor against that of a classifier, on the same rows."""
+    """Error of the leave-one-out nearest neighbor against that of a classifier, on the same rows.
+
+    Parameters
+    ----------
+    neighbor : Interval
+        Error of the nearest neighbor.
+    classifier : Interval
+        Error of the classifier.
+    mcnemar : Statistic
+        McNemar: the smaller number of rows that only one of them classifies correctly, and its exact p-value.
+    rows : float
+        Effective number of rows.
+    left_out : int
+        Number of rows with missing values.
+    twins : float
+        Share of rows with an exact duplicate of the same class.
+    """
 
     neighbor: Interval  # error of the nearest neighbor
     classifier: Interval  # error of the classifier
@@ -57,13 +73,38 @@ def check_unimodality(
     X: ArrayLike, y: ArrayLike, decided: ArrayLike, *, covariance: Any = None, weight: ArrayLike | None = None,
     max_samples: int = 20_000,
 ) -> NeighborCheck:  # fmt: skip
-    """Leave-one-out nearest neighbor against a classifier's decisions   (Ney 3.5).
+    """Leave-one-out nearest neighbor against a classifier's decisions: a check for several modes per class.
 
     If classes are unimodal and the model fits, the neighbor cannot be better (its error is up to twice
-    the Bayes error, Cover and Hart). Columns are scaled by the pooled deviation within classes, or rows whitened
-    by a `covariance`. `y` and `decided` are labels (n,). Of more than `max_samples` rows, an evenly spaced subset is
-    used, and fewer (2,000 at least) where there are many rows of more than 10 columns.
+    the Bayes error, Cover and Hart). Columns are scaled by the pooled deviation within classes.
 
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows.
+    y : array-like (n,)
+        True labels.
+    decided : array-like (n,)
+        Labels that the classifier decided for.
+    covariance : array-like (d, d), optional
+        Whiten rows by this covariance instead of scaling columns.
+    weight : array-like (n,), optional
+        Weight per row.
+    max_samples : int, default 20000
+        Of more rows, an evenly spaced subset is used, and fewer (2,000 at least) where there are many rows of more than
+        10 columns.
+
+    Returns
+    -------
+    NeighborCheck
+        Both errors and McNemar's test; `verdict` is a sentence.
+
+    References
+    ----------
+    Ney, lecture notes, 3.5.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(m, 0.3, (60, 1)) for m in (-3, 0, 3)])  # the outer two are one class
     >>> y = np.repeat([0, 1, 0], 60)

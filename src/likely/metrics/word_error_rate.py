@@ -24,7 +24,17 @@ DRAWS_AT_ONCE = 2**20  # utterances of bootstrap samples: 8 MB
 
 
 class Confusion(NamedTuple):
-    """The number of times that a word was recognized as another: None stands for no word."""
+    """Number of times that a word was recognized as another.
+
+    Parameters
+    ----------
+    reference : object or None
+        Word of the reference; None is an insertion.
+    hypothesis : object or None
+        Recognized word; None is a deletion.
+    times : float
+        Weighted number of times.
+    """
 
     reference: Any
     hypothesis: Any
@@ -33,8 +43,17 @@ class Confusion(NamedTuple):
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """An alignment of two word sequences: marks give the operation of each column.
+    """Alignment of two word sequences; `str` shows it in columns.
 
+    Parameters
+    ----------
+    reference, hypothesis : tuple
+        Words.
+    marks : str
+        The operation of each column: a letter of " SDI" for match, substitution, deletion, insertion.
+
+    Examples
+    --------
     >>> print(word_errors("the cat sat", "the hat sat down").alignments[0])
     REF: the cat sat ****
     HYP: the hat sat down
@@ -62,11 +81,23 @@ class WordAlignment:
 class WordErrors:
     """Word errors of a recognizer over utterances; totals are weighted sums.
 
-    - **counts** (n, 4): substitutions, deletions, insertions and reference words of each utterance.
-    - **alignments**: n of them; **weight** (n,) or None.
-
     rate = (substitutions + deletions + insertions) / words of the reference.
 
+    Parameters
+    ----------
+    counts : ndarray of int (n, 4)
+        Substitutions, deletions, insertions and reference words of each utterance.
+    alignments : tuple of WordAlignment
+        One per utterance.
+    weight : array-like (n,), optional
+        Weight per utterance.
+
+    See Also
+    --------
+    word_errors : Word errors of texts.
+
+    Examples
+    --------
     >>> found = word_errors("one two three", "one too")
     >>> found.substitutions, found.deletions, round(found.rate, 2)
     (1, 1, 0.67)
@@ -118,8 +149,20 @@ class WordErrors:
         return float(np.average(wrong, weights=self.weight))
 
     def confusions(self, matches: bool = False) -> list[Confusion]:
-        """Confusions, the most frequent first; `matches` includes correct words.
+        """Confusions, the most frequent first.
 
+        Parameters
+        ----------
+        matches : bool, default False
+            Include correct words.
+
+        Returns
+        -------
+        list of Confusion
+            Reference word, hypothesis and number of times.
+
+        Examples
+        --------
         >>> word_errors(["a", "b", "a"], ["c", "b", "c"]).confusions()
         [Confusion(reference='a', hypothesis='c', times=2)]
         """
@@ -132,9 +175,27 @@ class WordErrors:
         return [Confusion(*pair, count) for pair, count in found.most_common()]
 
     def interval(self, level: float = 0.95, draws: int = 2000, seed: Any = 0) -> Interval:
-        """The word error rate with a bootstrap interval over utterances   (Bisani and Ney 2004).
+        """The word error rate with a bootstrap interval over utterances.
 
         Errors in one utterance are correlated, so utterances are resampled, not words. Integer weights are copies.
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level.
+        draws : int, default 2000
+            Number of bootstrap samples.
+        seed : int or numpy.random.Generator, default 0
+            Seed or random number generator.
+
+        Returns
+        -------
+        Interval
+            The rate and the ends of its interval.
+
+        References
+        ----------
+        Bisani and Ney (2004).
         """
         _refuse_wordless(self)
         if not 0 < level < 1 or draws < 1:
@@ -156,17 +217,34 @@ class WordErrors:
 def word_errors(
     reference: Any, hypothesis: Any, *, costs: Sequence[float] = (1, 1, 1), weight: ArrayLike | None = None
 ) -> WordErrors:
-    """Word errors of a hypothesis against a reference, by a minimum-cost alignment of each pair (Levenshtein 1966).
+    """Word errors of a hypothesis against a reference, by a minimum-cost alignment of each pair.
 
     D(i, j) = min{ D(i−1, j−1) + [r_i ≠ h_j] c_S, D(i−1, j) + c_D, D(i, j−1) + c_I },   rate = (S + D + I) / N.
 
-    - **reference**, **hypothesis**: one utterance each, a text (split at blanks) or a list of words of any kind;
-      or many, as lists of these lists (`[text.split() for text in texts]`) or Ragged.
-    - **costs** of a substitution, a deletion, an insertion: they determine the alignment, the rate counts every error
-      as one. Ties, from the end, prefer matches and substitutions, then deletions, then insertions. (4, 3, 3) are
-      NIST's: equal words are then matched more often, sometimes with more errors.
-    - **weight** (n,): weight of each utterance.
+    Ties, from the end, prefer matches and substitutions, then deletions, then insertions.
 
+    Parameters
+    ----------
+    reference, hypothesis : str, list, list of lists or Ragged
+        One utterance each, a text (split at blanks) or a list of words of any kind; or many, as lists of these lists
+        (`[text.split() for text in texts]`) or Ragged.
+    costs : sequence of three numbers, default (1, 1, 1)
+        Costs of a substitution, a deletion, an insertion. They determine the alignment; the rate counts every error as
+        one. (4, 3, 3) are NIST's: equal words are then matched more often, sometimes with more errors.
+    weight : array-like (n,), optional
+        Weight per utterance.
+
+    Returns
+    -------
+    WordErrors
+        Counts, alignments and the word error rate.
+
+    References
+    ----------
+    Levenshtein (1966).
+
+    Examples
+    --------
     >>> e = word_errors("the cat sat", "the hat sat down")
     >>> e.substitutions, e.deletions, e.insertions, round(e.rate, 4)
     (1, 0, 1, 0.6667)
