@@ -115,6 +115,7 @@ CLASSIFIERS: dict[str, tuple[Callable[[], Any], np.ndarray, float]] = {
 }
 
 TARGET = 1.0 + REAL @ [1.0, 0.0, -0.5] + 0.3 * rows(("real",), 60, 8)[:, 0]
+HALVES = np.stack([np.arange(len(REAL)) % 2, 1 - np.arange(len(REAL)) % 2], axis=1)  # responsibilities
 REGRESSORS: dict[str, tuple[Callable[[], Any], float]] = {
     "least squares": (lambda: lk.LinearRegression(), CLOSED),
     "polynomial": (lambda: lk.LinearRegression(lk.basis.Polynomial(2)), CLOSED),
@@ -127,6 +128,10 @@ REGRESSORS: dict[str, tuple[Callable[[], Any], float]] = {
     "normal-gamma": (
         lambda: lk.BayesianLinearRegression(prior=lk.priors.NormalGamma(np.zeros(4), 1.0, 1.0, 1.0)),
         CLOSED,
+    ),
+    "mixture of regressions": (
+        lambda: lk.linear_model.MixtureRegression(2, init=HALVES, max_iter=FEW, tol=0.0),
+        ITERATED,
     ),
 }
 

@@ -25,6 +25,10 @@ ESTIMATORS = {
     "relevance": lk.BayesianLinearRegression(prior="ard"),
     "Gaussian prior": lk.BayesianLinearRegression(prior=lk.Gaussian(np.zeros(4), 4.0)),
     "NormalGamma": lk.BayesianLinearRegression(prior=lk.priors.NormalGamma(np.zeros(4), 1.0, 1.0, 1.0)),
+    "mixture": lk.linear_model.MixtureRegression(random_state=0, max_iter=50),
+    "mixture, maximum likelihood": lk.linear_model.MixtureRegression(
+        3, tied_noise=True, prior=None, random_state=0, max_iter=50
+    ),
 }
 
 

@@ -316,7 +316,8 @@ class GaussianRegression(Value):
         """
         stats = self._checked(stats)
         if prior is not None:
-            found = (prior._as_tied() if self.tied and hasattr(prior, "tied") else prior).update(stats).point("mode")
+            whole = stats.as_complete()  # the M-step takes expected statistics of missing targets as they are
+            found = (prior._as_tied() if self.tied and hasattr(prior, "tied") else prior).update(whole).point("mode")
             return self.replace(coefficients=found.coefficients, covariance=found.covariance)
         if not stats.total_weight > 0:
             expected = "at least one row with weight is needed"

@@ -106,6 +106,10 @@ class RegressionStats(Addable, Value):
         log_noise = np.zeros(rows.shape) if log_noise is None else np.asarray(log_noise, dtype=np.float64)
         return cls.trusted(rows=rows, sums=sums, targets=targets, log_noise=log_noise)
 
+    def as_complete(self) -> RegressionStats:
+        """The same sums, with expectations of missing targets taken as observed."""
+        return self if self.complete else self.replace(sums=self.sums.replace(complete=True))
+
     @property
     def complete(self) -> bool:
         """True if all targets of the rows were observed, so that one `refit` is final."""

@@ -37,6 +37,7 @@ from likely.distributions.stacks.tied import one_covariance, untied
 from likely.distributions.statistics.counts import one_column
 from likely.mixture.fixed_weights import FixedWeights
 from likely.mixture.mixture_moments import (
+    gaussian_quantiles,
     is_circular,
     mixed_cdf,
     mixed_covariance,
@@ -300,6 +301,8 @@ class Mixture(Distribution):
 
     def _quantile(self, p: Any) -> Array:
         p = np.asarray(p, dtype=np.float64)
+        if self.members is not None and isinstance(self.components, Gaussian):
+            return gaussian_quantiles(self.weights, self.components, p)
         if self.members is not None:
             return np.stack([one._quantile(p) for one in self._mixtures], axis=-1)
         return mixed_quantile(self.weights, self.components, p)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from likely.core.arrays import Array
 from likely.core.errors import LikelyError, sentence
@@ -64,6 +65,23 @@ def mixed_quantile(weights: Array, components: Any, p: Array) -> Array:
         whole = np.rint(found)
         found = np.where(np.isclose(found, whole, rtol=0.0, atol=1e-6), whole, found)
     return np.where(inside, found, np.nan).reshape(np.shape(p))
+
+
+def gaussian_quantiles(weights: Array, components: Gaussian, p: Array) -> Array:
+    """Quantiles p (…) of each of C mixtures of univariate Gaussians (…, C), all in one bisection."""
+    mean, deviation = (np.reshape(a, weights.shape) for a in (components.mean, np.sqrt(components.variance)))
+    flat = np.ravel(p)[:, None, None]
+    inside = (flat >= 0) & (flat <= 1)
+    at = np.where(inside, flat, 0.5)
+    ends = np.where(weights > 0, mean + deviation * ndtri(at), np.nan)  # (P, C, K)
+    shape = ends.shape[:2]
+
+    def cdf(x: Array) -> Array:
+        return np.asarray((weights * ndtr((x.reshape(shape)[..., None] - mean) / deviation)).sum(axis=-1).ravel())
+
+    low, high = (f(ends, axis=-1).ravel() for f in (np.nanmin, np.nanmax))
+    found = _bisection(cdf, np.broadcast_to(at[..., 0], shape).ravel(), low, high).reshape(shape)
+    return np.where(inside[..., 0], found, np.nan).reshape((*np.shape(p), len(weights)))
 
 
 def _bisection(cdf: Callable[[Array], Array], p: Array, low: Array, high: Array) -> Array:

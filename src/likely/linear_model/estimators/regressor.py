@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -12,29 +11,24 @@ from likely.basis.polynomials import Identity
 from likely.core.arrays import Array, n_rows, numbers, refuse_infinite
 from likely.core.description import Description
 from likely.core.engine import one_blas_thread
-from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.warnings import Note, warn, warnings_once
-from likely.decision.point_estimates import point_estimate
+from likely.core.errors import DataError, DomainError, sentence
+from likely.core.warnings import warn
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.distributions.gaussian.missing_values_em import any_missing, em_moments, expected_rows, gaussian_of
+from likely.distributions.gaussian.missing_values_em import em_moments, expected_rows, gaussian_of
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.student_t.student_t import StudentT
-from likely.estimation.base_estimator import (
-    BaseEstimator,
-    RegressorMixin,
-    check_is_fitted,
-    whole_or_nothing,
-    whole_state,
-)
-from likely.estimation.input_validation import numeric_rows, row_weights
-from likely.estimation.scikit_learn import validate_data
+from likely.estimation.base_estimator import check_is_fitted, whole_or_nothing, whole_state
+from likely.estimation.input_validation import row_weights
 from likely.linear_model.design_statistics import METHODS, Table, chosen, collected
+from likely.linear_model.estimators.predictive_regressor import PredictiveRegressor, any_missing_entries
 from likely.linear_model.estimators.regression_summary import regression_description
-from likely.linear_model.gaussian_regression import GaussianRegression, refuse_gaps
+from likely.linear_model.gaussian_regression import GaussianRegression
 from likely.linear_model.least_squares import RegressionStats, condition_number
 
+NEEDS_COMPLETE = "{} needs complete rows; Identity() takes missing entries"
 
-class LinearRegressor(RegressorMixin, BaseEstimator):
+
+class LinearRegressor(PredictiveRegressor):
     """Base of linear regressors: one pass over the rows gives `stats_`, from which everything else follows.
 
     A subclass defines `_estimate(table)`, which sets what it learned from `stats_` (and from the rows, where there is a
@@ -46,12 +40,13 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         "stats_", "basis_", "coefficients_", "one_target_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
 
-    basis: Any
     stats_: RegressionStats
-    basis_: Any
     coefficients_: Array  # (M,), or (m, M) for several targets
-    one_target_: bool
     posterior_: Any
+
+    @property
+    def _n_targets(self) -> int:
+        return self.stats_.targets
 
     # ---------------------------------------------------------------- fitting
 
@@ -128,30 +123,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             basis = basis.fitted(X, weight)
         return Table(basis, X, y, weight, noise)
 
-    def _checked_rows(self, X: Any, reset: bool) -> Any:
-        plain = self.basis is None or isinstance(self.basis, Identity)
-        if not plain and hasattr(X, "columns") and hasattr(X, "iloc"):  # a basis may take categories
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            return X
-        remedy = "drop the column, or use a basis that takes categories, such as lk.basis.OneHot"
-        return numeric_rows(self, X, reset, remedy)
-
-    def _checked_targets(self, y: Any, n: int, reset: bool) -> Array:
-        whose = type(self).__name__
-        if y is None:
-            raise DataError(f"{whose} requires y to be passed, but the target y is None")
-        y = numbers(y.to_numpy() if hasattr(y, "to_numpy") else y, whose)
-        if y.ndim not in (1, 2) or len(y) != n:
-            expected = f"y must have one entry, or one row of targets, per row of X ({n})"
-            raise ShapeError(sentence(whose, expected, y.shape))
-        refuse_infinite(y if y.ndim == 2 else y[:, None], f"{whose}: Input y contains infinity")
-        if reset:
-            self.one_target_ = y.ndim == 1
-        elif self.one_target_ != (y.ndim == 1) or (y.ndim == 2 and y.shape[1] != self.stats_.targets):
-            expected = f"y must have {self.stats_.targets} targets, as before"
-            raise ShapeError(sentence(whose, expected, y.shape))
-        return y if y.ndim == 2 else y[:, None]
-
     def _checked_noise(self, relative_noise: Any, n: int) -> Array:
         v = numbers(relative_noise, "relative_noise")
         if v.shape != (n,) or not ((v > 0) & (v < np.inf)).all():
@@ -169,10 +140,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """Expected moments of rows with missing entries of X, under a joint Gaussian of X and y."""
         whose, basis = type(self).__name__, table.basis
         if not isinstance(basis, Identity):
-            i, j = np.argwhere(np.isnan(table.X))[0]
-            expected = f"{type(basis).__name__} needs complete rows; Identity() takes missing entries"
-            got, remedy = f"NaN at row {i}, column {self.column_names()[j]}", "fill it in (lk.impute)"
-            raise DataError(sentence(whose, expected, got, remedy))
+            self._refuse_missing(table.X, NEEDS_COMPLETE.format(type(basis).__name__))
         if table.noise is not None:
             expected = "relative_noise needs complete rows"
             raise DataError(sentence(whose, expected, "NaN in X", "fill it in (lk.impute)"))
@@ -182,24 +150,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             joint = _with_ones(joint)
         return RegressionStats.of(joint, table.y.shape[1])
 
-    def _named(self) -> Any:
-        """Context manager: warnings speak of this estimator and of the names of its basis functions."""
-        me = type(self).__name__
-
-        def named(note: Note) -> Note:
-            names = (
-                self.basis_.names(self.column_names()) if note.whose == "GaussianRegression" else self.column_names()
-            )
-            return note.with_columns(names).called(me, "GaussianRegression", "Gaussian", "regression")
-
-        return warnings_once(named)
-
     # ---------------------------------------------------------------- results
-
-    @property
-    def function_names_(self) -> list[str]:
-        """Names of the basis functions."""
-        return list(self.basis_.names(self.column_names()))
 
     @property
     def _has_constant(self) -> bool:
@@ -267,26 +218,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
             raise DomainError(sentence(type(self).__name__, expected))
         return self._one_posterior().given(self._design(X), joint=True)
 
-    def interval(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """Lower and upper ends of central predictive intervals, in the shape of the predictions."""
-        if not 0 < level < 1:
-            raise DomainError(sentence(type(self).__name__, "level must lie between 0 and 1", level))
-        each = [one.quantile([0.5 - 0.5 * level, 0.5 + 0.5 * level]) for one in self._marginals(X)]
-        low, high = (np.stack([e[i] for e in each], axis=1) for i in (0, 1))
-        return (low[:, 0], high[:, 0]) if self.one_target_ else (low, high)
-
-    def decide(
-        self, X: Any, loss: str | Callable[[Array, Array], Array] = "squared", *, over: float | None = None,
-        under: float | None = None,
-    ) -> Array:  # fmt: skip
-        """Estimates of least expected loss under the predictive density (`lk.decision.point_estimate`).
-
-        "squared" gives the mean, "absolute" the median, "asymmetric" with costs `over` and `under` per unit a quantile,
-        any function loss(estimate, truth) its numerical minimizer.
-        """
-        each = [point_estimate(one, loss, over=over, under=under) for one in self._marginals(X)]
-        return each[0] if self.one_target_ else np.stack(each, axis=1)
-
     def sample_functions(self, X: Any, n: int = 1, rng: Any = None) -> Array:
         """n functions sampled from the posterior, at rows X: (n, rows), or (n, rows, m) for several targets."""
         check_is_fitted(self)
@@ -306,17 +237,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         posterior = self._one_posterior()
         half_a, half_b = (np.linalg.solve(posterior._root, part.T) for part in (a, b))
         return np.asarray(half_a.T @ half_b / getattr(posterior, "noise_variance", 1.0))
-
-    def _design(self, X: Any) -> Array:
-        with np.errstate(all="ignore"):
-            phi = np.asarray(self.basis_.design(X), dtype=np.float64)
-            if not np.isfinite(phi.sum()):
-                refuse_gaps(X, phi)
-        return phi
-
-    def _marginals(self, X: Any) -> list[Any]:
-        found = self.predictive(X)
-        return [found] if found.dim == 1 else [found.marginal([j]) for j in range(found.dim)]
 
     def _posteriors(self) -> list[Any]:
         found = self.posterior_
@@ -352,10 +272,7 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
     def _filled(self, X: Any) -> tuple[Array, Array]:
         """Rows with missing entries replaced by expectations, and the variance that these add to each target."""
         if not isinstance(self.basis_, Identity):
-            i, j = np.argwhere(np.isnan(np.asarray(X, dtype=np.float64)))[0]
-            expected = f"{type(self.basis_).__name__} needs complete rows; Identity() takes missing entries"
-            got, remedy = f"NaN at row {i}, column {self.column_names()[j]}", "fill it in (lk.impute)"
-            raise DataError(sentence(type(self).__name__, expected, got, remedy))
+            self._refuse_missing(X, NEEDS_COMPLETE.format(type(self.basis_).__name__))
         first, d = int(self._has_constant), self.n_features_in_
         of_x = gaussian_of(_columns(self.stats_, slice(first, first + d)))
         W = np.atleast_2d(self.coefficients_)[:, first:]
@@ -373,12 +290,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         """The description of the fit, with intervals of the given level."""
         check_is_fitted(self)
         return regression_description(self, level)
-
-    def save(self, path: Any) -> None:
-        """Write a model file that `lk.load` reads back."""
-        from likely.io.model_files import save
-
-        save(self, path)
 
     def check_state(self) -> None:
         """After reading a file: coefficients, statistics and basis must have the same width."""
@@ -407,11 +318,6 @@ class LinearRegressor(RegressorMixin, BaseEstimator):
         return all(a.dtype.kind == "f" and a.shape == shape and bool(((a >= low) & (a < high)).all()) for a in arrays)
 
     _optional_state: ClassVar[tuple[str, ...]] = ()
-
-
-def any_missing_entries(X: Any) -> bool:
-    """True if a table of numbers has a missing entry; a data frame is the matter of its basis."""
-    return isinstance(X, np.ndarray) and X.dtype.kind == "f" and any_missing(X)
 
 
 def _with_ones(joint: Moments) -> Moments:
