@@ -29,7 +29,7 @@ VALUES = (
     *("inference", "imputation", "language"),
 )
 UPPER = (
-    *("model_selection", "classify", "gp", "tree", "neural"),
+    *("model_selection", "classify", "gp", "tree", "neural", "convert"),
     *("automl", "recognizers", "plots", "report", "cli", "server"),
 )
 ORDER = (

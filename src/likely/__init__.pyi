@@ -37,6 +37,10 @@ from likely.classify.prior_classifier import PriorClassifier as PriorClassifier
 from likely.cluster.hierarchy.estimator import AgglomerativeClustering as AgglomerativeClustering
 from likely.cluster.kmeans.choose_k import choose_k as choose_k
 from likely.cluster.kmeans.estimator import KMeans as KMeans
+from likely.convert.from_hmmlearn import from_hmmlearn as from_hmmlearn
+from likely.convert.from_pykalman import from_pykalman as from_pykalman
+from likely.convert.from_sklearn import from_sklearn as from_sklearn
+from likely.convert.from_statsmodels import from_statsmodels as from_statsmodels
 from likely.core.protocols import Classifier as Classifier
 from likely.core.protocols import ConditionalDensity as ConditionalDensity
 from likely.core.protocols import Density as Density

@@ -209,6 +209,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             )
             raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
         first, X = not hasattr(self, "model_"), self._cut(in_memory(X), lengths)
+        if not first and not self.stats_.total_weight > 0:
+            expected = "partial_fit needs the statistics of the rows before"
+            raise DomainError(sentence(type(self).__name__, expected, "a converted model, without any", "use fit"))
         if first:
             self.density_ = self._fresh_density(X)
             self.density_._validate_params()
