@@ -245,6 +245,38 @@ def files() -> Result:
         }  # fmt: skip
 
 
+def converted() -> Result:
+    """Models of other libraries: of those that are not installed, objects with their names and attributes."""
+    from sklearn.naive_bayes import GaussianNB
+
+    def foreign(module: str, name: str, **attributes: Any) -> Any:
+        return type(name, (), {"__module__": module, **attributes})()
+
+    eye = np.eye(2)
+    poisson = foreign("hmmlearn.hmm", "PoissonHMM", startprob_=[0.6, 0.4], transmat_=[[0.9, 0.1], [0.2, 0.8]],
+                      lambdas_=[[1.0], [5.0]])  # fmt: skip
+    filtered = foreign(
+        "pykalman.standard", "KalmanFilter", transition_matrices=[[1.0, 0.1], [0.0, 0.9]],
+        transition_offsets=[0.1, 0.0], transition_covariance=None, observation_matrices=[[1.0, 0.0]],
+        observation_offsets=None, observation_covariance=[[2.0]], initial_state_mean=None, initial_state_covariance=eye,
+        n_dim_state=2, n_dim_obs=1,
+    )  # fmt: skip
+    system = foreign(
+        "statsmodels", "FilterResults", transition=eye[..., None], state_intercept=np.zeros((2, 1)),
+        selection=eye[..., None], state_cov=0.5 * eye[..., None], design=np.ones((1, 2, 1)),
+        obs_intercept=np.zeros((1, 1)),
+        obs_cov=np.ones((1, 1, 1)), initial_state=np.zeros(2), initial_state_cov=0 * eye,
+        initial_diffuse_state_cov=np.diag([1.0, 0.0]), filter_timing=0,
+    )  # fmt: skip
+    results = foreign("statsmodels.tsa.statespace.mlemodel", "MLEResults", filter_results=system)
+    return {
+        "sklearn": lk.from_sklearn(GaussianNB().fit(REAL, LABELS)).log_posterior(REAL[:5]),
+        "hmmlearn": lk.from_hmmlearn(poisson).log_prob([[[1.0], [4.0], [6.0]]]),
+        "pykalman": lk.from_pykalman(filtered).smooth([1.0, 2.0, 4.0]).mean,
+        "statsmodels": lk.from_statsmodels(results).smooth([1.0, 2.0, 4.0]).mean,
+    }
+
+
 def descriptions() -> Result:
     density, chain = lk.GaussianDensity().fit(REAL), mixture_start()
     return {"density": density.describe(), "value": chain.describe(), "text": str(chain.describe())}
@@ -322,6 +354,7 @@ CASES: dict[str, tuple[Callable[[], Result], float]] = {
     "state space": (state_space, ITERATED),
     "words": (words, CLOSED),
     "descriptions": (descriptions, CLOSED),
+    "converted": (converted, CLOSED),
     "files": (files, ITERATED),
 }
 
