@@ -30,7 +30,7 @@ CODES = frozenset(
 PENDING = frozenset(
     "alignment automl basis classify cluster core data decomposition density distributions estimation "
     "features hmm imputation inference information io language linear_model mixture model_selection neighbors "
-    "numerics plots recognizers statespace".split()
+    "numerics recognizers statespace".split()
 )
 
 

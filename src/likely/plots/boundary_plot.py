@@ -18,8 +18,31 @@ ROUNDS = (1.0, 2.0)  # standard deviations at which ellipses are drawn
 def plot_decision_boundary(
     found: Boundary, ax: Any = None, *, window: Any = None, names: Any = ("first", "second")
 ) -> Any:
-    """Plot a `lk.decision_boundary` in two columns: regions, 1 and 2 σ ellipses, the curve. Returns the axes.
+    """Plot a decision boundary in two columns: regions, 1 and 2 σ ellipses, the curve.
 
+    Parameters
+    ----------
+    found : Boundary
+        The result of `decision_boundary`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    window : array-like (2, 2), optional
+        Ranges ((x0, x1), (y0, y1)); by default the boundary's own `window()`.
+    names : sequence of str, default ("first", "second")
+        Names of the two classes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    decision_boundary : The boundary of two Gaussian classes.
+    plot_decision_regions : Regions of any classifier.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> found = lk.decision_boundary(lk.Gaussian([0.0, 0.0], 1.0), lk.Gaussian([2.0, 0.0], [1.0, 4.0]))
     >>> plot_decision_boundary(found).get_title(loc="left")

@@ -13,11 +13,33 @@ from likely.plots.theme import INK, PALETTE, axes, themed
 
 
 def plot_chow_liu_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
-    """Plot a `ChowLiuTree`, or the tree of a fitted estimator, rooted at its center; returns the axes.
+    """Plot a Chow–Liu tree, rooted at its center.
 
     Numbers on the lines are mutual information in bits. The direction of a line has no meaning: any column
     could be the root.
 
+    Parameters
+    ----------
+    tree : ChowLiuTree or estimator
+        The tree, or a fitted estimator of one.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    names : sequence of str, optional
+        Names of the columns.
+    title : str, optional
+        Title of the plot.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    References
+    ----------
+    Chow and Liu (1968).
+
+    Examples
+    --------
     >>> x = [[0, 0, 1], [1, 1, 0], [1, 1, 1], [0, 0, 0]]
     >>> plot_chow_liu_tree(ChowLiuTree.fit(x), names=["a", "b", "c"]).get_title(loc="left")
     '3 columns, 1.00 bits of mutual information'

@@ -42,18 +42,46 @@ def plot_decision_regions(
     clf: Any, X: Any, y: Any = None, *, columns: tuple[int, int] = (0, 1), at: Any = None, ax: Any = None,
     steps: int = 240, exact: bool = True, shade: bool = True, **how: Any,
 ) -> Any:  # fmt: skip
-    """Plot the decision regions of a classifier over two columns, with reject and novelty regions. Returns the axes.
-
-    - clf: a fitted `BayesClassifier`, `KNeighborsClassifier`, …, or any classifier with `predict_proba`.
-    - X (n, d), y (n,): rows that set the range of the plot; with labels they are drawn.
-    - at: values of the other columns: a row (d,) of numbers, "median" or "unobserved" (integrated out). None:
-      unobserved where the classifier can leave columns out, else medians.
-    - how: for `decide`: cost, reject_cost, reject_below, novelty.
-    - exact: boundaries between Gaussian classes as exact conics instead of grid steps.
-    - shade: colors fade to where the classes are equally probable.
+    """Plot the decision regions of a classifier over two columns, with reject and novelty regions.
 
     Reject regions are white and hatched, novel ones gray and dotted.
 
+    Parameters
+    ----------
+    clf : classifier
+        A fitted `BayesClassifier`, `KNeighborsClassifier`, …, or any classifier with `predict_proba`.
+    X : array-like (n, d)
+        Rows that set the range of the plot.
+    y : array-like (n,), optional
+        Labels; with them the rows are drawn.
+    columns : tuple of int, default (0, 1)
+        The two columns of the plot.
+    at : array-like (d,), {"median", "unobserved"}, optional
+        Values of the other columns; "unobserved" integrates them out. None: unobserved where the classifier can leave
+        columns out, else medians.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    steps : int, default 240
+        Number of grid points per axis.
+    exact : bool, default True
+        Draw boundaries between Gaussian classes as exact conics instead of grid steps.
+    shade : bool, default True
+        Colors fade to where the classes are equally probable.
+    **how : settings
+        Settings of `decide`: `cost`, `reject_cost`, `reject_below`, `novelty`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    decide : The decisions that are drawn.
+    plot_decision_boundary : The boundary of two Gaussian classes.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0, 0.0], [3.0, 1.0]], 30, axis=0)
     >>> clf = lk.BayesClassifier().fit(X, np.repeat(["a", "b"], 30))

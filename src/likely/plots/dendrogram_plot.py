@@ -17,13 +17,33 @@ BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a w
 def plot_dendrogram(
     tree: Dendrogram, ax: Any = None, *, labels: Any = None, cut: int | float | None = None, max_branches: int = 40
 ) -> Any:
-    """Plot a dendrogram on the given axes, or on new ones; returns the axes.
+    """Plot a dendrogram.
 
-    - labels: names of the rows (n,); their numbers if None.
-    - cut: an integer of clusters, or a height (a float): clusters get colors, and a line shows where.
-    - max_branches: branches that are drawn. Of a larger tree the lowest merges are folded: a wedge reaches up to the
-      height at which its rows are one cluster, and says how many they are.
+    Parameters
+    ----------
+    tree : Dendrogram
+        The result of `linkage`, or `dendrogram_` of a fitted `AgglomerativeClustering`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    labels : sequence of str (n,), optional
+        Names of the rows; by default their numbers.
+    cut : int or float, optional
+        A number of clusters (an int), or a height (a float): clusters get colors, and a line shows where.
+    max_branches : int, default 40
+        Number of branches that are drawn. Of a larger tree the lowest merges are folded: a wedge reaches up to the
+        height at which its rows are one cluster, and says how many they are.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    linkage : The dendrogram of rows.
+
+    Examples
+    --------
     >>> from likely.cluster.hierarchy.linkage import linkage
     >>> plot_dendrogram(linkage([[0.0], [1.0], [5.0]]), cut=2).get_ylabel()
     'height (ward)'

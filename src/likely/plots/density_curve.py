@@ -16,8 +16,32 @@ SHARE = 0.004  # of the probability that a window leaves out
 def plot_distribution(
     distribution: Any, ax: Any = None, *, window: Any = None, label: str | None = None, color: Any = None
 ) -> Any:
-    """Plot p(x) of a univariate distribution over `window`, or over 99.6 % of its mass. Returns the axes.
+    """Plot p(x) of a univariate distribution.
 
+    Parameters
+    ----------
+    distribution : distribution
+        A univariate distribution, continuous or discrete.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    window : array-like (2,), optional
+        Range of x; by default 99.6 % of the mass.
+    label : str, optional
+        Label of the legend.
+    color : color, optional
+        Color of the curve.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    DensityDisplay : Densities of one or more columns, with their data.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> plot_distribution(lk.Laplace(0.0, 1.0)).get_ylabel()
     'density'

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.distributions.binary.bernoulli import Bernoulli
 from likely.distributions.binary.binary_expansion import SignDistribution
@@ -22,11 +23,28 @@ FEW_LEVELS = (Bernoulli, ChowLiuTree, SignDistribution)  # distributions of colu
 FAR = 8.0  # spreads between the quartiles beyond which tails are not followed
 
 
+@complete
 @dataclass
 class DensityDisplay:
     """Display of a density, with its data if given.
 
-    `DensityDisplay.from_estimator(estimator, X).plot()` as in scikit-learn; `from_model` takes a value.
+    `DensityDisplay.from_estimator(estimator, X)` draws a fitted estimator, as in scikit-learn; `from_model` draws a
+    value.
+
+    Parameters
+    ----------
+    model : density
+        The density.
+    X : array-like (n, d), optional
+        Rows to draw with it.
+    names : list of str, optional
+        Names of the columns.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> DensityDisplay.from_model(lk.Gaussian([0.0], 1.0), names=["height"]).ax_.get_xlabel()
+    'height'
     """
 
     model: Any
@@ -37,7 +55,17 @@ class DensityDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None, **style: Any) -> DensityDisplay:
-        """Display of a fitted estimator."""
+        """Display of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted density estimator.
+        X : array-like (n, d), optional
+            Rows to draw with it.
+        **style : settings
+            Settings of `plot`: `color`, `label`.
+        """
         X = None if X is None else estimator.validate_rows(X, reset=False)
         return cls(estimator.model_, X, estimator.column_names()).plot(ax, **style)
 
@@ -45,11 +73,29 @@ class DensityDisplay:
     def from_model(
         cls, model: Any, X: Any = None, *, names: Any = None, ax: Any = None, **style: Any
     ) -> DensityDisplay:
-        """Display of a distribution."""
+        """Display of a distribution.
+
+        Parameters
+        ----------
+        model : density
+            The density.
+        X : array-like (n, d), optional
+            Rows to draw with it.
+        names : list of str, optional
+            Names of the columns.
+        **style : settings
+            Settings of `plot`: `color`, `label`.
+        """
         return cls(model, X, names).plot(ax, **style)
 
     def plot(self, ax: Any = None, *, color: str = PALETTE[0], label: str | None = None) -> DensityDisplay:
-        """Plot on the given axes, or on new ones."""
+        """Plot on the given axes, or on new ones: a curve, contours, or all pairs of columns.
+
+        Parameters
+        ----------
+        color : color
+            Color of the curve or contours.
+        """
         width = 1 if isinstance(self.model, Categorical) else int(getattr(self.model, "dim", 1))
         names = self.names or [f"x{j}" for j in range(width)]
         if width > 2 and ax is None and hasattr(self.model, "marginal") and not _is_count(self.model):
@@ -98,6 +144,7 @@ class DensityDisplay:
         ax.tick_params(labelbottom=i == d - 1, labelleft=j == 0 and i > 0)
 
 
+@complete
 @dataclass
 class TraceDisplay:
     """Display of the objective by EM iteration."""

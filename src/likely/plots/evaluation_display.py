@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from likely.core.docstrings import complete
 from likely.metrics.evaluation import Evaluation
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
@@ -14,11 +15,28 @@ CURVES = 8  # classes that get a curve of their own
 TICKS = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # of a DET plot
 
 
+@complete
 @dataclass
 class EvaluationDisplay:
     """Display of an `Evaluation`; each method plots on the given axes, or on new ones.
 
     `EvaluationDisplay.from_estimator(clf, X, y)` cross-validates first; `plot()` draws four of them.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The result of `evaluate`.
+
+    See Also
+    --------
+    Evaluation : The measures themselves.
+
+    Examples
+    --------
+    >>> import likely as lk, numpy as np
+    >>> e = lk.Evaluation(np.log([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), [0, 1, 1], ["no", "yes"])
+    >>> EvaluationDisplay(e).risk_coverage().get_xlabel()
+    'fraction of rows accepted (coverage)'
     """
 
     evaluation: Evaluation
@@ -27,7 +45,19 @@ class EvaluationDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, **how: Any) -> EvaluationDisplay:
-        """Evaluate by cross-validation (`how` as in `lk.evaluate`) and draw."""
+        """Evaluate a classifier by cross-validation and draw.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Classifier; it need not be fitted.
+        X : array-like (n, d)
+            Rows.
+        y : array-like (n,)
+            Labels.
+        **how : settings
+            Settings of `evaluate`: `cv`, `cost`, ….
+        """
         from likely.model_selection.cross_validation import evaluate
 
         return cls(evaluate(estimator, X, y, **how)).plot()
@@ -44,7 +74,13 @@ class EvaluationDisplay:
         return self
 
     def roc(self, ax: Any = None) -> Any:
-        """Detections against false alarms, a curve per class against the rest (one for two classes)."""
+        """ROC curves: detections against false alarms, one per class against the rest (one for two classes).
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax = axes(ax)
         for label, color in self._positives():
             curve = self.evaluation.roc(label)
@@ -55,7 +91,13 @@ class EvaluationDisplay:
         return ax
 
     def det(self, ax: Any = None) -> Any:
-        """Misses against false alarms in normal deviates: straight lines for Gaussian scores."""
+        """DET curves: misses against false alarms in normal deviates, straight lines for Gaussian scores.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         from scipy.special import ndtri
 
         ax = axes(ax)
@@ -71,7 +113,18 @@ class EvaluationDisplay:
         return ax
 
     def calibration(self, ax: Any = None, bins: int = 10) -> Any:
-        """Reliability diagram: observed frequency against predicted probability."""
+        """Reliability diagram: observed frequency against predicted probability.
+
+        Parameters
+        ----------
+        bins : int, default 10
+            Number of bins.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax = axes(ax)
         found = self.evaluation.calibration(bins=bins)
         spread = np.abs(np.stack([found.frequency - found.low, found.high - found.frequency]))
@@ -82,7 +135,13 @@ class EvaluationDisplay:
         return ax
 
     def risk_coverage(self, ax: Any = None) -> Any:
-        """Risk-coverage curve: mean cost of the accepted rows by their fraction, most confident first."""
+        """Risk-coverage curve: mean cost of the accepted rows by their fraction, most confident first.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax, curve = axes(ax), self.evaluation.risk_coverage().thinned()
         ax.plot(curve.coverage, curve.risk, color=PALETTE[0])
         ax.set(xlabel="fraction of rows accepted (coverage)", ylabel="mean cost of accepted rows (risk)",
@@ -91,7 +150,13 @@ class EvaluationDisplay:
         return ax
 
     def confusion(self, ax: Any = None) -> Any:
-        """Confusion matrix: fractions of each true class, with counts."""
+        """Confusion matrix: fractions of each true class, with counts.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+        """
         ax, counts = axes(ax), np.asarray(self.evaluation.confusion)
         total = counts.sum(axis=1, keepdims=True)
         share = counts / np.where(total > 0, total, 1.0)

@@ -13,11 +13,31 @@ STEPS = 300  # points of the map of decisions, each way
 
 
 def plot_fisher_projection(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = True) -> Any:
-    """Plot rows X with labels y along the first two directions of a fitted `FisherDiscriminant`; returns the axes.
+    """Plot rows along the first two directions of Fisher's discriminant.
 
     Circles hold 90 % of a Gaussian class with identity covariance; the background has the color of the decided
     class. With one direction only, histograms are drawn.
 
+    Parameters
+    ----------
+    fisher : FisherDiscriminant
+        A fitted discriminant.
+    X : array-like (n, d)
+        Rows.
+    y : array-like (n,)
+        Labels.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    legend : bool, default True
+        Draw a legend.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 3

@@ -10,9 +10,30 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes
 
 
 def plot_convergence(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
-    """Plot the objective of a `FitReport` per iteration, in nats per row; other initializations are dots.
+    """Plot the objective of a fit per iteration, in nats per row.
 
-    Held-out rows, if any, have their own curve.
+    Other initializations are marked at their final values. Held-out rows, if any, have their own curve.
+
+    Parameters
+    ----------
+    report : FitReport
+        The attribute `report_` of a fitted estimator.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    color : color
+        Color of the curve.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import likely as lk
+    >>> fitted = lk.KMeans(2, random_state=0).fit([[0.0], [1.0], [8.0], [9.0]])
+    >>> plot_convergence(fitted.report_).get_ylabel()
+    'objective, nats per row'
     """
     ax, weight = axes(ax), max(float(report.stats.total_weight), 1e-300)
     heights = np.asarray(report.trace) / weight
@@ -36,9 +57,29 @@ def plot_convergence(report: Any, ax: Any = None, *, color: str = PALETTE[0]) ->
 
 
 def plot_component_criteria(choice: Any, ax: Any = None) -> Any:
-    """BIC and held-out likelihood against the number of components, with what each would choose. Returns the axes.
+    """Plot BIC and held-out likelihood against the number of components, with what each would choose.
 
     Twice the message length, where a sparse prior came by, stands beside BIC: it has the same units.
+
+    Parameters
+    ----------
+    choice : ComponentChoice
+        The result of `choose_components`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import likely as lk, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(60, 1))
+    >>> choice = lk.choose_components(lk.MixtureDensity(), X, (1, 2))
+    >>> plot_component_criteria(choice).get_ylabel()
+    'BIC (lower is better)'
     """
     ax = axes(ax)
     if np.isfinite(choice.bic).any():

@@ -18,10 +18,30 @@ FRAMES = 400  # frames that are drawn
 def plot_particles(
     result: Any, ax: Any = None, *, column: int = 0, observed: Any = None, truth: Any = None, name: str = "state"
 ) -> Any:
-    """Particles of each frame as dots, as many as their weights say, with the weighted mean. Returns the axes.
+    """Plot the particles of each frame as dots, as many as their weights say, with the weighted mean.
 
-    result: the result of `ParticleFilter.run(y, keep=True)`.
+    Parameters
+    ----------
+    result : ParticleRun
+        The result of `ParticleFilter.run(y, keep=True)`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    column : int, default 0
+        Entry of the state.
+    observed : array-like (T,), optional
+        Observations.
+    truth : array-like (T,), optional
+        The true state.
+    name : str, default "state"
+        Name of the entry.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = lk.StateSpace(lk.Gaussian([0.0], 1.0), lambda x: lk.Gaussian(x, 1.0), lambda x: lk.Gaussian(x, 1.0))
     >>> plot_particles(lk.ParticleFilter(walk, 100, random_state=1).run([0.0, 1.0, 2.0])).get_xlabel()
@@ -59,10 +79,30 @@ def plot_particles(
 def plot_regimes(
     posterior: Any, y: Any = None, ax: Any = None, *, names: Any = None, truth: Any = None, times: Any = None
 ) -> Any:
-    """Probabilities of regimes stacked over time, with the series above if it is given. Returns the axes.
+    """Plot probabilities of regimes stacked over time, with the series above if it is given.
 
-    posterior: (T, K), or the result of a run that has `regime_posterior`; truth: (T,) numbers of the true regimes.
+    Parameters
+    ----------
+    posterior : array-like (T, K) or result
+        Probabilities, or the result of a run that has `regime_posterior`.
+    y : array-like (T, d), optional
+        The series.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    names : sequence of str, optional
+        Names of the regimes.
+    truth : array-like of int (T,), optional
+        Numbers of the true regimes.
+    times : array-like (T,), optional
+        Times of the frames.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> plot_regimes(np.array([[0.9, 0.1], [0.2, 0.8]])).get_ylabel()
     'p(regime)'

@@ -8,17 +8,31 @@ from typing import Any
 import numpy as np
 
 from likely.core.arrays import Array
+from likely.core.docstrings import complete
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.factor_fits import leading
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 
 
+@complete
 @dataclass
 class ScreeDisplay:
     """Scree plot: variance per principal component, and the fraction of unexplained variance.
 
-    `ScreeDisplay.from_estimator(pca).plot()` as in scikit-learn; `from_principal` takes a value.
+    `ScreeDisplay.from_estimator(pca)` draws a fitted estimator, as in scikit-learn; `from_principal` draws a value.
+
+    Parameters
+    ----------
+    principal : PrincipalSubspace
+        The principal components.
+
+    Examples
+    --------
+    >>> import likely as lk, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> [ax.get_title() for ax in ScreeDisplay.from_estimator(lk.PCA().fit(X)).ax_]
+    ['Variance per component', 'Unexplained variance']
     """
 
     principal: PrincipalSubspace
@@ -27,12 +41,28 @@ class ScreeDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ScreeDisplay:
-        """Display of a fitted `PCA`, or of the covariance of a fitted `PPCA` or `FactorAnalysis`."""
+        """Display of a fitted `PCA`, or of the covariance of a fitted `PPCA` or `FactorAnalysis`.
+
+        Parameters
+        ----------
+        estimator : PCA, PPCA or FactorAnalysis
+            A fitted estimator.
+        ax : pair of matplotlib.axes.Axes, optional
+            Axes of the variances and of the errors; None makes a new figure.
+        """
         return cls(_principal_of(estimator)).plot(ax)
 
     @classmethod
     def from_principal(cls, principal: PrincipalSubspace, *, ax: Any = None) -> ScreeDisplay:
-        """Display of a value."""
+        """Display of principal components.
+
+        Parameters
+        ----------
+        principal : PrincipalSubspace
+            The principal components.
+        ax : pair of matplotlib.axes.Axes, optional
+            Axes of the variances and of the errors; None makes a new figure.
+        """
         return cls(principal).plot(ax)
 
     @property
@@ -41,7 +71,13 @@ class ScreeDisplay:
         return np.array([self.principal.relative_error(q) for q in range(len(self.principal.variances) + 1)])
 
     def plot(self, ax: Any = None) -> ScreeDisplay:
-        """Plot on two given axes (variances, errors), or on a new figure."""
+        """Plot on two given axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : pair of matplotlib.axes.Axes, optional
+            Axes of the variances and of the errors; None makes a new figure.
+        """
         if ax is None:
             with themed() as plt:
                 _, ax = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
@@ -75,9 +111,27 @@ def _principal_of(estimator: Any) -> PrincipalSubspace:
     return PrincipalSubspace(estimator.mean_, vectors.T, np.maximum(values, 0.0) * unit)
 
 
+@complete
 @dataclass
 class ScoresDisplay:
-    """Rows in the plane of two coordinates: principal axes, or factors; colored by label if labels are given."""
+    """Display of rows in the plane of two coordinates: principal components, or factors.
+
+    Parameters
+    ----------
+    scores : array-like (n, 2)
+        Coordinates.
+    labels : array-like (n,), optional
+        Labels, shown by color.
+    names : tuple of str
+        Names of the two coordinates.
+
+    Examples
+    --------
+    >>> import likely as lk, numpy as np
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> ScoresDisplay.from_estimator(lk.PCA(2).fit(X), X).ax_.get_xlabel()
+    'axis 1'
+    """
 
     scores: Array  # (n, q)
     labels: Any = None
@@ -89,7 +143,19 @@ class ScoresDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, labels: Any = None, *, which: tuple[int, int] = (0, 1), ax: Any = None
     ) -> ScoresDisplay:
-        """Transform rows by a fitted `PCA`, `PPCA` or `FactorAnalysis` and draw two of the coordinates."""
+        """Transform rows by a fitted `PCA`, `PPCA` or `FactorAnalysis` and draw two of the coordinates.
+
+        Parameters
+        ----------
+        estimator : PCA, PPCA or FactorAnalysis
+            A fitted estimator.
+        X : array-like (n, d)
+            Rows.
+        labels : array-like (n,), optional
+            Labels, shown by color.
+        which : tuple of int, default (0, 1)
+            The two coordinates, counted from 0.
+        """
         scores = np.asarray(estimator.transform(X))
         if max(which) >= scores.shape[1] or min(which) < 0:
             expected = f"which must name two of the {scores.shape[1]} coordinates, counted from 0"

@@ -20,16 +20,42 @@ def plot_state_estimates(
     model: Any, y: Any, ax: Any = None, *, times: Any = None, states: Any = None, names: Any = None, ahead: int = 0,
     level: float = 0.9, inputs: Any = None, future: Any = None, lag: int | None = None,
 ) -> Any:  # fmt: skip
-    """Plot a series with its smoothed signal, credible band and forecast. Returns the axes.
-
-    - model: a `LinearGaussian`, a `LinearSDE` with its `times`, a filter with `smooth`, or an estimator that has
-      learned one; y: one sequence.
-    - states: numbers of entries of the state to draw, instead of the signal C x in the columns of y.
-    - ahead: frames to forecast, with their inputs in `future`; of a `LinearSDE` frames a mean step apart.
-    - level: of the bands. lag: frames that may be looked ahead, 0 for the filter.
+    """Plot a series with its smoothed signal, credible band and forecast.
 
     Up to six columns have a strip each.
 
+    Parameters
+    ----------
+    model : LinearGaussian, LinearSDE, filter or estimator
+        A model or filter with `smooth`, or an estimator that has learned one; a `LinearSDE` needs `times`.
+    y : array-like (T, d)
+        One sequence.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    times : array-like (T,), optional
+        Times of the frames.
+    states : sequence of int, optional
+        Entries of the state to draw, instead of the signal C x in the columns of y.
+    names : sequence of str, optional
+        Names of what is drawn.
+    ahead : int, default 0
+        Number of frames to forecast; of a `LinearSDE` frames a mean step apart.
+    level : float, default 0.9
+        Probability that the bands cover.
+    inputs : array-like (T, m), optional
+        Known inputs (controls).
+    future : array-like (ahead, m), optional
+        Inputs of the frames to forecast.
+    lag : int, optional
+        Number of later frames that may be used: None all, 0 none (the filter).
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> walk = lk.LinearGaussian.local_level(level_variance=1.0, observation_variance=1.0)
     >>> plot_state_estimates(walk, [0.0, 1.0, 0.5, 2.0], ahead=2).get_xlabel()

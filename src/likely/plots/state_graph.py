@@ -21,13 +21,31 @@ ROOM = 0.2  # between the middles of two numbers
 
 
 def plot_transition_graph(model: Any, ax: Any = None, *, names: Any = None, least: float | None = None) -> Any:
-    """Plot the state graph: states, null states, entry, exit and transition probabilities. Returns the axes.
+    """Plot the state graph of an HMM: states, null states, entry, exit and transition probabilities.
 
     Chains that only go forward are drawn in a line (branches below each other), others in a circle. An arrow is the
-    wider the more probable it is; those below `least` are left out. Where it is None, it is 0.005, or, where
-    that would leave more than three arrows a state, as much as leaves so many; the title says so. Numbers stand where
-    there is room for them. Small circles with a broken edge are null states.
+    wider the more probable it is. Numbers stand where there is room for them. Small circles with a broken edge are null
+    states.
 
+    Parameters
+    ----------
+    model : HMM or estimator
+        The model, or an estimator that has learned one.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    names : sequence of str, optional
+        Names of the states.
+    least : float, optional
+        Arrows of smaller probability are left out. None: 0.005, or, where that would leave more than three arrows per
+        state, as much as leaves so many; the title says so.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 0.7]], lk.Gaussian([[0.0], [5.0]], 1.0), final=[0.0, 0.3])
     >>> plot_transition_graph(h).get_title(loc="left")

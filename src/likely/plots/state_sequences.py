@@ -35,15 +35,39 @@ def plot_trellis(
     model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None,
     path: bool = True,
 ) -> Any:  # fmt: skip
-    """Plot p(state | sequence) over time, the Viterbi path as a line, the signal above. Returns the axes.
-
-    - model: an `HMM`, or an estimator that has learned one; x: one sequence.
-    - ax: axes for the states alone, or a pair: for the signal, and for the states. Without it, columns of unlike
-      scales get a strip each; on axes that were given each is drawn on its own scale.
-    - names of the states, and of the columns of the signal. lag: None looks at all frames, 0 at none that come later.
+    """Plot p(state | sequence) over time, the Viterbi path as a line, the signal above.
 
     Of more than 600 frames several share a column of the picture, which shows their mean.
 
+    Parameters
+    ----------
+    model : HMM or estimator
+        The model, or an estimator that has learned one.
+    x : array-like (T, d)
+        One sequence.
+    ax : matplotlib.axes.Axes or pair of them, optional
+        Axes for the states, or for the signal and the states. On a new figure (None) columns of unlike scales get a
+        strip each; on axes that were given each is drawn on its own scale.
+    names : sequence of str, optional
+        Names of the states.
+    columns : sequence of str, optional
+        Names of the columns of the signal.
+    lag : int, optional
+        Number of later frames that may be used: None all, 0 none (the filter).
+    path : bool, default True
+        Draw the Viterbi path.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    plot_state_probabilities : Probabilities stacked over time.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> plot_trellis(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
@@ -76,11 +100,37 @@ def plot_trellis(
 def plot_state_probabilities(
     model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None
 ) -> Any:
-    """Probabilities of the states stacked over time, with the signal drawn over them. Returns the axes.
+    """Plot probabilities of the states stacked over time, with the signal drawn over them.
 
-    Parameters are those of `plot_trellis`. A signal of one column has its own axis, on the right; several stand in
-    strips above, or, on axes that were given, over the states and each on its own scale.
+    A signal of one column has its own axis, on the right; several stand in strips above, or, on axes that were given,
+    over the states and each on its own scale.
 
+    Parameters
+    ----------
+    model : HMM or estimator
+        The model, or an estimator that has learned one.
+    x : array-like (T, d)
+        One sequence.
+    ax : matplotlib.axes.Axes or pair of them, optional
+        Axes for the states, or for the signal and the states; None makes a new figure.
+    names : sequence of str, optional
+        Names of the states.
+    columns : sequence of str, optional
+        Names of the columns of the signal.
+    lag : int, optional
+        Number of later frames that may be used: None all, 0 none (the filter).
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    plot_trellis : One row per state, with the Viterbi path.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> h = lk.HMM([1.0, 0.0], [[0.9, 0.1], [0.0, 1.0]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> plot_state_probabilities(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()

@@ -17,11 +17,36 @@ def plot_track(
     states: Any, ax: Any = None, *, observed: Any = None, truth: Any = None, columns: tuple[int, int] = (0, 1),
     level: float = 0.9, ellipses: int = ELLIPSES, names: Any = ("x", "y"), label: str = "estimate",
 ) -> Any:  # fmt: skip
-    """The path of two entries of a state, with ellipses in which it lies with probability `level`. Returns the axes.
+    """Plot the path of two entries of a state, with ellipses in which it lies with a given probability.
 
-    - states: what `filter`, `smooth` or a tracker's `run` gave: mean (T, d) and covariance (T, d, d).
-    - observed: measurements (T, 2), NaN where there were none, or a list of scans (n_t, 2); truth: (T, 2) if known.
+    Parameters
+    ----------
+    states : result
+        The result of `filter`, `smooth` or a tracker's `run`: mean (T, d) and covariance (T, d, d).
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    observed : array-like (T, 2) or list of array-like (n_t, 2), optional
+        Measurements, NaN where there were none, or scans.
+    truth : array-like (T, 2), optional
+        The true path.
+    columns : tuple of int, default (0, 1)
+        The two entries of the state.
+    level : float, default 0.9
+        Probability of an ellipse.
+    ellipses : int
+        Number of ellipses.
+    names : sequence of str, default ("x", "y")
+        Names of the axes.
+    label : str, default "estimate"
+        Label of the legend.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> walk = lk.LinearGaussian.constant_velocity(dim=2, dt=1.0, spectral_density=0.1, observation_variance=1.0)
     >>> y = np.cumsum(np.ones((20, 2)), axis=0)

@@ -16,8 +16,28 @@ MATCHES = 60  # lines between the two series that are drawn at most
 
 
 def plot_warping_path(a: Any, b: Any, warping: Alignment, ax: Any = None) -> Any:
-    """Accumulated costs as an image with the warping path; a on the left, b below. Returns the axes.
+    """Plot accumulated costs as an image with the warping path; a on the left, b below.
 
+    Parameters
+    ----------
+    a, b : array-like (T,) or (T, d)
+        The series.
+    warping : Alignment
+        The result of `dtw(a, b)`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    plot_alignment : The series with matched frames joined.
+
+    Examples
+    --------
     >>> from likely.alignment.dtw import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]
     >>> plot_warping_path(a, b, dtw(a, b)).get_title(loc="left")
@@ -60,10 +80,30 @@ def _beside(ax: Any, x: Array, y: Array) -> None:
 
 
 def plot_alignment(a: Any, b: Any, warping: Alignment, ax: Any = None, *, column: int = 0) -> Any:
-    """Both series one above the other, matched frames joined by lines (at most 60 of them). Returns the axes.
+    """Plot both series one above the other, matched frames joined by lines (at most 60 of them).
 
-    Of several columns one is drawn, and the title says which.
+    Parameters
+    ----------
+    a, b : array-like (T,) or (T, d)
+        The series.
+    warping : Alignment
+        The result of `dtw(a, b)`.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; None makes a new figure.
+    column : int, default 0
+        Of several columns, the one that is drawn; the title says which.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    See Also
+    --------
+    plot_warping_path : The path in the matrix of costs.
+
+    Examples
+    --------
     >>> from likely.alignment.dtw import dtw
     >>> a, b = [1, 0, 1, 2, 1], [1, 0, 2, 1]
     >>> plot_alignment(a, b, dtw(a, b)).get_xlabel()

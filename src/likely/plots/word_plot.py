@@ -14,11 +14,25 @@ CURVES = 3  # columns of frames up to which they are drawn as curves, else as an
 
 
 def plot_word_segments(transcript: Transcript, x: Any = None, ax: Any = None) -> Any:
-    """A bar for each word over its frames, as high as its confidence. Returns the axes of the words.
+    """Plot a bar for each word over its frames, as high as its confidence.
 
-    - x (T,) or (T, D): the frames, in a strip below, where a line marks the borders of words.
-    - ax: axes for the words, or a pair: for words and frames. On axes of the words alone, frames lie behind, pale.
+    Parameters
+    ----------
+    transcript : Transcript
+        The result of decoding connected words.
+    x : array-like (T,) or (T, D), optional
+        The frames, in a strip below, where a line marks the borders of words.
+    ax : matplotlib.axes.Axes or pair of them, optional
+        Axes for the words, or for words and frames; None makes a new figure. On axes of the words alone, frames lie
+        behind, pale.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes of the words.
+
+    Examples
+    --------
     >>> heard = Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8]))
     >>> plot_word_segments(heard).get_title(loc="left")
     '2 words, log-probability -31.5'
