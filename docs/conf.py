@@ -1,8 +1,18 @@
 """How Sphinx builds the documentation; nothing here reaches for the network."""
 
 import re
+import sys
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math import latex2mathml
+from sphinx.util.nodes import make_refnode
 
 from likely._version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reference_pages
 
 project = "likely"
 author = "The likely developers"
@@ -13,35 +23,47 @@ language = "en"
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.doctest",
-    "sphinx.ext.viewcode",
+    "sphinx.ext.napoleon",
 ]
+if not tags.has("fast"):  # noqa: F821  # ./run test: pages of source code take long and cannot be wrong
+    extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["_build"]
+default_role = "py:obj"  # `Gaussian` in a docstring is a link
 
-myst_enable_extensions = ["colon_fence"]  # formulas are plain Unicode: nothing to fetch, nothing to wait for
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+html_math_renderer = "mathml"
 
 autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
+autodoc_typehints = "none"  # types stand in the sections Parameters and Returns
 autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_ivar = True  # attributes as a list: those that are properties have an entry of their own
+napoleon_use_rtype = False
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"likely {release}"
 html_static_path = ["_static"]
 html_css_files = ["likely.css"]
 html_theme_options = {
-    "header_links_before_dropdown": 1,  # titles are long: two would take a second line
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "show_prev_next": True,
     "show_toc_level": 2,
+    "navigation_depth": 2,
 }
 html_show_sourcelink = False
-html_sidebars = {"**": []}  # every chapter stands in the bar above
 
 
-def without_requests(app, what, name, obj, skip, options):
-    """Leave out `set_fit_request` and the like: scikit-learn adds them, and their docstrings refer to its own pages."""
-    return True if name.startswith("set_") and name.endswith("_request") else None
+def mathml(as_block):
+    """A visitor of formulas that writes MathML, which browsers show without a script."""
+
+    def visit(self, node):
+        self.body.append(latex2mathml.tex2mathml(node.astext(), as_block=as_block))
+        raise nodes.SkipNode
+
+    return visit
 
 
 def plain_bars(app, what, name, obj, options, lines):
@@ -52,6 +74,21 @@ def plain_bars(app, what, name, obj, options, lines):
             lines[at] = "".join(p if p.startswith("`") else p.replace("|", r"\|") for p in pieces)
 
 
+def short_names(app, env, node, contnode):
+    """`lk.Gaussian` and, in a docstring, `Gaussian` are links to likely.Gaussian; other words are plain literals."""
+    target = node.get("reftarget", "").removeprefix("lk.").removesuffix("()")
+    domain, found = env.get_domain("py"), []
+    for name in (f"likely.{target}", *(f"likely.{space}.{target}" for space in reference_pages.SPACES)):
+        if name in domain.objects:
+            found.append(name)
+    if not found or not target:
+        return contnode
+    entry = domain.objects[found[0]]
+    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode, found[0])
+
+
 def setup(app):
-    app.connect("autodoc-skip-member", without_requests)
+    app.connect("builder-inited", lambda app: reference_pages.write())
     app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("missing-reference", short_names)
+    app.add_html_math_renderer("mathml", (mathml(False), None), (mathml(True), None))

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 pytest.register_assert_rewrite("tests.properties")
 
 settings.register_profile("ci", derandomize=True, max_examples=30, deadline=None, print_blob=True)
-settings.register_profile("campaign", max_examples=1000, deadline=None, print_blob=True)
+settings.register_profile("campaign", max_examples=200, deadline=None, print_blob=True)
 settings.load_profile("ci")  # ./run campaign asks for the other by --hypothesis-profile
 
 
