@@ -1,6 +1,6 @@
 """Tennessee Eastman: how soon, how surely, how rarely in vain faults of a chemical plant are noticed, and told apart.
 
-    python bench/faults.py            all faults, and the page docs/results-faults.md
+    python bench/faults.py            all faults, and the page docs/results/faults.md
     python bench/faults.py --quick    three faults, nothing is written
     python bench/faults.py --supported [--first SEED]
                                       simulated plants: how often alarms stand more often than `supported_rate_` says
@@ -26,7 +26,7 @@ import likely as lk
 from likely.recognizers.faults.fault_monitor import FaultMonitor
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-faults.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "faults.md"
 ONSET = 160
 RATE = 0.01
 PARTS = 5

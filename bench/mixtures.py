@@ -1,6 +1,6 @@
 """Mixtures, clusters and factors on real data, beside published figures and scikit-learn in the same run.
 
-    python bench/mixtures.py                     all sections, and the page docs/results-mixtures.md
+    python bench/mixtures.py                     all sections, and the page docs/results/mixtures.md
     python bench/mixtures.py --only usps,news    sections whose name contains one of these; the others of the page stay
     python bench/mixtures.py --slow              also what takes minutes
 
@@ -38,7 +38,7 @@ from likely.metrics.clusterings import adjusted_rand_index, normalized_mutual_in
 from likely.metrics.confidence_intervals import Interval
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-mixtures.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "mixtures.md"
 PREFACE = """# Results: mixtures, clustering and factor analysis
 
 By `python bench/mixtures.py` (data from `LIKELY_DATA`; `--slow` adds rows that take minutes); scikit-learn ran in the

@@ -1,6 +1,6 @@
 """Nearest neighbors, distances to centers, and every classifier so far on eight real sets, beside published figures.
 
-    python bench/neighbors.py                     the page docs/results-neighbors.md
+    python bench/neighbors.py                     the page docs/results/neighbors.md
     python bench/neighbors.py --only errors       one section of it
     python bench/neighbors.py --slow              also what takes minutes
     python bench/neighbors.py --only errors --sets Ripley,promoters --classifiers 1-NN,Gaussian
@@ -386,4 +386,4 @@ def _asked() -> None:
 
 if __name__ == "__main__":
     _asked()
-    Page(ROOT / "docs" / "results-neighbors.md", PREFACE, SECTIONS, DATA).main("neighbors", __doc__)
+    Page(ROOT / "docs" / "results" / "neighbors.md", PREFACE, SECTIONS, DATA).main("neighbors", __doc__)

@@ -1,6 +1,6 @@
 """Plaza 1: a mowing robot finds its way by odometry and the ranges to four beacons.
 
-    python bench/plaza.py            all sections, and the page docs/results-localization.md
+    python bench/plaza.py            all sections, and the page docs/results/localization.md
     python bench/plaza.py --quick    a few steps of the search only; nothing is written
 
 Data come from LIKELY_DATA, else from ../shared/data. Ground truth is looked at once, for the errors in the tables.
@@ -24,7 +24,7 @@ from likely.statespace.nonlinear.state_space import StateSpace
 from likely.statespace.nonlinear.unscented_kalman_filter import CubatureKalmanFilter, UnscentedKalmanFilter
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-localization.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "localization.md"
 LEARNED_FROM = 3200  # frames, a third: what noise there is, is learned from these alone
 TYPICAL = 40.0  # meters: an error of scale s counts as one of 40 s at the start of the search
 

@@ -1,6 +1,6 @@
 """Hidden Markov models on real sequences: promoters, gene families, and the map of a virus.
 
-    python bench/sequences.py                 all sections, and the page docs/results-sequences.md
+    python bench/sequences.py                 all sections, and the page docs/results/sequences.md
     python bench/sequences.py --only genes    sections whose name contains this; nothing is written then
 
 Data come from LIKELY_DATA, else from ../shared/data. Published figures: [S] seen in a public source, [M] from memory.
@@ -25,7 +25,7 @@ import likely as lk
 from likely.metrics.confidence_intervals import proportion_interval
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-sequences.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "sequences.md"
 PREFACE = """# Results: hidden Markov models
 
 By `python bench/sequences.py` (data from `LIKELY_DATA`). Errors stand with exact 95 % intervals. Published figures:

@@ -1,6 +1,6 @@
 """Series that everybody knows: the Nile, CO₂ at Mauna Loa, airline passengers, beside statsmodels in the same run.
 
-    python bench/series.py                     all sections, and the page docs/results-time-series.md
+    python bench/series.py                     all sections, and the page docs/results/time-series.md
     python bench/series.py --only nile         sections whose name contains one of these; the others of the page stay
 
 Data come from LIKELY_DATA, else from ../shared/data. Rows of statsmodels are made in the same run, if it is there.
@@ -22,7 +22,7 @@ from likely import LinearGaussian, LinearGaussianDensity
 from likely.statespace import structural_components
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "timeseries"
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-time-series.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "time-series.md"
 YEAR = 365.25 / 7  # weeks
 HELD = 5 * 52  # weeks of CO₂, of which each quarter begins a forecast
 AHEAD = (4, 13, 26, 52)

@@ -1,6 +1,6 @@
 """Spoken digits: single words, unknown speakers, connected words, beside hmmlearn in the same run if it is there.
 
-    python bench/speech.py                     all sections, and the page docs/results-speech.md
+    python bench/speech.py                     all sections, and the page docs/results/speech.md
     python bench/speech.py --only single       sections whose name contains one of these; the others of the page stay
     python bench/speech.py --slow              also the table of settings, learned and judged on training takes only
 
@@ -28,7 +28,7 @@ from likely.metrics.word_error_rate import WordErrors, word_errors
 from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-speech.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "speech.md"
 RATE = 8000
 PENALTIES = (0.0, 20.0, 40.0, 80.0, 120.0, 160.0)  # nats per word, of which one is chosen on training takes
 PREFACE = """# Results: spoken digits

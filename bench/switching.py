@@ -1,6 +1,6 @@
 """Switching linear models on real series: bee dances, and change points of TCPD against five annotators.
 
-    python bench/switching.py                 all sections, and the page docs/results-switching.md
+    python bench/switching.py                 all sections, and the page docs/results/switching.md
     python bench/switching.py --only bees     sections whose name contains this; nothing is written then
 
 Data come from LIKELY_DATA, else from ../shared/data.
@@ -27,7 +27,7 @@ from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-switching.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "switching.md"
 PREFACE = """# Results: switching state-space models
 
 By `python bench/switching.py` (data from `LIKELY_DATA`). Annotations were never used to learn a model. They were used

@@ -1,6 +1,6 @@
 """Real tracks: where will the drone, or the ship, be at its next report, and do ellipses hold what they promise?
 
-    python bench/tracks.py            drone and ships, clutter added, and the page docs/results-target-tracking.md
+    python bench/tracks.py            drone and ships, clutter added, and the page docs/results/target-tracking.md
     python bench/tracks.py --quick    a few ships, nothing is written
 
 Data come from LIKELY_DATA, else from ../shared/data. Noise is learned from the first half of the flight, and from half
@@ -25,7 +25,7 @@ import likely as lk
 from likely.recognizers.tracking.tracker import Tracker
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-target-tracking.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "target-tracking.md"
 METERS = 111_320.0  # a degree of latitude
 LEVELS = (0.5, 0.9, 0.99)
 LONGEST = 60.0  # seconds to the next report, or it is not predicted

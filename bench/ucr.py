@@ -1,6 +1,6 @@
 """Nearest neighbors under time warping on all UCR sets at hand, beside the published errors.
 
-    python bench/ucr.py                       all sets, and the page docs/results-dynamic-time-warping.md
+    python bench/ucr.py                       all sets, and the page docs/results/dynamic-time-warping.md
     python bench/ucr.py --only GunPoint,CBF   these only, printed
 
 Data come from LIKELY_DATA, else from ../shared/data. Published: the table of the bake-off of 2017 (columns
@@ -23,7 +23,7 @@ from likely.alignment.bands import band_of
 from likely.alignment.estimator import SHARES, DTWClassifier
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "results-dynamic-time-warping.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "dynamic-time-warping.md"
 COLUMNS = ("Euclidean_1NN", "DTW_R1_1NN", "DTW_Rn_1NN")
 SUMMARY = ("err_ED_1NN_pct", "err_DTW_full_1NN_pct", "err_DTW_bestwindow_1NN_pct")
 ADJUSTED = {  # sets of which the archive has a version with gaps or unequal lengths; the file holds the adjusted one

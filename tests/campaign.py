@@ -4,7 +4,8 @@
     python -m tests.campaign tests/io/test_kill.py             some pieces
     python -m tests.campaign another-processor                 all ordinary tests, as on an older processor
 
-A run that is interrupted loses the piece at hand only. docs/reliability.md shows the dates beside the figures.
+A run that is interrupted loses the piece at hand only. The dates stand beside the figures in
+docs/development/reliability.md.
 """
 
 from __future__ import annotations

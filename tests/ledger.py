@@ -1,6 +1,6 @@
 """The ledger of promises: what is promised, what was measured, and which tests keep it.
 
-`tests/ledger.toml` is the ledger. `python -m tests.ledger` writes its tables into docs/reliability.md.
+`tests/ledger.toml` is the ledger. `python -m tests.ledger` writes its tables into docs/development/reliability.md.
 `pytest --ledger` fails a whole run in which a promise had a test that did not pass.
 """
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LEDGER = ROOT / "tests" / "ledger.toml"
 CAMPAIGN = ROOT / "tests" / "campaign.toml"  # when each piece of the campaign passed
 PROCESSOR = "another-processor"  # the piece that is no test file: all ordinary tests, as on an older processor
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "development" / "reliability.md"
 GROUPS = ("answers", "files")
 TABLE = re.compile(r"(?<=<!-- ledger: )(\w+)( -->\n).*?(?=<!-- end of ledger -->)", re.DOTALL)
 NO_DATA = "no data"  # how the reason begins for which a test without the real data is skipped
@@ -116,7 +116,7 @@ def dates(path: Path = CAMPAIGN) -> dict[str, str]:
 
 
 def page(text: str, promises: Iterable[Promise] | None = None, passed: dict[str, str] | None = None) -> str:
-    """The text of docs/reliability.md with the tables of the ledger between their marks; `passed` as `dates` gives it.
+    """The text of the page with the tables of the ledger between their marks; `passed` as `dates` gives it.
 
     >>> one = Promise("answers", "Sums add.", "to 1e-12", ("tests/a.py::test_b", "tests/a.py::test_c"))
     >>> print(page("<!-- ledger: answers -->\\nold\\n<!-- end of ledger -->", [one]))
@@ -245,7 +245,7 @@ def is_among(name: str, cases: dict[str, set[str]]) -> bool:
 
 
 def main() -> int:
-    """Write the tables of the ledger into docs/reliability.md, unless an id has no test."""
+    """Write the tables of the ledger into docs/development/reliability.md, unless an id has no test."""
     gone = missing()
     if gone:
         print("no such test:", *gone, sep="\n", file=sys.stderr)

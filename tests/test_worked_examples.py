@@ -1,7 +1,8 @@
 """The worked numbers of the notes, by the library's own verbs; each test is named after its place.
 
 H is Herbst and du Preez, N is Ney, F de Freitas, W the worksheet, C Crowley. Recomputed where the notes misprint
-(docs/errata.md). The evidence of particles (F 13) is in tests/statespace/particle/test_particle_filter.py, entries of
+(docs/development/errata.md). The evidence of particles (F 13) is in
+tests/statespace/particle/test_particle_filter.py, entries of
 the table of warping (H 9.3) in tests/alignment/test_dtw.py, the exchange of single rows (N 6.2.2) in
 tests/cluster/kmeans/test_exchange.py.
 """

@@ -1,6 +1,6 @@
 """Two tables of the chapters, made by asking the distributions: what each can say, and how its information is found.
 
-`python -m tests.docs.distribution_tables` writes them into docs/distributions.md and docs/information-theory.md,
+`python -m tests.docs.distribution_tables` writes them into distributions.md and information-theory.md of docs/guide,
 between their marks.
 """
 
@@ -18,7 +18,7 @@ import likely as lk
 from likely.distributions.support import Atoms, look
 from likely.distributions.univariate.uniform_predictive import UniformPredictive
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "guide"
 S = np.array([[2.0, 0.5], [0.5, 1.0]])
 TREE = np.array([[0, 0], [0, 0], [0, 1], [1, 0], [1, 1], [1, 1], [1, 1]], dtype=float)
 
@@ -206,7 +206,7 @@ TABLES = {
 def written(page: str, title: str) -> str:
     """The table between its marks."""
     found = re.search(rf"<!-- {title} -->\n\n(.*?)\n\n<!-- end -->", (DOCS / page).read_text(encoding="utf-8"), re.S)
-    assert found is not None, f"docs/{page} has no table between <!-- {title} --> and <!-- end -->"
+    assert found is not None, f"docs/guide/{page} has no table between <!-- {title} --> and <!-- end -->"
     return found[1]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 INDEX = (DOCS / "glossary.md").read_text(encoding="utf-8").split("## Which page treats which term")[1]
-ROWS = re.findall(r"^\| (.+?) \| \[(.+?)\]\(([\w-]+)\.md\) \|$", INDEX, re.MULTILINE)
+ROWS = re.findall(r"^\| (.+?) \| \[(.+?)\]\(([\w/-]+)\.md\) \|$", INDEX, re.MULTILINE)
 NOT_PROSE = (">", "|", "#", "!", "<", "    ")  # quotations, tables, headings, pictures, comments, formulas
 
 
