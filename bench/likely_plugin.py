@@ -472,7 +472,7 @@ def _(d):
 
     def learned(Y):
         learner = lk.statespace.ConstrainedLinearGaussian.of(tracker(d))
-        return lk.fit(learner, lk.Ragged.of(Y), stop=lk.Stop(d["iters"], 0.0)).model.model
+        return lk.fit(learner, lk.Ragged.of(Y), stop=lk.StoppingRule(d["iters"], 0.0)).model.model
 
     learned(d["Y"][:50])
 

@@ -102,7 +102,7 @@ def two_geysers(X: Any, steps: int) -> tuple[float, float]:
     """Log-likelihood after so many EM steps from one start: ours, scikit-learn's."""
     mean, covariance = np.array([[2.0, 55.0], [4.3, 80.0]]), np.stack([np.cov(X.T)] * 2)
     start = lk.Mixture(weights=[0.5, 0.5], components=lk.Gaussian(mean=mean, covariance=covariance))
-    ours = lk.fit(start, X, prior=None, stop=lk.Stop(steps, 0.0)).model
+    ours = lk.fit(start, X, prior=None, stop=lk.StoppingRule(steps, 0.0)).model
     theirs = GaussianMixture(
         2, means_init=mean, weights_init=[0.5, 0.5], precisions_init=np.linalg.inv(covariance), reg_covar=0, tol=0,
         max_iter=steps,

@@ -118,8 +118,8 @@ def neighbors_and_bayes() -> None:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
         for classes, color in zip((2, 3, 10), PALETTE, strict=False):
             e = np.linspace(0, 1 - 1 / classes, 200)
-            left.plot(e, lk.decision.cover_hart(e, classes), color=color, label=f"upper bound, {classes} classes")
-            left.fill_between(e, e, lk.decision.cover_hart(e, classes), color=color, alpha=0.12, lw=0)
+            left.plot(e, lk.decision.cover_hart_bound(e, classes), color=color, label=f"upper bound, {classes} classes")
+            left.fill_between(e, e, lk.decision.cover_hart_bound(e, classes), color=color, alpha=0.12, lw=0)
         left.plot([0, 0.9], [0, 0.9], color=INK, lw=1, label="lower bound")
         left.set(
             xlabel="Bayes error",
@@ -134,7 +134,7 @@ def neighbors_and_bayes() -> None:
         right.plot(p, [b.bayes for b in bounds], color=INK, label="1 − max p: the error")
         right.plot(p, [b.gini for b in bounds], color=PALETTE[0], label="1 − Σ p²: Gini")
         right.plot(
-            p, [lk.decision.hellman_raviv(b.entropy) for b in bounds], color=PALETTE[1], label="½ entropy in bits"
+            p, [lk.decision.hellman_raviv_bound(b.entropy) for b in bounds], color=PALETTE[1], label="½ entropy in bits"
         )
         right.plot(p, [b.entropy for b in bounds], color=PALETTE[2], label="entropy in nats")
         right.set(
@@ -390,7 +390,7 @@ def tree_of_wines() -> None:
     X, _, _ = wine()
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     tree = lk.cluster.linkage(Z)
-    curve = lk.cluster.cut_curve(tree, Z, max_clusters=10)
+    curve = lk.cluster.bic_curve(tree, Z, max_clusters=10)
     with themed() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.9), layout="constrained", width_ratios=(1.7, 1))
         plot_dendrogram(tree, left, cut=curve.best, labels=["1 row"] * len(Z), max_branches=24)

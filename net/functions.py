@@ -40,7 +40,7 @@ def partitions() -> Result:
         ),
     )
     out = {score.__name__: [score(FIRST, SECOND), score(FIRST, SECOND, COPIES)] for score in scores}
-    return {**out, "contingency": lk.metrics.contingency(FIRST, SECOND, COPIES).table}
+    return {**out, "contingency_table": lk.metrics.contingency_table(FIRST, SECOND, COPIES).table}
 
 
 def clusters() -> Result:
@@ -49,7 +49,7 @@ def clusters() -> Result:
         "calinski_harabasz": lk.metrics.calinski_harabasz(x, found),
         "davies_bouldin": lk.metrics.davies_bouldin(x, found),
         "silhouette_samples": lk.metrics.silhouette_samples(x, found),
-        "cut_curve": lk.cluster.cut_curve(lk.cluster.linkage(x), x),
+        "bic_curve": lk.cluster.bic_curve(lk.cluster.linkage(x), x),
         "choose_k": lk.choose_k(x, range(1, 5), n_init=2),
         "choose_components": lk.choose_components(mixture(), x, range(1, 4)),
         "check_unimodality": lk.metrics.check_unimodality(x, LABELS, np.full(len(x), "a")),
@@ -67,9 +67,9 @@ def bounds() -> Result:
     return {
         "bayes_error": [lk.bayes_error(lk.Poisson(1.0), lk.Poisson(4.0)), lk.bayes_error(NEAR, FAR, n=500)],
         "bayes_error_from_neighbors": lk.decision.bayes_error_from_neighbors(0.18, 3),
-        "cover_hart": lk.decision.cover_hart(0.1, 3),
-        "fano": lk.decision.fano(0.7, 3),
-        "hellman_raviv": lk.decision.hellman_raviv(0.7),
+        "cover_hart_bound": lk.decision.cover_hart_bound(0.1, 3),
+        "fano_bound": lk.decision.fano_bound(0.7, 3),
+        "hellman_raviv_bound": lk.decision.hellman_raviv_bound(0.7),
         "squared_error_bound": lk.decision.squared_error_bound(POSTERIOR, TRUTH),
         "cross_entropy_bound": lk.decision.cross_entropy_bound(POSTERIOR, TRUTH),
         "error_bounds": lk.decision.error_bounds(POSTERIOR, truth=TRUTH),
@@ -95,7 +95,7 @@ def posteriors() -> Result:
     of_two = POSTERIOR[:, :2] / POSTERIOR[:, :2].sum(axis=1, keepdims=True)
     return {
         "change_prior": lk.change_prior(POSTERIOR, prior, new),
-        "combine": lk.combine([POSTERIOR, POSTERIOR[::-1]], prior),
+        "combine_posteriors": lk.combine_posteriors([POSTERIOR, POSTERIOR[::-1]], prior),
         "fault_alarms": lk.statespace.fault_alarms(of_two, [[0, 5], [1, 0]]),
         "operating_threshold": lk.metrics.operating_threshold(POSTERIOR[:, 1], TRUTH == 1, 0.4, [[0, 5], [1, 0]]),
         "decide": lk.decide(POSTERIOR, reject_cost=0.3, full=True),
@@ -104,7 +104,7 @@ def posteriors() -> Result:
 
 def sequential() -> Result:
     """Tests and charts that go from row to row."""
-    test, chart = lk.decision.SPRT(alpha=0.05, beta=0.1), lk.decision.Cusum.for_shift(1.0, false_alarm_every=500.0)
+    test, chart = lk.decision.SPRT(alpha=0.05, beta=0.1), lk.decision.CUSUM.for_shift(1.0, false_alarm_every=500.0)
     for step in frames(12, 1)[:, 0]:
         test, chart = test.step(step), chart.step(step)
     fair = lk.HMM([1.0], [[1.0]], lk.Categorical([[0.5, 0.5]]))
@@ -123,7 +123,7 @@ def evaluation() -> Result:
             lk.metrics.proportion_interval(2, 178, method="wilson"),
         ],
         "word_errors": lk.speech.word_errors("the cat sat", "the hat sat down"),
-        "check_squared_distances": lk.metrics.check_squared_distances((REAL**2).sum(axis=1), 3),
+        "mahalanobis_goodness_of_fit": lk.metrics.mahalanobis_goodness_of_fit((REAL**2).sum(axis=1), 3),
     }
 
 
@@ -143,8 +143,8 @@ def geometry() -> Result:
         "intrinsic_dimension": lk.metrics.intrinsic_dimension(np.sort(np.abs(REAL), axis=1)),
         "gaussian_shell": lk.metrics.gaussian_shell(16),
         "relative_contrast": lk.metrics.relative_contrast([1.0, 2.0], [3.0, 2.5]),
-        "ring_ratio": lk.metrics.ring_ratio(16, 0.1),
-        "shell_share": lk.metrics.shell_share(10, 0.1),
+        "shell_to_ball_ratio": lk.metrics.shell_to_ball_ratio(16, 0.1),
+        "shell_volume_fraction": lk.metrics.shell_volume_fraction(10, 0.1),
         "edited": lk.neighbors.edited_nearest_neighbors(REAL, LABELS),
         "condensed": lk.neighbors.condensed_nearest_neighbor(REAL, LABELS),
         "coulomb_potential": lk.density.coulomb_potential(REAL, REAL[:5]),
@@ -183,12 +183,14 @@ def loops() -> Result:
     start = lk.Mixture([0.5, 0.5], lk.Gaussian([[-1.0], [1.0]], 1.0))
     x = REAL[:, :1]
     blocks = list(lk.core.Blocks.of(x, rows=16))
-    *_, last = lk.online(start, blocks, step=0.7)
+    *_, last = lk.online_em(start, blocks, step=0.7)
     return {
         "iterate": list(islice(lk.core.iterate(start, x), FEW)),
         "block": blocks[1],
-        "online": last,
-        "fit": [lk.fit(start, x, stop=lk.Stop(5, 0.0), engine=e) for e in (lk.core.Serial(), lk.core.Threads(2))],
+        "online_em": last,
+        "fit": [
+            lk.fit(start, x, stop=lk.StoppingRule(5, 0.0), engine=e) for e in (lk.core.Serial(), lk.core.Threads(2))
+        ],
         "robbins-monro": lk.inference.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run(x),
     }
 
@@ -231,7 +233,9 @@ def files() -> Result:
             recording.setparams((1, 2, 8000, 0, "NONE", ""))
             recording.writeframes(b"\x00\x40\x00\xc0")
         lk.save(NEAR, at / "model.likely")
-        lk.fit(mixture_start(), REAL[:, :1], stop=lk.Stop(2, 0.0), checkpoint=lk.core.Checkpoint(at / "em.likely"))
+        lk.fit(
+            mixture_start(), REAL[:, :1], stop=lk.StoppingRule(2, 0.0), checkpoint=lk.core.Checkpoint(at / "em.likely")
+        )
         walks = lk.read_sequences(at / "walks.csv", id="who", time="t")
         return {
             "read_table": [list(row) for row in lk.read_table(at / "rows.csv").rows()],
@@ -240,7 +244,7 @@ def files() -> Result:
             "columns": dict(lk.core.Columns(size=[[1.0, 2.0], [3.0, 4.0]], color=["red", "blue"])),
             "read_wav": lk.speech.read_wav(at / "a.wav"),
             "load": lk.load(at / "model.likely"),
-            "resumed": lk.fit(mixture_start(), REAL[:, :1], stop=lk.Stop(4, 0.0),
+            "resumed": lk.fit(mixture_start(), REAL[:, :1], stop=lk.StoppingRule(4, 0.0),
                               checkpoint=lk.core.Checkpoint(at / "em.likely")).model,
         }  # fmt: skip
 

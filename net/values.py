@@ -304,7 +304,7 @@ def regressions() -> Result:
     one = stack.member(0)
     known = lk.priors.CoefficientsGivenNoise(np.zeros(3), 0.5, 0.3).update(one.collect(y, x))
     unknown = lk.priors.MatrixNormalInverseWishart(np.zeros((1, 3)), 0.5, 1.0, 3.0).update(one.collect(y, x))
-    mixture = lk.fit(lk.Mixture([0.5, 0.5], density), pairs, stop=lk.Stop(5, 0.0)).model
+    mixture = lk.fit(lk.Mixture([0.5, 0.5], density), pairs, stop=lk.StoppingRule(5, 0.0)).model
     return {
         "log_prob": density.log_prob(pairs),
         "refit": density.refit(density.collect(pairs, labels=np.arange(30) % 2)),
@@ -373,7 +373,7 @@ def alignments() -> Result:
         "path": found.path,
         "matrix": lk.alignment.dtw_matrix([a, b, a[:7]]),
         "barycenter": lk.alignment.barycenter([a, b, a[:9]]),
-        "places": lk.alignment.subsequence(a[3:7], np.concatenate([b, a])),
+        "places": lk.alignment.subsequence_dtw(a[3:7], np.concatenate([b, a])),
     }
 
 

@@ -97,12 +97,12 @@ RECIPES: dict[str, Callable[..., Any]] = {
     "TableClusterer": lambda **s: lk.automl.TableClusterer(max_components=2, n_init=1, **s).fit(REAL),
     "dtw": aligned(lk.dtw),
     "dtw_matrix": lambda **s: lk.alignment.dtw_matrix(SERIES, **s),
-    "subsequence": lambda **s: lk.alignment.subsequence(SERIES[0][:4], SERIES[1], **s),
+    "subsequence_dtw": lambda **s: lk.alignment.subsequence_dtw(SERIES[0][:4], SERIES[1], **s),
     "barycenter": lambda **s: lk.alignment.barycenter(SERIES[:2], **s),
     "DTWClassifier": lambda **s: lk.DTWClassifier(**s).fit(SERIES, ["a", "a", "b", "b"]).predict(SERIES),
     "AgglomerativeClustering": agglomerated,
     "linkage": lambda **s: clustered(np.abs(REAL), **({"method": "average"} if "metric" in s else {}), **s),
-    "cut_curve": lambda **s: lk.cluster.cut_curve(lk.cluster.linkage(REAL), REAL, **s),
+    "bic_curve": lambda **s: lk.cluster.bic_curve(lk.cluster.linkage(REAL), REAL, **s),
     "Dendrogram.cut": lambda **s: lk.cluster.linkage(REAL).cut(X=REAL, **s),
     "choose_k": lambda **s: lk.choose_k(REAL, range(1, 3), n_init=1, **s),
     "Histogram": lambda **s: lk.Histogram([[0.0, 1.0]], [1.0], **s),
@@ -137,7 +137,7 @@ RECIPES: dict[str, Callable[..., Any]] = {
     "Beta.point": lambda **s: lk.Beta(2.0, 3.0).point(**s),
     "Gamma.point": lambda **s: lk.Gamma(2.0, 3.0).point(**s),
     "BilateralPareto.point": lambda **s: lk.priors.BilateralPareto([0.0], [1.0], 3.0).point(**s),
-    "DirectionPrior.point": lambda **s: lk.priors.DirectionPrior(lk.distributions.VonMises(0.0, 1.0), 2.0).point(**s),
+    "VonMisesPrior.point": lambda **s: lk.priors.VonMisesPrior(lk.distributions.VonMises(0.0, 1.0), 2.0).point(**s),
     "CoefficientsGivenNoise.point": lambda **s: lk.priors.CoefficientsGivenNoise(np.zeros(2), 1.0, 0.5).point(**s),
     "MatrixNormalInverseWishart.point": lambda **s: lk.priors.MatrixNormalInverseWishart(
         np.zeros((1, 2)), np.eye(2), [[1.0]], 4.0

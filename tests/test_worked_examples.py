@@ -55,13 +55,13 @@ def test_h_1_2_2_protocol_of_the_signatures():
 
 
 def test_h_1_4_shells():
-    assert lk.metrics.shell_share([10, 100], [0.1, 0.01]) == pytest.approx([0.65132, 0.63397], abs=5e-6)
-    assert lk.metrics.shell_share(10**9, 1e-9) == pytest.approx(0.63212, abs=5e-6)
+    assert lk.metrics.shell_volume_fraction([10, 100], [0.1, 0.01]) == pytest.approx([0.65132, 0.63397], abs=5e-6)
+    assert lk.metrics.shell_volume_fraction(10**9, 1e-9) == pytest.approx(0.63212, abs=5e-6)
 
 
 def test_h_1_5_4_two_posteriors_become_one():
     one = np.array([[rejected(1), 1 - rejected(1)]])
-    assert lk.combine([one, one], FORGERIES)[0, 0] == pytest.approx(0.18731707, abs=5e-9)
+    assert lk.combine_posteriors([one, one], FORGERIES)[0, 0] == pytest.approx(0.18731707, abs=5e-9)
 
 
 def test_h_1_6_entropy_of_a_gaussian():
@@ -231,7 +231,7 @@ def test_n_2_6_2_walsh():
 
 
 def test_n_3_2_high_dimensions():
-    assert lk.metrics.ring_ratio(16, 0.1) == pytest.approx(6553.5)
+    assert lk.metrics.shell_to_ball_ratio(16, 0.1) == pytest.approx(6553.5)
     for D, height in {8: 0.11202, 16: 0.07450, 32: 0.05122, 64: 0.03573}.items():
         distribution = lk.distributions.ChiSquare(float(D))
         assert (distribution.mean[0], distribution.variance[0], distribution.mode[0]) == (D, 2 * D, D - 2)
@@ -267,8 +267,10 @@ def test_n_5_2_exercise_the_maximum_approximation():
 
 
 def test_n_5_4_cover_and_hart():
-    assert [lk.decision.cover_hart(0.1, K) for K in (2, 3, 10)] == pytest.approx([0.18, 0.185, 0.18889], abs=5e-6)
-    assert [lk.decision.cover_hart(0.25, K) for K in (2, 3, 10)] == pytest.approx([0.375, 0.40625, 0.43056], abs=5e-6)
+    assert [lk.decision.cover_hart_bound(0.1, K) for K in (2, 3, 10)] == pytest.approx([0.18, 0.185, 0.18889], abs=5e-6)
+    assert [lk.decision.cover_hart_bound(0.25, K) for K in (2, 3, 10)] == pytest.approx(
+        [0.375, 0.40625, 0.43056], abs=5e-6
+    )
 
 
 def test_n_6_2_1_partitions():

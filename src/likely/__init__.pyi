@@ -46,7 +46,7 @@ from likely.core.protocols import ConditionalDensity as ConditionalDensity
 from likely.core.protocols import Density as Density
 from likely.core.protocols import Learnable as Learnable
 from likely.core.protocols import Prior as Prior
-from likely.core.em_loop import Stop as Stop
+from likely.core.em_loop import StoppingRule as StoppingRule
 from likely.core.em_loop import fit as fit
 from likely.core.errors import DataError as DataError
 from likely.core.errors import DomainError as DomainError
@@ -57,7 +57,7 @@ from likely.core.errors import NotConverged as NotConverged
 from likely.core.errors import ShapeError as ShapeError
 from likely.core.filter_protocol import step as step
 from likely.core.fit_report import FitReport as FitReport
-from likely.core.online_em import online as online
+from likely.core.online_em import online_em as online_em
 from likely.core.ragged import Ragged as Ragged
 from likely.core.stats import Stats as Stats
 from likely.data.read_sequences import Sequences as Sequences
@@ -66,7 +66,7 @@ from likely.data.read_table import read_table as read_table
 from likely.data.table import Table as Table
 from likely.decision.boundary.boundary import decision_boundary as decision_boundary
 from likely.decision.combine import change_prior as change_prior
-from likely.decision.combine import combine as combine
+from likely.decision.combine import combine_posteriors as combine_posteriors
 from likely.decision.cost import Cost as Cost
 from likely.decision.decide import Decisions as Decisions
 from likely.decision.decide import decide as decide

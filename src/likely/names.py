@@ -34,18 +34,18 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.convert.from_sklearn": "from_sklearn",
         "likely.convert.from_statsmodels": "from_statsmodels",
         "likely.core.protocols": "Classifier ConditionalDensity Density Learnable Prior",
-        "likely.core.em_loop": "Stop fit",
+        "likely.core.em_loop": "StoppingRule fit",
         "likely.core.errors": "DataError DomainError FitWarning LikelyError ModelFileError NotConverged ShapeError",
         "likely.core.filter_protocol": "step",
         "likely.core.fit_report": "FitReport",
-        "likely.core.online_em": "online",
+        "likely.core.online_em": "online_em",
         "likely.core.ragged": "Ragged",
         "likely.core.stats": "Stats",
         "likely.data.read_sequences": "Sequences read_sequences",
         "likely.data.read_table": "read_table",
         "likely.data.table": "Table",
         "likely.decision.boundary.boundary": "decision_boundary",
-        "likely.decision.combine": "change_prior combine",
+        "likely.decision.combine": "change_prior combine_posteriors",
         "likely.decision.cost": "Cost",
         "likely.decision.decide": "Decisions decide",
         "likely.decision.reject": "NOVEL REJECT",
@@ -120,7 +120,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.alignment.dtw": "Alignment number_of_paths",
         "likely.alignment.pairwise_dtw": "dtw_matrix",
         "likely.alignment.step_patterns": "StepPattern",
-        "likely.alignment.subsequence_search": "Matches subsequence",
+        "likely.alignment.subsequence_search": "Matches subsequence_dtw",
     },
     "likely.automl": {
         "likely.automl.choose_states": "StateChoice",
@@ -139,7 +139,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "likely.cluster": {
         "likely.cluster.hierarchy.dendrogram": "Dendrogram",
-        "likely.cluster.hierarchy.dendrogram_cut": "cut_curve",
+        "likely.cluster.hierarchy.dendrogram_cut": "bic_curve",
         "likely.cluster.hierarchy.linkage": "linkage",
         "likely.cluster.kmeans.centroids": "Centroids",
         "likely.numerics.stirling": "log_stirling2",
@@ -158,12 +158,12 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.decision.boundary.boundary": "Boundary",
         "likely.decision.boundary.hyperplane": "Hyperplane",
         "likely.decision.point_estimates": "point_estimate",
-        "likely.decision.sequential.cusum": "Cusum",
+        "likely.decision.sequential.cusum": "CUSUM",
         "likely.decision.sequential.sprt": "SPRT",
         "likely.decision.theory.density_bounds": "bhattacharyya_bound chernoff_bound",
         "likely.decision.theory.error_bounds": (
-            "ErrorBounds bayes_error_from_neighbors cover_hart cross_entropy_bound error_bounds fano hellman_raviv "
-            "squared_error_bound"
+            "ErrorBounds bayes_error_from_neighbors cover_hart_bound cross_entropy_bound error_bounds fano_bound "
+            "hellman_raviv_bound squared_error_bound"
         ),
     },
     "likely.decomposition": {
@@ -197,7 +197,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "likely.distributions.maxent.maximum_entropy_distribution": "MaximumEntropyDistribution",
         "likely.distributions.stacks.stack": "Stack",
         "likely.distributions.stacks.tied": "Tied",
-        "likely.distributions.statistics.extremes": "Extremes",
+        "likely.distributions.statistics.extremes": "MinMaxStats",
         "likely.distributions.sums.convolution": "convolve sum_of",
         "likely.distributions.sums.grid_distribution": "GridDistribution",
         "likely.distributions.sums.lattice_distribution": "LatticeDistribution",
@@ -236,14 +236,14 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "likely.metrics": {
         "likely.metrics.clusterings": (
-            "adjusted_mutual_information adjusted_rand_index best_matching contingency fowlkes_mallows "
+            "adjusted_mutual_information adjusted_rand_index best_matching contingency_table fowlkes_mallows "
             "normalized_mutual_information purity rand_index v_measure variation_of_information"
         ),
         "likely.metrics.confidence_intervals": "proportion_interval",
         "likely.metrics.distances_in_high_dimensions": "DistanceDiagnostics distance_diagnostics",
-        "likely.metrics.goodness_of_fit": "check_squared_distances shell_share",
+        "likely.metrics.goodness_of_fit": "mahalanobis_goodness_of_fit shell_volume_fraction",
         "likely.metrics.high_dimensional_geometry": (
-            "gaussian_shell hubness intrinsic_dimension relative_contrast ring_ratio"
+            "gaussian_shell hubness intrinsic_dimension relative_contrast shell_to_ball_ratio"
         ),
         "likely.metrics.operating_point": "operating_threshold",
         "likely.metrics.silhouette": "calinski_harabasz davies_bouldin silhouette_samples silhouette_score",
@@ -285,7 +285,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     "likely.priors": {
         "likely.distributions.priors.bilateral_pareto": "BilateralPareto",
         "likely.distributions.priors.covariance_given_mean": "CovarianceGivenMean",
-        "likely.distributions.priors.direction_prior": "DirectionPrior",
+        "likely.distributions.priors.direction_prior": "VonMisesPrior",
         "likely.distributions.priors.mean_given_covariance": "MeanGivenCovariance",
         "likely.distributions.priors.multinomial_prior": "MultinomialPrior",
         "likely.distributions.priors.normal_gamma": "NormalGamma",
@@ -338,7 +338,7 @@ PUBLIC: dict[str, dict[str, str]] = {
 STORED: dict[str, str] = {
     "likely.classify.calibration.calibration_maps": "IsotonicMap LogisticMap Temperature",
     "likely.classify.calibration.probability_floor": "Floor",
-    "likely.cluster.hierarchy.dendrogram_cut": "CutCurve",
+    "likely.cluster.hierarchy.dendrogram_cut": "BICCurve",
     "likely.cluster.kmeans.centroids": "CentroidStats",
     "likely.core.progress": "FollowedLines Following Progress",
     "likely.decision.sequential.alarm_filter": "AlarmBelief",
@@ -346,8 +346,8 @@ STORED: dict[str, str] = {
     "likely.distributions.binary.bernoulli": "Trials",
     "likely.distributions.binary.sign_products": "SignSums",
     "likely.distributions.categorical.categorical": "LevelCounts",
-    "likely.distributions.categorical.dirichlet_multinomial_counts": "UrnCounts",
-    "likely.distributions.categorical.multinomial": "WordCounts",
+    "likely.distributions.categorical.dirichlet_multinomial_counts": "DirichletMultinomialStats",
+    "likely.distributions.categorical.multinomial": "MultinomialStats",
     "likely.distributions.categorical.pair_counts": "PairCounts",
     "likely.distributions.elliptical.weighted_rows": "WeightedRows",
     "likely.distributions.gaussian.moments": "ColumnMoments Moments",
@@ -363,7 +363,7 @@ STORED: dict[str, str] = {
     "likely.distributions.transforms.transformed": "TransformedStats",
     "likely.distributions.univariate.binomial": "Successes",
     "likely.estimation.saved_steps": "Pipeline StandardScaler",
-    "likely.hmm.hmm": "DueTransition",
+    "likely.hmm.hmm": "PendingTransition",
     "likely.linear_model.least_squares": "GramStats RegressionStats",
     "likely.mixture.fixed_weights": "FixedWeights",
     "likely.mixture.interpolation": "FixedStats",

@@ -2,7 +2,7 @@
 
 from likely.distributions.priors.bilateral_pareto import BilateralPareto as BilateralPareto
 from likely.distributions.priors.covariance_given_mean import CovarianceGivenMean as CovarianceGivenMean
-from likely.distributions.priors.direction_prior import DirectionPrior as DirectionPrior
+from likely.distributions.priors.direction_prior import VonMisesPrior as VonMisesPrior
 from likely.distributions.priors.mean_given_covariance import MeanGivenCovariance as MeanGivenCovariance
 from likely.distributions.priors.multinomial_prior import MultinomialPrior as MultinomialPrior
 from likely.distributions.priors.normal_gamma import NormalGamma as NormalGamma

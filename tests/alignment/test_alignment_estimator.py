@@ -53,7 +53,7 @@ def test_votes_are_those_of_brute_force(k, weights, how, rng):
 def test_slopes_and_costs_of_ones_own(how, rng):
     X, y = spoken(rng, 24, D=2)
     m = DTWClassifier(3, **how).fit(X[:16], y[:16])
-    metric, steps = how.get("metric", "sqeuclidean"), how.get("step_pattern", "three")
+    metric, steps = how.get("metric", "sqeuclidean"), how.get("step_pattern", "unweighted")
     M = dtw_matrix(X, X[:16], metric=metric, step_pattern=steps, band=how.get("band"))
     peer = KNeighborsClassifier(3, metric="precomputed").fit(M[:16], y[:16])
     assert m.predict_proba(X[16:]) == pytest.approx(peer.predict_proba(M[16:]), abs=1e-9)
@@ -153,7 +153,7 @@ def test_model_selection_over_lists_and_ragged(rng):
         "n_neighbors": 3,
         "band": 0.1,
         "metric": "sqeuclidean",
-        "step_pattern": "three",
+        "step_pattern": "unweighted",
         "weights": "uniform",
     }
 

@@ -13,13 +13,13 @@ from scipy.spatial.distance import cdist
 
 from likely.alignment.bands import band_of, band_rows, connected, least_radius
 from likely.alignment.dtw import dtw, number_of_paths
-from likely.alignment.step_patterns import RULES, THREE, StepPattern
+from likely.alignment.step_patterns import RULES, UNWEIGHTED, StepPattern
 from likely.core.errors import DataError, DomainError, ShapeError
 
 Y1, Y2 = [1, 0, 1, 2, 1], [1, 0, 2, 1]
 
 
-def all_paths(n, m, steps=THREE, allowed=None, open_begin=False, open_end=False, bare=((), ())):
+def all_paths(n, m, steps=UNWEIGHTED, allowed=None, open_begin=False, open_end=False, bare=((), ())):
     """Every path through n × m points that the rule, the mask and bare frames allow, with the weights of its points.
 
     A point of weight 0 is not matched, so that the mask has nothing to say.
@@ -50,7 +50,7 @@ def cheapest(C, **how):
     return min(totals, default=None)
 
 
-def total_along(warping, C, steps=THREE):
+def total_along(warping, C, steps=UNWEIGHTED):
     """The path is one of the allowed ones, and its cost is the total."""
     route = warping._route
     return sum(w * C[tuple(c)] for c, w in zip(route.path.tolist(), route.weight, strict=True) if w)
@@ -137,7 +137,7 @@ def test_ten_thousand_problems():
         best = (weights[allowed] @ C.ravel()).min()
         w = dtw(costs=C, step_pattern=name, band=mask, open_begin=begin, open_end=end)
         assert abs(w.total - best) <= 1e-12 * max(best, 1.0)
-        if mask.all() and name == "three":
+        if mask.all() and name == "unweighted":
             assert dtw(costs=C, open_begin=begin, open_end=end).total == w.total
 
 
@@ -162,7 +162,7 @@ def test_open_ends(name, begin, end, rng):
 
 
 @pytest.mark.parametrize("band", [0, 1, 2, 0.4, "itakura", ("itakura", 3.0)])
-@pytest.mark.parametrize("name", ["three", "symmetric", "symmetric 1"])
+@pytest.mark.parametrize("name", ["unweighted", "symmetric", "symmetric 1"])
 def test_bands(band, name, rng):
     tried = 0
     for n, m in itertools.product(range(1, 7), repeat=2):
@@ -293,7 +293,7 @@ def test_costs_are_what_they_say(rng):
     assert dtw(a, b, metric=("mahalanobis", S)).distance == pytest.approx(far, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["three", "symmetric 1", "asymmetric"])
+@pytest.mark.parametrize("name", ["unweighted", "symmetric 1", "asymmetric"])
 def test_a_cost_of_ones_own(name, rng):
     """A function of all frames of both gives the matrix of costs; frames not observed cost nothing."""
     a, b = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
@@ -349,7 +349,7 @@ def test_missing_values_by_enumeration(rng):
         counts = seen.sum(axis=2)
         C[counts > 0] = parts[counts > 0] * 2 / counts[counts > 0]
         bare = tuple({int(i) for i in np.flatnonzero(np.isnan(x).all(axis=1))} for x in (a, b))
-        for name in ("three", "symmetric", "symmetric 1"):
+        for name in ("unweighted", "symmetric", "symmetric 1"):
             best = cheapest(C, steps=RULES[name], bare=bare)
             if best is None:
                 continue
@@ -493,7 +493,7 @@ def test_hazards():
         ([1], [1], {"metric": ("mahalanobis", np.eye(2))}, ShapeError, "as frames have"),
         ([[1.0, np.nan]], [[1, 2]], {"metric": "cosine"}, DataError, "whole"),
         ([[0.0, 0.0]], [[1, 2]], {"metric": "cosine"}, DataError, "nonzero frames"),
-        ([1], [1], {"step_pattern": "four"}, DomainError, "three"),
+        ([1], [1], {"step_pattern": "four"}, DomainError, "unweighted"),
         ([1], [1], {"band": -1}, DomainError, "band must be"),
         ([1], [1], {"band": 1.5}, DomainError, "0 … 1"),
         ([1], [1], {"band": True}, DomainError, "band must be"),

@@ -14,7 +14,7 @@ from likely.alignment import pairwise_dtw as warp_pairs
 from likely.alignment.bands import band_of, band_rows
 from likely.alignment.dtw import dtw
 from likely.alignment.pairwise_dtw import dtw_matrix
-from likely.alignment.subsequence_search import subsequence
+from likely.alignment.subsequence_search import subsequence_dtw
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.job_size import job
 from likely.core.ragged import Ragged
@@ -176,7 +176,7 @@ def test_one_column_neither_overflows_nor_vanishes(size):
     assert dtw(a, b, metric="euclidean").distance == expected > 0
     assert dtw_matrix([a, b], metric="euclidean")[0, 1] == expected
     assert dtw_matrix([a, b, [size]], metric="euclidean", band=2)[0, 1] == expected
-    assert subsequence([size], [0.0, 3 * size], metric="euclidean").distances == [size]
+    assert subsequence_dtw([size], [0.0, 3 * size], metric="euclidean").distances == [size]
     assert dtw(a, b, metric=("mahalanobis", [[1.0]])).distance == expected
 
 
@@ -188,7 +188,7 @@ def test_open_ends_must_be_flags_and_may_have_masks(rng):
     assert (dtw_matrix(seqs, **how) == one_by_one(seqs, seqs, **how)).all()
 
 
-@pytest.mark.parametrize("steps", ["three", "symmetric", "asymmetric 1/2"])
+@pytest.mark.parametrize("steps", ["unweighted", "symmetric", "asymmetric 1/2"])
 def test_open_ends_with_missing_values_are_the_single_pairs(steps, rng):
     seqs = [np.where(rng.random(30) < 0.2, np.nan, rng.normal(size=30)) for _ in range(5)]
     how = {"step_pattern": steps, "open_begin": True, "open_end": True, "metric": "sqeuclidean"}

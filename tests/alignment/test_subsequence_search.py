@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from likely.alignment.dtw import dtw
-from likely.alignment.subsequence_search import subsequence
+from likely.alignment.subsequence_search import subsequence_dtw
 from likely.core.errors import DataError, DomainError, ShapeError
 
 
@@ -20,7 +20,7 @@ from likely.core.errors import DataError, DomainError, ShapeError
 def test_the_best_place_is_that_of_an_open_grid(metric, D, rng):
     for _ in range(5):
         q, s = rng.normal(size=(6, D)), rng.normal(size=(25, D))
-        p, w = subsequence(q, s, metric=metric), dtw(q, s, metric=metric, open_begin=True, open_end=True)
+        p, w = subsequence_dtw(q, s, metric=metric), dtw(q, s, metric=metric, open_begin=True, open_end=True)
         assert p.distances[0] == w.distance and p.stops[0] == w.end + 1 and p.starts[0] == w.path[0, 1]
         every = min(dtw(q, s[i:j], metric=metric).distance for i in range(25) for j in range(i + 1, 26))
         assert p.distances[0] == pytest.approx(every, rel=1e-12)
@@ -37,7 +37,7 @@ def test_other_rules_of_steps_find_the_best_of_all_parts(steps, rng):
     for D in (1, 2):
         q, s = rng.normal(size=(5, D)), rng.normal(size=(16, D))
         parts = {(i, j): far(q, s[i:j]) for i in range(16) for j in range(i + 1, 17)}
-        p = subsequence(q, s, n_matches=3, step_pattern=steps)
+        p = subsequence_dtw(q, s, n_matches=3, step_pattern=steps)
         assert p.distances[0] == pytest.approx(min(parts.values()), rel=1e-12)
         spans = list(zip(p.starts.tolist(), p.stops.tolist(), strict=True))
         assert p.distances == pytest.approx([parts[span] for span in spans], rel=1e-12)
@@ -47,12 +47,12 @@ def test_other_rules_of_steps_find_the_best_of_all_parts(steps, rng):
 def test_costs_of_ones_own_and_missing_values(rng):
     q, s = rng.normal(size=(6, 2)), rng.normal(size=(60, 2))
     s[[10, 30, 31]] = np.nan
-    for steps in ("three", "symmetric 1"):
-        own = subsequence(q, s, 3, metric=lambda x, y: cdist(x, y, "cityblock"), step_pattern=steps)
-        want = subsequence(q, s, 3, metric="cityblock", step_pattern=steps)
+    for steps in ("unweighted", "symmetric 1"):
+        own = subsequence_dtw(q, s, 3, metric=lambda x, y: cdist(x, y, "cityblock"), step_pattern=steps)
+        want = subsequence_dtw(q, s, 3, metric="cityblock", step_pattern=steps)
         assert own.distances == pytest.approx(want.distances, rel=1e-12) and (own.starts == want.starts).all()
     with pytest.raises(DomainError, match="lengths differ too much"):
-        subsequence(s[:9], s[12:14], step_pattern="symmetric 2")
+        subsequence_dtw(s[:9], s[12:14], step_pattern="symmetric 2")
 
 
 def test_places_do_not_overlap_and_are_found_in_order(rng):
@@ -60,14 +60,14 @@ def test_places_do_not_overlap_and_are_found_in_order(rng):
     s = 3 + 0.1 * rng.normal(size=2_000)
     for at, noise in ((100, 0.0), (900, 0.05), (1500, 0.1)):
         s[at : at + 60] = np.sin(np.linspace(0, 6, 60)) + noise
-    p = subsequence(q, s, n_matches=3)
+    p = subsequence_dtw(q, s, n_matches=3)
     assert [round(x, -1) for x in p.starts.tolist()] == [100, 900, 1500]
     assert (np.diff(p.distances) > 0).all()
-    many = subsequence(q, s, n_matches=1_000)
+    many = subsequence_dtw(q, s, n_matches=1_000)
     spans = sorted(zip(many.starts.tolist(), many.stops.tolist(), strict=True))
     assert all(stop <= start for (_, stop), (start, _) in itertools.pairwise(spans)) and len(many) > 20
     assert (np.diff(many.distances) >= 0).all()
-    near = subsequence(q, s, n_matches=1_000, max_distance=float(p.distances[-1]))
+    near = subsequence_dtw(q, s, n_matches=1_000, max_distance=float(p.distances[-1]))
     assert (near.starts == p.starts).all()
 
 
@@ -76,9 +76,9 @@ def test_a_million_frames(rng):
     import tracemalloc
 
     s = rng.normal(size=10**6).cumsum()
-    subsequence(s[:20], s[:100])
+    subsequence_dtw(s[:20], s[:100])
     tracemalloc.start()
-    p = subsequence(s[700_000:700_020], s)
+    p = subsequence_dtw(s[700_000:700_020], s)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert p.starts.tolist() == [700_000] and p.distances[0] == 0.0 and peak < 100e6
@@ -90,11 +90,11 @@ def test_missing_values_are_no_place_to_hide(rng):
     s[100:200] = np.nan
     s[300:330] = q
     s[310] = np.nan
-    p = subsequence(q, s)
+    p = subsequence_dtw(q, s)
     assert p.starts.tolist() == [300] and p.distances[0] == 0.0
     two = np.stack([s, s], 1)
     two[::2, 0] = np.nan
-    assert subsequence(np.stack([q, q], 1), two).starts.tolist() == [300]
+    assert subsequence_dtw(np.stack([q, q], 1), two).starts.tolist() == [300]
 
 
 def test_many_places_are_those_taken_one_by_one(rng):
@@ -109,22 +109,22 @@ def test_many_places_are_those_taken_one_by_one(rng):
         expected.append((begin, t + 1, d))
         left = {u: x for u, x in left.items() if u < begin or x[1] > t}
     for k in (1, 7, 10_000):
-        p = subsequence(q, s, n_matches=k)
+        p = subsequence_dtw(q, s, n_matches=k)
         assert list(zip(p.starts.tolist(), p.stops.tolist(), p.distances.tolist(), strict=True)) == expected[:k]
 
 
 def test_very_many_places_are_quick(rng):
     s = rng.normal(size=200_000)
-    subsequence(s[:3], s[:100])
+    subsequence_dtw(s[:3], s[:100])
     begin = time.process_time()
-    p = subsequence(s[:3], s, n_matches=10**6)
+    p = subsequence_dtw(s[:3], s, n_matches=10**6)
     assert len(p) > 20_000 and time.process_time() - begin < 3.0
 
 
 @pytest.mark.filterwarnings("error")
 def test_missing_frames_are_no_places():
-    assert subsequence([1.0, 2.0], [np.nan] * 5 + [1.0, 2.0]).starts.tolist() == [5]
-    p = subsequence([1.0, 2.0, 1.0], [np.nan] * 50 + [1.0, 2.0, 1.5] + [np.nan] * 50, n_matches=9)
+    assert subsequence_dtw([1.0, 2.0], [np.nan] * 5 + [1.0, 2.0]).starts.tolist() == [5]
+    p = subsequence_dtw([1.0, 2.0, 1.0], [np.nan] * 50 + [1.0, 2.0, 1.5] + [np.nan] * 50, n_matches=9)
     assert p.starts[0] == 50 and p.stops[0] == 53 and p.distances[0] == 0.5
     assert all(50 <= x < 53 for x in p.starts.tolist()) and all(50 < x <= 53 for x in p.stops.tolist())
 
@@ -135,12 +135,12 @@ def test_open_ends_keep_off_missing_frames():
     assert w.path.tolist() == [[0, 6], [1, 7], [2, 8]] and w.distance == pytest.approx(0.2)
     s = [nan] * 50 + [1.0, 2, 1.5] + [nan] * 50
     both = dtw([1.0, 2, 1], s, open_begin=True, open_end=True)
-    assert both.distance == subsequence([1.0, 2, 1], s).distances[0] == 0.5
+    assert both.distance == subsequence_dtw([1.0, 2, 1], s).distances[0] == 0.5
     with pytest.raises(DomainError, match="half of the frames"):
         dtw([1.0] * 60, [1.0, *[nan] * 57, 1.0], open_begin=True)
 
 
-@pytest.mark.parametrize("steps", ["three", "symmetric", "symmetric 1/2"])
+@pytest.mark.parametrize("steps", ["unweighted", "symmetric", "symmetric 1/2"])
 @pytest.mark.parametrize(("begin", "end"), [(True, True), (True, False), (False, True)])
 def test_open_ends_with_missing_values_by_trying_all_parts(steps, begin, end, rng):
     """Of all parts that are seen at both open ends and by half, none is nearer than the one found."""
@@ -168,4 +168,4 @@ def test_open_ends_with_missing_values_by_trying_all_parts(steps, begin, end, rn
 )  # fmt: skip
 def test_refusals(q, s, how, error):
     with pytest.raises(error):
-        subsequence(q, s, **how)
+        subsequence_dtw(q, s, **how)

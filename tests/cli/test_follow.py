@@ -852,7 +852,7 @@ def test_fit_show_and_follow_say_the_same_support(tmp_path):
 
 
 def test_weights_of_held_out_frames_count_copies():
-    rng, watch = np.random.default_rng(0), lk.decision.Cusum.for_distribution(distribution_of_increments, 50)
+    rng, watch = np.random.default_rng(0), lk.decision.CUSUM.for_distribution(distribution_of_increments, 50)
     parts = [np.stack([scale * rng.exponential(size=T), np.full(T, w), np.full(T, float(i))])
              for i, (scale, w, T) in enumerate([(2.0, 3.0, 60), (0.5, 1.0, 90)])]  # fmt: skip
     copies = [np.stack([part[0], np.ones(part.shape[1]), np.full(part.shape[1], float(i))])

@@ -118,7 +118,7 @@ def test_no_rows_are_no_blocks(x):
 @pytest.mark.parametrize("make", [lambda: iter([1, 2]), lambda: (i for i in range(3)), lambda: map(int, "12")])
 def test_a_stream_is_refused_and_pointed_to_online(make):
     for build in (Blocks, Blocks.of):
-        with pytest.raises(DataError, match=r"re-iterable.*use lk\.online for a stream"):
+        with pytest.raises(DataError, match=r"re-iterable.*use lk\.online_em for a stream"):
             build(make())
 
 

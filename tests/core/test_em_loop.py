@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import likely as lk
-from likely import DataError, DomainError, Gaussian, NotConverged, Stop, fit
+from likely import DataError, DomainError, Gaussian, NotConverged, StoppingRule, fit
 from likely.core import Blocks, iterate
 from likely.core.em_loop import resolve_prior
 
@@ -32,13 +32,13 @@ def test_complete_data_are_one_pass(rng):
 
 
 def test_em_never_falls_and_reports_the_likelihood_of_its_model(gappy):
-    report = fit(blank(gappy), gappy, stop=Stop(200, 1e-9))
+    report = fit(blank(gappy), gappy, stop=StoppingRule(200, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all() and report.iterations == len(report.trace) - 1
     assert report.objective == pytest.approx(report.model.log_prob(gappy).sum(), rel=1e-12)
 
 
 def test_running_out_of_passes_is_not_convergence(gappy):
-    report = fit(blank(gappy), gappy, stop=Stop(max_iter=2, tol=0.0))
+    report = fit(blank(gappy), gappy, stop=StoppingRule(max_iter=2, tol=0.0))
     assert not report.converged and report.iterations == 2 and len(report.trace) == 3
     assert "NOT converged" in str(report) and "2 refits" in report.reason
     with pytest.raises(NotConverged, match="the objective must converge"):
@@ -46,15 +46,15 @@ def test_running_out_of_passes_is_not_convergence(gappy):
 
 
 def test_settling_is_convergence(gappy):
-    report = fit(blank(gappy), gappy, stop=Stop(500, 1e-4))
+    report = fit(blank(gappy), gappy, stop=StoppingRule(500, 1e-4))
     assert report.converged and report.require_converged() is report
     gain = report.trace[-1] - report.trace[-2]
     assert gain <= 1e-4 * report.stats.total_weight and report.iterations < 500
 
 
 def test_the_tolerance_is_a_unit_of_weight(gappy):
-    once = fit(blank(gappy), gappy, stop=Stop(500, 1e-5))
-    heavy = fit(blank(gappy), Blocks.of(gappy, np.full(200, 1000.0)), stop=Stop(500, 1e-5))
+    once = fit(blank(gappy), gappy, stop=StoppingRule(500, 1e-5))
+    heavy = fit(blank(gappy), Blocks.of(gappy, np.full(200, 1000.0)), stop=StoppingRule(500, 1e-5))
     assert heavy.iterations == once.iterations
 
 
@@ -76,7 +76,7 @@ class Interrupting:
 
 @pytest.mark.parametrize("passes", [1, 2, 5])
 def test_ctrl_c_returns_the_best_so_far(gappy, passes):
-    report = fit(blank(gappy), gappy, engine=Interrupting(passes), stop=Stop(100, 0.0))
+    report = fit(blank(gappy), gappy, engine=Interrupting(passes), stop=StoppingRule(100, 0.0))
     assert not report.converged and report.reason == "interrupted" and len(report.trace) == passes
     steps = iterate(blank(gappy), gappy)
     wanted = [next(steps) for _ in range(passes)][-1]
@@ -91,14 +91,14 @@ def test_ctrl_c_before_anything_was_seen_is_ctrl_c(gappy):
 
 @pytest.mark.parametrize("make", [lambda x: (row for row in x), lambda x: iter([x]), lambda x: map(np.asarray, x)])
 def test_a_generator_is_refused_and_pointed_to_online(gappy, make):
-    with pytest.raises(DataError, match=r"re-iterable.*use lk\.online for a stream"):
+    with pytest.raises(DataError, match=r"re-iterable.*use lk\.online_em for a stream"):
         fit(blank(gappy), make(gappy))
 
 
 @pytest.mark.parametrize("bad", [{"max_iter": 0}, {"tol": -1.0}, {"tol": np.nan}])
 def test_when_to_stop_must_make_sense(bad):
     with pytest.raises(DomainError, match="max_iter must be whole and at least 1"):
-        Stop(**bad)
+        StoppingRule(**bad)
 
 
 def test_iterate_yields_the_model_that_looked(gappy):
@@ -147,28 +147,28 @@ def narrow():
 def test_the_prior_is_followed_to_its_fixed_point():
     """It stood after steps that changed it by 1e-4 nats per row, of which many were to come."""
     x, thin = narrow()
-    report = fit(blank(x), x, prior="weak", stop=Stop(3000, 1e-7))
+    report = fit(blank(x), x, prior="weak", stop=StoppingRule(3000, 1e-7))
     again = report.model.weak_prior(report.stats)
     assert report.converged and report.iterations < 50
     for one in (report.prior, again):
         variance = thin @ one.point("mode").covariance @ thin
         assert variance == pytest.approx(thin @ again.point("mode").covariance @ thin, rel=0.01)
-    usual = fit(blank(x), x, prior="weak", stop=Stop(100, 1e-6)).model.covariance
+    usual = fit(blank(x), x, prior="weak", stop=StoppingRule(100, 1e-6)).model.covariance
     assert thin @ usual @ thin == pytest.approx(thin @ report.model.covariance @ thin, rel=0.03)
 
 
 def test_a_prior_that_still_moves_is_held_and_told_of():
     x, _ = narrow()
-    report = fit(blank(x), x, prior="weak", stop=Stop(3, 0.1))
+    report = fit(blank(x), x, prior="weak", stop=StoppingRule(3, 0.1))
     assert report.converged  # to the tolerance that was asked for
-    report = fit(blank(x), x, prior="weak", stop=Stop(4, 1e-3))
+    report = fit(blank(x), x, prior="weak", stop=StoppingRule(4, 1e-3))
     assert "the prior was held" in report.reason or "still moving" in report.reason
 
 
 @pytest.mark.parametrize("passes", [1, 2, 5])
 def test_ctrl_c_before_the_prior_stands_returns_the_best_so_far(passes):
     x, _ = narrow()
-    report = fit(blank(x), x, prior="weak", engine=Interrupting(passes), stop=Stop(100, 1e-9))
+    report = fit(blank(x), x, prior="weak", engine=Interrupting(passes), stop=StoppingRule(100, 1e-9))
     assert not report.converged and report.reason == "interrupted" and len(report.trace) == 1
     want = report.model.log_prob(x).sum() + report.prior.log_density(report.model)
     assert report.objective == pytest.approx(want, rel=1e-10)
@@ -176,7 +176,7 @@ def test_ctrl_c_before_the_prior_stands_returns_the_best_so_far(passes):
 
 
 def test_with_a_prior_the_penalized_objective_never_falls(gappy):
-    report = fit(blank(gappy), gappy, prior="weak", stop=Stop(100, 1e-10))
+    report = fit(blank(gappy), gappy, prior="weak", stop=StoppingRule(100, 1e-10))
     assert (np.diff(report.trace) >= -1e-9).all()
     want = report.model.log_prob(gappy).sum() + report.prior.log_density(report.model)
     assert report.objective == pytest.approx(want, rel=1e-10)
@@ -201,7 +201,7 @@ def test_a_list_for_a_model_of_sequences_holds_sequences():
     rng = np.random.default_rng(0)
     hmm = lk.HMM([0.5, 0.5], [[0.8, 0.2], [0.3, 0.7]], lk.Gaussian([[-1.0], [1.0]], 1.0))
     x, z = (rng.normal(size=30) for _ in range(2))
-    stop = lk.Stop(3, 0.0)
+    stop = lk.StoppingRule(3, 0.0)
     want = lk.fit(hmm, lk.Ragged.from_list([x, z]), stop=stop)
     for data in ([x, z], [x.tolist(), z.tolist()], np.stack([x, z])[:, :, None]):
         found = lk.fit(hmm, data, stop=stop)

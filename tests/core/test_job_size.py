@@ -89,7 +89,7 @@ def jobs():
 def test_small_fits_equal_compiled_ones(monkeypatch, name):
     """The same fit, small by the rule, and with a rule under which nothing is small."""
     model, data = jobs()[name]
-    stop = lk.Stop(max_iter=4, tol=0.0)
+    stop = lk.StoppingRule(max_iter=4, tol=0.0)
     called = set()
     run = CompiledFunction.__call__
     monkeypatch.setattr(CompiledFunction, "__call__", lambda self, *a: (called.add(is_small()), run(self, *a))[1])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely import Gaussian, Mixture, Stop, fit
+from likely import Gaussian, Mixture, StoppingRule, fit
 from likely.core import Blocks, Serial
 from likely.core.em_loop import INTERRUPTED, PATIENCE, best_of, iterate, mean_log_prob
 from likely.core.fit_report import FitReport
@@ -42,8 +42,8 @@ def gappy():
 @pytest.mark.slow
 def test_the_best_of_several_runs_wins_and_all_are_reported():
     starts = [start(seed=s) for s in range(5)]
-    each = [fit(s, X, stop=Stop(200, 1e-8)) for s in starts]
-    best = best_of(starts, lambda i, s: fit(s, X, stop=Stop(200, 1e-8)), lambda models, b: 0.5)
+    each = [fit(s, X, stop=StoppingRule(200, 1e-8)) for s in starts]
+    best = best_of(starts, lambda i, s: fit(s, X, stop=StoppingRule(200, 1e-8)), lambda models, b: 0.5)
     reached = [r.objective for r in each]
     assert best.objective == max(reached) and [run.objective for run in best.runs] == reached
     assert bits(best.model) == bits(each[int(np.argmax(reached))].model) and best.agreement == 0.5
@@ -53,7 +53,7 @@ def test_the_best_of_several_runs_wins_and_all_are_reported():
 
 
 def test_an_interrupt_ends_all_runs():
-    reports = [fit(start(), X, stop=Stop(2, 0.0)), fit(start(), X, stop=Stop(2, 0.0))]
+    reports = [fit(start(), X, stop=StoppingRule(2, 0.0)), fit(start(), X, stop=StoppingRule(2, 0.0))]
 
     def learn(i, s):
         return reports[0] if i == 0 else FitReport(s, reports[1].stats, None, False, INTERRUPTED, [-1e9])
@@ -74,7 +74,7 @@ def test_restarts_of_the_estimator_agree_where_clusters_are_plain():
 
 
 def test_running_out_of_passes_is_not_converged_and_warns():
-    report = fit(start(), X, stop=Stop(3, 0.0))
+    report = fit(start(), X, stop=StoppingRule(3, 0.0))
     assert not report.converged and report.iterations == 3 and "still moving" in report.reason
     assert "NOT converged" in str(report)
     with pytest.raises(lk.NotConverged, match="3 refits"):
@@ -85,7 +85,7 @@ def test_running_out_of_passes_is_not_converged_and_warns():
 
 
 def test_the_model_that_is_returned_is_the_one_that_is_reported():
-    for stop in (Stop(3, 0.0), Stop(100, 1e-5)):
+    for stop in (StoppingRule(3, 0.0), StoppingRule(100, 1e-5)):
         report = fit(start(), X, stop=stop)
         assert report.objective == pytest.approx(float(report.model.log_prob(X).sum()), rel=1e-11)
         np.testing.assert_allclose(report.stats.counts, report.model.collect(X).counts, rtol=1e-12)
@@ -106,8 +106,8 @@ class Interrupting(Serial):
 
 @pytest.mark.parametrize("at", [2, 3, 10])
 def test_ctrl_c_returns_the_best_so_far(at):
-    report = fit(start(), X, engine=Interrupting(at), stop=Stop(100, 0.0))
-    plain = fit(start(), X, engine=Serial(), stop=Stop(at - 2, 0.0)) if at > 2 else None
+    report = fit(start(), X, engine=Interrupting(at), stop=StoppingRule(100, 0.0))
+    plain = fit(start(), X, engine=Serial(), stop=StoppingRule(at - 2, 0.0)) if at > 2 else None
     assert not report.converged and report.reason == INTERRUPTED and len(report.trace) == at - 1
     if plain is not None:
         assert report.trace == plain.trace and bits(report.model) == bits(plain.model)
@@ -139,7 +139,7 @@ def test_ctrl_c_in_a_collect_of_the_estimator(monkeypatch):
 def test_early_stopping_returns_the_model_that_explains_other_rows_best():
     few, many = X[::6], 12  # more parts than such few rows can tell apart
     first = start(many)
-    report = fit(first, few, prior="weak", held_out=ASIDE, stop=Stop(500, 0.0))
+    report = fit(first, few, prior="weak", held_out=ASIDE, stop=StoppingRule(500, 0.0))
     steps, seen = iterate(first, few, prior="weak"), []
     models = []
     for _ in range(len(report.held_out)):
@@ -203,7 +203,7 @@ HOW = {
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("how", HOW)
 def test_cut_off_anywhere_it_goes_on_to_the_same_bits(tmp_path, how, gaps):
-    x, more = gappy() if gaps else X, {**HOW[how], "stop": Stop(8, 1e-7)}
+    x, more = gappy() if gaps else X, {**HOW[how], "stop": StoppingRule(8, 1e-7)}
     whole = fit(start(), x, **more)
     looks = 12 if gaps and "prior" in more else 0  # passes in which the prior does not stand yet are kept, too
     for after in range(1, len(whole.trace) + looks + 1):
@@ -225,11 +225,11 @@ def test_cut_off_anywhere_it_goes_on_to_the_same_bits(tmp_path, how, gaps):
 
 @pytest.mark.slow
 def test_cut_off_again_and_again(tmp_path):
-    whole = fit(start(), X, stop=Stop(25, 0.0))
+    whole = fit(start(), X, stop=StoppingRule(25, 0.0))
     path = tmp_path / "em.likely"
     for _ in range(200):
         try:
-            report = fit(start(), X, stop=Stop(25, 0.0), checkpoint=Cut(path, 2))
+            report = fit(start(), X, stop=StoppingRule(25, 0.0), checkpoint=Cut(path, 2))
             break
         except CutOff:
             continue
@@ -237,22 +237,22 @@ def test_cut_off_again_and_again(tmp_path):
 
 
 def test_every_other_pass_is_enough(tmp_path):
-    whole = fit(start(), X, stop=Stop(25, 0.0))
+    whole = fit(start(), X, stop=StoppingRule(25, 0.0))
     path = tmp_path / "em.likely"
     with pytest.raises(CutOff):
         keeper = Cut(path, 8)
         keeper.inside.every = 3
-        fit(start(), X, stop=Stop(25, 0.0), checkpoint=keeper)
+        fit(start(), X, stop=StoppingRule(25, 0.0), checkpoint=keeper)
     assert len(lk.load(path).trace) == 6
-    again = fit(start(), X, stop=Stop(25, 0.0), checkpoint=Checkpoint(path))
+    again = fit(start(), X, stop=StoppingRule(25, 0.0), checkpoint=Checkpoint(path))
     assert bits(again.model) == bits(whole.model) and again.trace == whole.trace
 
 
 def test_a_finished_fit_is_found_again_without_learning(tmp_path):
     path = tmp_path / "em.likely"
-    done = fit(start(), X, checkpoint=Checkpoint(path), stop=Stop(200, 1e-8))
+    done = fit(start(), X, checkpoint=Checkpoint(path), stop=StoppingRule(200, 1e-8))
     engine = Interrupting(99)
-    again = fit(start(), X, engine=engine, checkpoint=Checkpoint(path), stop=Stop(200, 1e-8))
+    again = fit(start(), X, engine=engine, checkpoint=Checkpoint(path), stop=StoppingRule(200, 1e-8))
     assert engine.passes == 1 and bits(again.model) == bits(done.model) and again.trace == done.trace
 
 
@@ -319,7 +319,7 @@ import hashlib, os, signal, sys, time
 import numpy as np
 import likely as lk
 from likely.core.engine import Serial
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.io.checkpoint import Checkpoint
 from likely.io.model_files import dumps
 
@@ -330,7 +330,7 @@ start = lk.Mixture(np.full(5, 0.2), lk.Gaussian(rng.normal(0.0, 2.0, (5, 3)), np
 
 def learn(path):
     keeper = Checkpoint(path) if path else None
-    report = fit(start, X, prior="weak", engine=Serial(), stop=Stop(30, 0.0), checkpoint=keeper)
+    report = fit(start, X, prior="weak", engine=Serial(), stop=StoppingRule(30, 0.0), checkpoint=keeper)
     return hashlib.sha256(dumps(report.model) + repr(report.trace).encode()).hexdigest()
 
 print(learn(None), flush=True)
@@ -398,10 +398,10 @@ def test_two_hundred_kills_resume_to_the_same_bits(tmp_path):
 
 def test_blocks_carry_weights_through_a_resumed_fit(tmp_path):
     w = np.random.default_rng(6).random(len(X))
-    whole = fit(start(), Blocks.of(X, w, rows=50), stop=Stop(10, 0.0))
+    whole = fit(start(), Blocks.of(X, w, rows=50), stop=StoppingRule(10, 0.0))
     with pytest.raises(CutOff):
-        fit(start(), Blocks.of(X, w, rows=50), stop=Stop(10, 0.0), checkpoint=Cut(tmp_path / "a", 4))
-    again = fit(start(), Blocks.of(X, w, rows=50), stop=Stop(10, 0.0), checkpoint=Checkpoint(tmp_path / "a"))
+        fit(start(), Blocks.of(X, w, rows=50), stop=StoppingRule(10, 0.0), checkpoint=Cut(tmp_path / "a", 4))
+    again = fit(start(), Blocks.of(X, w, rows=50), stop=StoppingRule(10, 0.0), checkpoint=Checkpoint(tmp_path / "a"))
     assert bits(again.model) == bits(whole.model)
     with pytest.raises(lk.DataError, match="checkpoint"):
-        fit(start(), Blocks.of(X, 2 * w, rows=50), stop=Stop(10, 0.0), checkpoint=Checkpoint(tmp_path / "a"))
+        fit(start(), Blocks.of(X, 2 * w, rows=50), stop=StoppingRule(10, 0.0), checkpoint=Checkpoint(tmp_path / "a"))

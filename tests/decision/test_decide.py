@@ -94,8 +94,8 @@ def test_rejecting_makes_objects_and_nothing_else_does():
 def test_herbst_combination_of_two_tests():
     one = lk.change_prior([[0.96, 0.04]], [0.5, 0.5], [0.0004, 0.9996])
     assert one[0, 0] == pytest.approx(0.00951249, abs=1e-8)
-    assert lk.combine([one, one], [0.0004, 0.9996])[0, 0] == pytest.approx(0.18731707, abs=1e-7)
-    assert lk.combine([one] * 3, [0.0004, 0.9996])[0, 0] == pytest.approx(0.84690, abs=1e-5)
+    assert lk.combine_posteriors([one, one], [0.0004, 0.9996])[0, 0] == pytest.approx(0.18731707, abs=1e-7)
+    assert lk.combine_posteriors([one] * 3, [0.0004, 0.9996])[0, 0] == pytest.approx(0.84690, abs=1e-5)
 
 
 def test_combining_equals_one_model_of_all_measurements():
@@ -104,7 +104,7 @@ def test_combining_equals_one_model_of_all_measurements():
     X = rng.normal(size=(300, 4)) + y[:, None] * [1.0, -1.0, 0.5, 0.3]
     whole = lk.NaiveBayes().fit(X, y)
     parts = [lk.NaiveBayes().fit(X[:, c], y).predict_proba(X[:, c]) for c in ([0, 1], [2], [3])]
-    assert np.allclose(lk.combine(parts, whole.class_prior_), whole.predict_proba(X), atol=1e-12)
+    assert np.allclose(lk.combine_posteriors(parts, whole.class_prior_), whole.predict_proba(X), atol=1e-12)
 
 
 def test_a_changed_prior_equals_training_with_it():
@@ -123,7 +123,7 @@ def test_a_changed_prior_equals_training_with_it():
 
 def test_evidence_that_contradicts_itself_is_said():
     with pytest.raises(lk.DataError, match="row 1"):
-        lk.combine([[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]], [0.5, 0.5])
+        lk.combine_posteriors([[[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.0, 1.0]]], [0.5, 0.5])
     with pytest.raises(lk.DomainError, match="positive probability in training"):
         lk.change_prior([[1.0, 0.0]], [1.0, 0.0], [0.5, 0.5])
 

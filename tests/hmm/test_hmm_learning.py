@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import HMM, Categorical, DataError, DomainError, Gaussian, Mixture, Poisson, Ragged, ShapeError, Stop, fit
+from likely import (
+    HMM,
+    Categorical,
+    DataError,
+    DomainError,
+    Gaussian,
+    Mixture,
+    Poisson,
+    Ragged,
+    ShapeError,
+    StoppingRule,
+    fit,
+)
 from likely.core import Blocks, Serial, Threads
 from likely.core.em_loop import gather
 from likely.distributions import Tied
@@ -54,7 +66,7 @@ def alike(a, b, tol=1e-9):
 
 
 def learned(h, x, weight=None, **how):
-    return fit(h, Blocks.of(x, weight, **how), prior="weak", engine=Serial(), stop=Stop(5, 0.0)).model
+    return fit(h, Blocks.of(x, weight, **how), prior="weak", engine=Serial(), stop=StoppingRule(5, 0.0)).model
 
 
 # --------------------------------------------------------------- weights, parts, engines
@@ -67,8 +79,8 @@ def test_weights_are_copies_and_nothing_is_absence(name, hard):
     weight = np.array([2.0, 0.0, 1.0, 3.0, 0.0, 1.0])
     copies = x[np.repeat(np.arange(6), weight.astype(int))]
     alike(h.collect(x, weight, hard=hard), h.collect(copies, hard=hard))
-    model = fit(h, Blocks.of(x, weight), prior="weak", hard=hard, stop=Stop(5, 0.0)).model
-    alike(model, fit(h, copies, prior="weak", hard=hard, stop=Stop(5, 0.0)).model)
+    model = fit(h, Blocks.of(x, weight), prior="weak", hard=hard, stop=StoppingRule(5, 0.0)).model
+    alike(model, fit(h, copies, prior="weak", hard=hard, stop=StoppingRule(5, 0.0)).model)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -186,7 +198,7 @@ def test_zeros_of_a_topology_stay_exactly_zero():
     h = HMM([1.0, 0.0, 0.0], transition, Gaussian([[0.0], [1.0], [2.0]], [[1.0]] * 3, kind="diagonal"))
     x = [np.random.default_rng(i).normal(0, 1, (30, 1)) for i in range(3)]
     for prior in (None, "weak", lambda m, s: HMMPrior.symmetric(m, 3.0, m.emission.weak_prior(s.emission))):
-        m = fit(h, Ragged.from_list(x), prior=prior, stop=Stop(8, 0.0)).model
+        m = fit(h, Ragged.from_list(x), prior=prior, stop=StoppingRule(8, 0.0)).model
         assert (m.transition[transition == 0] == 0).all() and m.initial.tolist() == [1.0, 0.0, 0.0]
 
 

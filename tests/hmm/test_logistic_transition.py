@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 import likely as lk
 from likely.core.covariates import with_covariates
-from likely.core.em_loop import Stop, fit, iterate
+from likely.core.em_loop import StoppingRule, fit, iterate
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.hmm import sequence_blocks
@@ -202,7 +202,7 @@ def test_hard_takes_the_best_path_alone() -> None:
     truth = chain(5)
     rng = np.random.default_rng(6)
     data = truth.sample(20, rng, covariates=[rng.normal(0, 1, (30, P)) for _ in range(20)])
-    report = fit(truth, data, prior="weak", hard=True, stop=Stop(300, 1e-6))
+    report = fit(truth, data, prior="weak", hard=True, stop=StoppingRule(300, 1e-6))
     assert report.converged
     assert (np.diff(report.trace) >= -1e-9 * abs(report.trace[0])).all()
 
@@ -263,7 +263,7 @@ def test_a_fit_with_constant_covariates_is_that_of_a_plain_chain() -> None:
     u = Ragged.trusted(values=np.full((len(x.values), 1), 7.0), offsets=x.offsets)
     start = lk.HMM([0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]], lk.Gaussian([[-1.0], [4.0]], 1.0))
     beta = np.concatenate([np.log(start.transition)[:, :, None], np.zeros((2, 2, 1))], axis=2)
-    stop = Stop(2000, 1e-12)
+    stop = StoppingRule(2000, 1e-12)
     plain = fit(start, x, stop=stop).model
     found = fit(driven(start.initial, beta, start.emission), with_covariates(x, u), stop=stop).model
     assert_allclose(found.transition.matrices([[7.0]])[0], plain.transition, atol=1e-5)
@@ -343,7 +343,7 @@ def test_known_coefficients_are_recovered() -> None:
     rng = np.random.default_rng(7)
     data = truth.sample(200, rng, covariates=[rng.normal(0, 1, (100, 1)) for _ in range(200)])
     start = driven([0.5, 0.5], np.zeros((2, 2, 2)), lk.Gaussian([[-1.0], [5.0]], [[[2.0]], [[2.0]]]))
-    report = fit(start, data, prior="weak", stop=Stop(500, 1e-8))
+    report = fit(start, data, prior="weak", stop=StoppingRule(500, 1e-8))
     found = report.model.transition.coefficients
     assert report.converged
     assert_allclose(found[0, 1] - found[0, 0], beta[0, 1], atol=0.15)

@@ -21,7 +21,7 @@ from likely import (
     NegativeBinomial,
     Poisson,
     Product,
-    Stop,
+    StoppingRule,
     StudentT,
     fit,
     impute,
@@ -120,7 +120,7 @@ def test_em_with_missing_values_finds_the_summit_that_a_plain_optimizer_finds():
         return total
 
     start = Mixture([0.5, 0.5], Gaussian([[-1.0, 0.0], [1.0, 0.0]], np.stack([np.eye(2)] * 2)))
-    report = fit(start, x, stop=Stop(3000, 1e-12)).require_converged()
+    report = fit(start, x, stop=StoppingRule(3000, 1e-12)).require_converged()
     m = report.model
     roots = np.linalg.cholesky(m.components.covariance)
     here = np.concatenate(

@@ -15,7 +15,7 @@ from likely.classify.calibration.probability_floor import Floor
 from likely.core.progress import FollowedLines, Following, Progress
 from likely.core.value import Value
 from likely.decision.sequential.alarm_filter import AlarmBelief
-from likely.decision.sequential.cusum import Cusum
+from likely.decision.sequential.cusum import CUSUM
 from likely.decision.sequential.sprt import SPRT
 from likely.decomposition.discriminant_subspace import DiscriminantSubspace
 from likely.decomposition.principal_subspace import PrincipalSubspace
@@ -249,7 +249,7 @@ def ergodic() -> Any:
 PRIORS: dict[str, Callable[[], Any]] = {
     "beta of successes": lambda: lk.Beta(2.0, 3.0).update(lk.Binomial([3, 5], 0.5).collect([[1, 2], [3, np.nan]])),
     "beta of failures": lambda: lk.Beta(2.0, [3.0, 1.0], "negative binomial", 2.5),
-    "direction": lambda: lk.priors.DirectionPrior(lk.distributions.VonMises([0.5, 1.0], 2.0), [3.0, 1.0]),
+    "direction": lambda: lk.priors.VonMisesPrior(lk.distributions.VonMises([0.5, 1.0], 2.0), [3.0, 1.0]),
     "student t prior": lambda: StudentTPrior(lk.priors.NormalInverseWishart([0.0, 1.0], 1.0, np.eye(2), 5.0), 2.0, 0.1),
     "normal gamma": lambda: lk.priors.NormalGamma([0.0, 1.0], 1.0, [2.0, 3.0], 1.5),
     "known mean": lambda: lk.priors.CovarianceGivenMean([0.0, 1.0], lk.distributions.InverseWishart(4.0, SPREAD)),
@@ -325,7 +325,7 @@ COSTS: dict[str, Callable[[], Any]] = {
     "probability table": lambda: lk.distributions.ProbabilityTable(S={"forged": 0.25, "genuine": 0.75}),
     "dendrogram": lambda: lk.cluster.linkage(table()),
     "dendrogram of one": lambda: lk.cluster.linkage(table(1)),
-    "cut curve": lambda: lk.cluster.cut_curve(lk.cluster.linkage(table()), table()),
+    "bic curve": lambda: lk.cluster.bic_curve(lk.cluster.linkage(table()), table()),
     "centers": lambda: lk.cluster.Centroids([[0.0, 1.0], [2.0, 3.0]]),
     "centers of unlike size": lambda: lk.cluster.Centroids([[0.0, 1.0], [2.0, 3.0]], variance=[1.0, 2.0], typical=1.0),
     "fisher axes": lambda: DiscriminantSubspace.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5]),
@@ -342,7 +342,7 @@ COSTS: dict[str, Callable[[], Any]] = {
     "followed lines": lambda: FollowedLines(
         "c",
         ("", "pump"),
-        (None, AlarmBelief(categorical(), Cusum(4.0, 1.5), True)),
+        (None, AlarmBelief(categorical(), CUSUM(4.0, 1.5), True)),
         np.array([0, 2]),
         np.array([0.0, -1.5]),
         asked="a",
@@ -351,9 +351,9 @@ COSTS: dict[str, Callable[[], Any]] = {
         digest="b",
         written=120,
     ),
-    "alarm belief": lambda: AlarmBelief(categorical(), Cusum(4.0, 1.5), False),
+    "alarm belief": lambda: AlarmBelief(categorical(), CUSUM(4.0, 1.5), False),
     "sequential test": lambda: SPRT(0.05, 0.1).step(1.5),
-    "cusum": lambda: Cusum(5.0).step(2.0),
+    "cusum": lambda: CUSUM(5.0).step(2.0),
     "change": lambda: lk.distributions.Bijector.power(2.0),
     "transformed stats": lambda: DISTRIBUTIONS["log-normal"]().collect(np.exp(table())),
     "stochastic approximation": lambda: lk.inference.RobbinsMonro(lk.Poisson(2.0), power=0.8, learn=("rate",)),
@@ -365,7 +365,7 @@ COSTS: dict[str, Callable[[], Any]] = {
     ),
     "Boundary that is flat": lambda: lk.decision_boundary(lk.Gaussian([0.0], 1.0), lk.Gaussian([2.0], 1.0)),
     "barycenter": lambda: lk.alignment.barycenter([[0.0, 1.0, 2.0], [0.0, 2.0, 2.0, 1.0]]),
-    "matches": lambda: lk.alignment.subsequence([1.0, 2.0], [0.0, 1.0, 2.0, 0.0, 1.0, 2.0], 2),
+    "matches": lambda: lk.alignment.subsequence_dtw([1.0, 2.0], [0.0, 1.0, 2.0, 0.0, 1.0, 2.0], 2),
     "temperature": lambda: Temperature(2.0, 3),
     "logistic map": lambda: LogisticMap(np.eye(2), [0.0, 1.0]),
     "isotonic map": lambda: IsotonicMap([-1.0, 1.0, -2.0, 2.0], [0.1, 0.9, 0.2, 0.8], [0, 2, 4]),

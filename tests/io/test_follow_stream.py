@@ -15,7 +15,7 @@ import likely as lk
 from likely.core.errors import DataError, ModelFileError
 from likely.core.progress import Following
 from likely.decision.sequential.alarm_filter import AlarmBelief
-from likely.decision.sequential.cusum import Cusum
+from likely.decision.sequential.cusum import CUSUM
 from likely.io.follow_stream import follow
 from tests.io.examples import same
 
@@ -90,7 +90,7 @@ def test_a_list_of_new_observations_is_not_passed_over(tmp_path):
 
 def test_progress_may_carry_an_alarm_and_impossible_evidence(tmp_path):
     path = tmp_path / "live.likely"
-    alarmed = AlarmBelief(None, Cusum(4.0, 1.5), True)
+    alarmed = AlarmBelief(None, CUSUM(4.0, 1.5), True)
     lk.save(Following("0" * 16, ("", "b"), (None, alarmed), np.array([3, 1]), np.array([-np.inf, 0.0])), path)
     kept = lk.load(path)
     assert kept.log_probs[0] == -np.inf and kept.beliefs[0] is None

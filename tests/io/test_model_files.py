@@ -280,7 +280,7 @@ def test_what_is_no_plain_setting_is_refused(thing, words):
     assert words in lk.core.errors.sentence("file", *caught.value.args)
 
 
-@pytest.mark.parametrize("thing", [{}, 3, None, "Gaussian", lk.Gaussian, lk.Stop(), np.zeros(3)], ids=repr)
+@pytest.mark.parametrize("thing", [{}, 3, None, "Gaussian", lk.Gaussian, lk.StoppingRule(), np.zeros(3)], ids=repr)
 def test_what_is_no_model_is_refused_and_the_list_of_classes_is_named(thing, tmp_path):
     with pytest.raises(lk.ModelFileError, match=r"only values and estimators.*files.names\(\)") as told:
         lk.save(thing, tmp_path / "x.likely")

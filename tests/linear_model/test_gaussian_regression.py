@@ -102,7 +102,7 @@ def test_missing_targets_are_a_marginal_likelihood_that_em_climbs(rng):
     y[rng.random(y.shape) < 0.3] = np.nan
     rows = Columns(y=y, x=x)
     start = Conditional(GaussianRegression.blank(y, x))
-    report = lk.fit(start, rows, stop=lk.Stop(500, 1e-10))
+    report = lk.fit(start, rows, stop=lk.StoppingRule(500, 1e-10))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
     np.testing.assert_allclose(report.model.density.coefficients, true.coefficients, atol=0.9)
     best = report.model.log_prob(rows).sum()
@@ -198,7 +198,7 @@ def test_a_mixture_of_regressions_is_a_mixture(rng, prior):
     y = np.where(first, 1 + 2 * x[:, 0], -1 - 0.5 * x[:, 0]) + np.where(first, 0.3, 0.5) * rng.standard_normal(n)
     start = GaussianRegression([[[0.5, 1.0]], [[-0.5, 0.0]]], [1.0, 1.0])
     rows = Columns(y=y, x=x)
-    report = lk.fit(lk.Mixture([0.5, 0.5], Conditional(start)), rows, prior=prior, stop=lk.Stop(500, 1e-9))
+    report = lk.fit(lk.Mixture([0.5, 0.5], Conditional(start)), rows, prior=prior, stop=lk.StoppingRule(500, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-8).all()
     found = report.model.components.density
     np.testing.assert_allclose(report.model.weights, [0.4, 0.6], atol=0.03)
@@ -221,7 +221,7 @@ def test_a_markov_switching_regression_is_an_hmm(rng, tied):
     sequences = lk.Ragged(Columns(y=y, x=x), [0, 1000, n])
     start = GaussianRegression([[[0.5, 1.0]], [[-0.5, 0.0]]], 1.0 if tied else [1.0, 1.0])
     model = lk.HMM([0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]], Conditional(start))
-    report = lk.fit(model, sequences, stop=lk.Stop(500, 1e-9))
+    report = lk.fit(model, sequences, stop=lk.StoppingRule(500, 1e-9))
     found = report.model.emission.density
     assert report.converged and (np.diff(report.trace) >= -1e-8).all() and found.tied == tied
     assert report.objective == pytest.approx(report.model.log_prob(sequences).sum(), rel=1e-10)

@@ -110,13 +110,13 @@ def test_clusters_without_a_class_have_no_name():
 
 def test_contingency_equals_scikit_learn(rng):
     a, b = two(rng)
-    table, first, second = p.contingency(a, b)
+    table, first, second = p.contingency_table(a, b)
     np.testing.assert_array_equal(table, metrics.cluster.contingency_matrix(a, b))
     assert first == np.unique(a).tolist() and second == np.unique(b).tolist()
 
 
 def test_rows_without_weight_are_not_there():
-    assert p.contingency(["a", "b", "c"], [0, 1, 0], [1, 0, 2])[1:] == (["a", "c"], [0])
+    assert p.contingency_table(["a", "b", "c"], [0, 1, 0], [1, 0, 2])[1:] == (["a", "c"], [0])
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.3, 2.0])

@@ -12,7 +12,7 @@ from likely.metrics.high_dimensional_geometry import (
     hubness,
     intrinsic_dimension,
     relative_contrast,
-    ring_ratio,
+    shell_to_ball_ratio,
 )
 
 
@@ -27,10 +27,10 @@ def test_shell_of_a_gaussian_as_in_the_notes(dim, height):
 
 def test_ring_and_ball_as_in_the_notes():
     """Ney 3.2 with D = 16 and a tenth of the density: 6553.5."""
-    assert ring_ratio(16, 0.1) == pytest.approx(6553.5, rel=1e-12)
-    assert ring_ratio(3, 1.0, factor=2.0) == pytest.approx(7.0)
+    assert shell_to_ball_ratio(16, 0.1) == pytest.approx(6553.5, rel=1e-12)
+    assert shell_to_ball_ratio(3, 1.0, factor=2.0) == pytest.approx(7.0)
     with pytest.raises(DomainError, match="factor"):
-        ring_ratio(3, 1.0, 0.5)
+        shell_to_ball_ratio(3, 1.0, 0.5)
     with pytest.raises(DomainError, match="at least 2"):
         gaussian_shell(1)
 
@@ -77,4 +77,4 @@ def test_bad_distances_are_named():
 
 def test_a_ring_is_no_denser_than_the_ball():
     with pytest.raises(DomainError, match=r"density lie in 0 … 1"):
-        ring_ratio(5, 2)
+        shell_to_ball_ratio(5, 2)

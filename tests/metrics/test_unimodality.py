@@ -9,7 +9,7 @@ from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
 from likely.core.errors import DataError, DomainError, ShapeError
-from likely.metrics.goodness_of_fit import check_squared_distances
+from likely.metrics.goodness_of_fit import mahalanobis_goodness_of_fit
 from likely.metrics.unimodality import check_unimodality, mcnemar
 
 
@@ -166,4 +166,4 @@ def test_two_normal_distributions_are_best_told_by_two_normal_distributions(data
     for c in (0, 1):
         z = x[y == c] - x[y == c].mean(axis=0)
         d2 = np.einsum("ij,jk,ik->i", z, np.linalg.inv(np.cov(z.T)), z)
-        assert "agree with χ² of 20" in check_squared_distances(d2, 20).verdict
+        assert "agree with χ² of 20" in mahalanobis_goodness_of_fit(d2, 20).verdict

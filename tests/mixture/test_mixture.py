@@ -8,7 +8,18 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 import likely as lk
-from likely import Categorical, DomainError, Gaussian, Mixture, Poisson, Product, ShapeError, Stop, StudentT, fit
+from likely import (
+    Categorical,
+    DomainError,
+    Gaussian,
+    Mixture,
+    Poisson,
+    Product,
+    ShapeError,
+    StoppingRule,
+    StudentT,
+    fit,
+)
 from likely.core import Blocks, Columns, Serial, Threads
 from likely.core.em_loop import gather, iterate
 from likely.distributions import Stack
@@ -280,7 +291,7 @@ def test_hidden_labels_are_found_again():
     truth = Mixture([0.3, 0.7], Gaussian([[-4.0, 0.0], [4.0, 1.0]], np.stack([np.eye(2), 2 * np.eye(2)])))
     x = truth.sample(4000, np.random.default_rng(12))
     start = Mixture([0.5, 0.5], Gaussian([[-1.0, 0.0], [1.0, 0.0]], np.stack([np.eye(2) * 5] * 2)))
-    found = fit(start, x, stop=Stop(200, 1e-9)).require_converged().model
+    found = fit(start, x, stop=StoppingRule(200, 1e-9)).require_converged().model
     assert np.abs(found.weights - truth.weights).max() < 0.03
     assert np.abs(found.components.mean - truth.components.mean).max() < 0.15
 

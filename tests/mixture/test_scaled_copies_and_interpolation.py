@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
 import likely as lk
-from likely.core.em_loop import Stop, fit, iterate
+from likely.core.em_loop import StoppingRule, fit, iterate
 
 ALPHA = 25.0
 
@@ -43,7 +43,7 @@ def test_members_are_one_gaussian_at_several_sizes():
 @pytest.mark.parametrize("d", [1, 2])
 def test_em_finds_the_maximum_of_the_likelihood(d):
     X = dirty(d=d)
-    report = fit(tukey(X), X, stop=Stop(2000, 1e-12))
+    report = fit(tukey(X), X, stop=StoppingRule(2000, 1e-12))
     base, share = report.model.components.base, report.model.weights[1]
     assert report.converged and report.objective == pytest.approx(log_likelihood(X, share, base.mean, base.covariance))
 

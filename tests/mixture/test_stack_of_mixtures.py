@@ -16,7 +16,7 @@ from likely import (
     Poisson,
     Product,
     ShapeError,
-    Stop,
+    StoppingRule,
     fit,
 )
 from likely.core import Blocks, Columns, Serial, Threads
@@ -217,7 +217,7 @@ def test_engines_give_the_same_bits(kind, n):
     m = Mixture(np.full(C, 1 / C), stack_of(kind))
     x, labels = m.sample_labeled(n, np.random.default_rng(11))
     data = Blocks.of(x, labels=labels, rows=1024, blocks=2)
-    a, b = (fit(m, data, prior="weak", engine=e, stop=Stop(3, 0.0)) for e in (Serial(), Threads(2)))
+    a, b = (fit(m, data, prior="weak", engine=e, stop=StoppingRule(3, 0.0)) for e in (Serial(), Threads(2)))
     assert bits(a.model) == bits(b.model) and a.trace == b.trace
 
 
@@ -256,7 +256,7 @@ def test_a_prior_has_the_shape_of_the_mixture():
     x, labels = m.sample_labeled(120, np.random.default_rng(14))
     prior = m.weak_prior(m.collect(x, labels=labels))
     assert isinstance(prior, MixturePrior) and isinstance(prior.components, MixturePrior)
-    report = fit(m, Blocks.of(x, labels=labels), prior=prior, stop=Stop(1000, 1e-9))
+    report = fit(m, Blocks.of(x, labels=labels), prior=prior, stop=StoppingRule(1000, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from likely import DataError, Learnable, LikelyError, Stop, fit
+from likely import DataError, Learnable, LikelyError, StoppingRule, fit
 from tests.properties.compare import bits, gap
 from tests.properties.members import Member
 from tests.properties.stats import EXACT, Case, cases
@@ -89,7 +89,7 @@ def refitting_never_lowers_the_objective(m: Member):
 def a_fit_is_a_fixed_point(m: Member):
     rng = np.random.default_rng(3)
     x, w = m.rows(80, rng), 0.5 + rng.random(80)
-    fitted = fit(m.value, weighted(x, w), stop=Stop(2000, 1e-13)).require_converged().model
+    fitted = fit(m.value, weighted(x, w), stop=StoppingRule(2000, 1e-13)).require_converged().model
     again = fitted.refit(fitted.collect(x, w))
     assert gap(again, fitted) <= (1e-5 if m.hidden else EXACT)
 
@@ -105,7 +105,7 @@ def a_fit_with_gaps_is_a_summit(m: Member):
     """After convergence another round gains nothing, and the report tells the likelihood."""
     rng = np.random.default_rng(4)
     x = m.rows(80, rng, 0.2)
-    report = fit(m.value, x, stop=Stop(3000, 1e-12)).require_converged()
+    report = fit(m.value, x, stop=StoppingRule(3000, 1e-12)).require_converged()
     assert report.objective == pytest.approx(log_likelihood(report.model, x, np.ones(80)), rel=1e-9)
     stats = report.model.collect(x)
     assert report.model.refit(stats).objective(stats) - report.objective <= 1e-8 * abs(report.objective)

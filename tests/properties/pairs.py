@@ -25,11 +25,11 @@ from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.matrix.inverse_wishart import InverseWishart
 from likely.distributions.matrix.wishart import Wishart
 from likely.distributions.priors.covariance_given_mean import CovarianceGivenMean
-from likely.distributions.priors.direction_prior import DirectionPrior
+from likely.distributions.priors.direction_prior import VonMisesPrior
 from likely.distributions.priors.multinomial_prior import MultinomialPrior
 from likely.distributions.priors.normal_gamma import NormalGamma
 from likely.distributions.statistics.counts import Counts
-from likely.distributions.statistics.extremes import Extremes
+from likely.distributions.statistics.extremes import MinMaxStats
 from likely.distributions.statistics.feature_sums import FeatureSums
 from likely.distributions.statistics.weighted_values import WeightedValues, weighted_values
 from likely.distributions.univariate.beta import Beta
@@ -437,12 +437,12 @@ WAITS = Simulation(
 # both ends of a uniform distribution: each end is a Pareto variable beyond the other's bound
 
 
-def simulate_ends(prior: BilateralPareto, n: int, rng: Generator) -> tuple[Draws, Extremes]:
+def simulate_ends(prior: BilateralPareto, n: int, rng: Generator) -> tuple[Draws, MinMaxStats]:
     width, a = prior.high - prior.low, prior.shape
     low = prior.high - width * rng.random((n, prior.dim)) ** (-1 / a)
     high = low + (prior.high - low) * rng.random((n, prior.dim)) ** (-1 / (a + 1))
     x = low[:, None] + (high - low)[:, None] * rng.random((n, ROWS, prior.dim))
-    return {"low": low, "high": high}, Extremes.trusted(
+    return {"low": low, "high": high}, MinMaxStats.trusted(
         rows=np.full(n, float(ROWS)), weight=np.full((n, prior.dim), float(ROWS)), low=x.min(axis=1), high=x.max(axis=1)
     )
 
@@ -455,7 +455,7 @@ def pits_ends(post: BilateralPareto, truth: Draws) -> Draws:
     return {f"{name} {j}": u[:, j] for name, u in each.items() for j in range(u.shape[1])}
 
 
-def ends_log_likelihood(p: Draws, s: Extremes) -> np.ndarray:
+def ends_log_likelihood(p: Draws, s: MinMaxStats) -> np.ndarray:
     inside = (p["low"] <= s.low) & (s.high <= p["high"])
     return np.where(inside, -s.weight * np.log(p["high"] - p["low"]), -np.inf).sum(axis=1)
 
@@ -578,7 +578,7 @@ SIZES = np.array([2.5, 4.0])
 # directions: vectors add
 
 
-def simulate_directions(prior: DirectionPrior, n: int, rng: Generator) -> tuple[Draws, FeatureSums]:
+def simulate_directions(prior: VonMisesPrior, n: int, rng: Generator) -> tuple[Draws, FeatureSums]:
     center = prior.belief.center + rng.vonmises(0.0, prior.belief.concentration, (n, prior.dim))
     x = center[:, None] + rng.vonmises(0.0, prior.concentration, (n, ROWS, prior.dim))
     sums = np.stack([np.cos(x).sum(axis=1), np.sin(x).sum(axis=1)], axis=-1)
@@ -586,13 +586,13 @@ def simulate_directions(prior: DirectionPrior, n: int, rng: Generator) -> tuple[
     return {"center": center}, FeatureSums.trusted(rows=weight[:, 0].copy(), weight=weight, sums=sums)
 
 
-def pits_directions(post: DirectionPrior, truth: Draws) -> Draws:
+def pits_directions(post: VonMisesPrior, truth: Draws) -> Draws:
     away = np.angle(np.exp(1j * (truth["center"] - post.belief.center)))
     each = scipy.stats.vonmises.cdf(away, post.belief.concentration)
     return {f"center {j}": each[:, j] for j in range(each.shape[1])}
 
 
-def turned(post: DirectionPrior, **parts: np.ndarray) -> DirectionPrior:
+def turned(post: VonMisesPrior, **parts: np.ndarray) -> VonMisesPrior:
     return post.replace(belief=post.belief.replace(**parts))
 
 
@@ -742,7 +742,7 @@ PAIRS = [
         simulation=NEGATIVE,
     ),
     Pair(
-        "Direction-VonMises", lambda: DirectionPrior(VonMises([0.5, -2.0], [0.7, 3.0]), [2.0, 0.9]),
+        "Direction-VonMises", lambda: VonMisesPrior(VonMises([0.5, -2.0], [0.7, 3.0]), [2.0, 0.9]),
         lambda: VonMises([1.0, -2.5], [2.0, 0.9]), nudged_directions, lambda g: {"center": g.center}, ("center",),
         simulation=DIRECTIONS,
     ),

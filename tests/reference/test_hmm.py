@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likely import HMM, Categorical, Gaussian, Ragged, Stop, fit
+from likely import HMM, Categorical, Gaussian, Ragged, StoppingRule, fit
 
 REFERENCE = json.loads(Path(__file__).with_name("hmm.json").read_text())
 
@@ -26,7 +26,7 @@ def test_ten_passes(name):
     case = REFERENCE[name]
     want, x = case["learned"], Ragged.of(np.array(case["x"]), REFERENCE["lengths"])
     model = HMM(case["starts"], case["moves"], emissions(name, case))
-    report = fit(model, x, stop=Stop(REFERENCE["passes"], 0.0))
+    report = fit(model, x, stop=StoppingRule(REFERENCE["passes"], 0.0))
     found = report.model
     assert report.objective == pytest.approx(want["log_likelihood"], rel=1e-9)
     assert found.log_prob(x).sum() == pytest.approx(want["log_likelihood"], rel=1e-9)

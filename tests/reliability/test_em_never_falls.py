@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from likely import DataError, LikelyError, Stop, fit
+from likely import DataError, LikelyError, StoppingRule, fit
 from likely.core import Serial
 from likely.core.em_loop import FALLS, FitStep, iterate
 from likely.core.warnings import _collecting, warnings_discarded
@@ -151,7 +151,7 @@ def test_a_fit_without_prior_returns_the_model_before_a_fall(family):
         if p.prior is not None or not something_seen(p):
             continue
         with _collecting() as heard:
-            report = fit(p.start, p.data, engine=Serial(), stop=Stop(30, 0.0), hard=p.hard)
+            report = fit(p.start, p.data, engine=Serial(), stop=StoppingRule(30, 0.0), hard=p.hard)
         slack = FALLS * np.maximum(np.abs(report.trace), report.stats.total_weight)
         assert (np.diff(report.trace) >= -slack[:-1]).all()
         if "a singular estimate had to be regularized" in report.reason:

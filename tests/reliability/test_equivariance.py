@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from likely import Categorical, Gaussian, Poisson, Stop, fit
+from likely import Categorical, Gaussian, Poisson, StoppingRule, fit
 from likely.core import Blocks
 from likely.inference import RobbinsMonro
 
@@ -93,7 +93,7 @@ def test_em_with_missing_values_follows_the_map(kind, scale, offset):
     start = Gaussian.blank(x, kind=kind)
     cov = start.covariance * (np.outer(unit, unit) if kind == "full" else unit**2)
     mapped = Gaussian(start.mean * unit + offset * unit, cov, kind=kind)
-    a, b = (fit(m, data, stop=Stop(12, 0.0)) for m, data in ((start, x), (mapped, y)))
+    a, b = (fit(m, data, stop=StoppingRule(12, 0.0)) for m, data in ((start, x), (mapped, y)))
     rows = np.isfinite(x).sum(axis=0)
     shift = float(rows @ np.log(unit))
     assert len(a.trace) == len(b.trace)

@@ -254,7 +254,7 @@ def test_nothing_seen_at_all_is_an_error(name):
         (np.float64(3.0), ShapeError, "data with rows"),
         (np.zeros((3, 2), complex), DataError, "real numbers"),
         ([["a", "b"], ["c", "d"]], DataError, "must be numbers"),
-        ((row for row in np.zeros((3, 2))), DataError, r"lk\.online"),
+        ((row for row in np.zeros((3, 2))), DataError, r"lk\.online_em"),
     ],
 )
 def test_what_has_no_rows_of_numbers_is_refused(name, x, error, says):

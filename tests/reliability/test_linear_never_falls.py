@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import DataError, Stop
+from likely import DataError, StoppingRule
 from likely.core import Serial
 from likely.core.em_loop import iterate
 from likely.numerics.covariance_roots import is_covariance
@@ -146,7 +146,7 @@ def test_climbing_never_falls_and_is_no_worse_than_em(kind):
         with np.errstate(all="ignore"):
             if not in_form(p):
                 p = Problem(p.start.refit(p.start.collect(p.x, p.weight)), p.x, p.weight, p.prior)
-            report = fit_quasi_newton(p.start, p.data, p.prior, Stop(60, 1e-8))
+            report = fit_quasi_newton(p.start, p.data, p.prior, StoppingRule(60, 1e-8))
             steps = iterate(p.start, p.data, prior=report.prior, engine=Serial())
             plain = [next(steps) for _ in range(12)][-1]
         slack = 1e-9 * max(abs(report.objective), 1.0)

@@ -18,7 +18,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 import likely as lk
-from likely import Gaussian, Mixture, Stop, fit
+from likely import Gaussian, Mixture, StoppingRule, fit
 from likely.core import Blocks
 from likely.distributions import Tied
 from tests.reliability.em_problems import gaussians
@@ -26,7 +26,7 @@ from tests.reliability.test_equivariance import OFFSETS, SCALES, maps
 
 KINDS = ["full", "tied", "shared", "diagonal", "spherical"]
 SHAPE = {"tied": "full", "shared": "full"}
-PASSES = Stop(8, 0.0)
+PASSES = StoppingRule(8, 0.0)
 
 
 def rows(d=3, n=90, seed=1):
@@ -157,7 +157,7 @@ def test_other_chunkings_agree(kind, offset):
     x = rows(n=700) + offset
     one = start(kind, x)
     runs = [
-        fit(one, Blocks.of(x, rows=r, blocks=b), prior="weak", stop=Stop(15, 0.0))
+        fit(one, Blocks.of(x, rows=r, blocks=b), prior="weak", stop=StoppingRule(15, 0.0))
         for r, b in ((4096, 16), (100, 1), (33, 4))
     ]
     for other in runs[1:]:

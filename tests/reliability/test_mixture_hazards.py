@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import clone
 
 import likely as lk
-from likely import Gaussian, Mixture, Stop, fit
+from likely import Gaussian, Mixture, StoppingRule, fit
 from tests.properties.compare import arrays_of
 from tests.reliability.test_em_never_falls import correlations
 from tests.reliability.test_hazards_of_estimators import ANSWERED, GAPS, REFUSED, changed, table
@@ -200,10 +200,10 @@ def test_a_prior_removes_the_collapse(kind):
     x = np.concatenate([rng.standard_normal((60, 2)), [[8.0, 8.0]]])
     start = Mixture([0.9, 0.1], Gaussian([[0.0, 0.0], [8.0, 8.0]], {"full": np.stack([np.eye(2), 1e-4 * np.eye(2)]),
                     "diagonal": [[1.0, 1.0], [1e-4, 1e-4]], "spherical": [1.0, 1e-4]}[kind], kind=kind))  # fmt: skip
-    report = fit(start, x, prior="weak", stop=Stop(500, 1e-9)).require_converged()
+    report = fit(start, x, prior="weak", stop=StoppingRule(500, 1e-9)).require_converged()
     assert report.smallest_eigenvalue > 1e-3
     with pytest.warns(lk.FitWarning, match="a prior avoids this"):
-        bare = fit(start, x, stop=Stop(500, 1e-9))
+        bare = fit(start, x, stop=StoppingRule(500, 1e-9))
     assert np.isfinite(bare.objective) and 0 < bare.smallest_eigenvalue < 1e-6
 
 

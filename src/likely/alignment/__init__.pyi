@@ -7,4 +7,4 @@ from likely.alignment.dtw import number_of_paths as number_of_paths
 from likely.alignment.pairwise_dtw import dtw_matrix as dtw_matrix
 from likely.alignment.step_patterns import StepPattern as StepPattern
 from likely.alignment.subsequence_search import Matches as Matches
-from likely.alignment.subsequence_search import subsequence as subsequence
+from likely.alignment.subsequence_search import subsequence_dtw as subsequence_dtw

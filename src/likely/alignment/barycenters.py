@@ -43,7 +43,7 @@ class BarycenterResult(Value):
 
 def barycenter(
     seqs: Any, *, weight: ArrayLike | None = None, init: ArrayLike | None = None, length: int | None = None,
-    metric: Literal["sqeuclidean"] = "sqeuclidean", step_pattern: StepPatternLike = "three",
+    metric: Literal["sqeuclidean"] = "sqeuclidean", step_pattern: StepPatternLike = "unweighted",
     band: BandLike | None = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> BarycenterResult:  # fmt: skip
     """DTW barycenter: least weighted sum of squared DTW distances, by DBA   (Petitjean, Ketterlin, Gançarski 2011).

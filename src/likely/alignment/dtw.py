@@ -121,7 +121,7 @@ def dtw(
     *,
     costs: ArrayLike | None = None,
     metric: MetricLike = "cityblock",
-    step_pattern: StepPatternLike = "three",
+    step_pattern: StepPatternLike = "unweighted",
     band: BandLike | None = None,
     open_begin: bool = False,
     open_end: bool = False,
@@ -136,8 +136,8 @@ def dtw(
       and b (m, D), as SciPy's `cdist` does. `distance` is the total, for "sqeuclidean" its root.
     - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
       passes through without a match.
-    - **step_pattern**: "three", or Sakoe and Chiba's "symmetric" and "asymmetric", with slope limits "symmetric 1/2",
-      "… 1", "… 2", or a `StepPattern`.
+    - **step_pattern**: "unweighted" (`symmetric1` in R's dtw), or Sakoe and Chiba's "symmetric" (`symmetric2`) and
+      "asymmetric", with slope limits "symmetric 1/2", "… 1", "… 2", or a `StepPattern`.
     - **band**: a share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), a
       mask (n, m).
     - **open_begin, open_end**: all of a is matched, to a part of b.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.alignment.bands import Band, band_rows
-from likely.alignment.step_patterns import THREE, StepPattern
+from likely.alignment.step_patterns import UNWEIGHTED, StepPattern
 from likely.core.arrays import Array, Index, Mask
 from likely.core.errors import DomainError, sentence
 
@@ -63,7 +63,7 @@ class Grid:
 
     def last_row(self, limit: float = np.inf) -> Array:
         """Accumulated costs of the last row (m,): memory for three rows with the three-step pattern."""
-        if self.steps != THREE or self.band.mask is not None:
+        if self.steps != UNWEIGHTED or self.band.mask is not None:
             return self._accumulated()[0][-1]
         last = np.empty(self.shape[1])
         self._accumulate_three(last, NO_BACKPOINTERS, NOTHING, limit)
@@ -102,7 +102,7 @@ class Grid:
         n, m = self.shape
         path = np.empty((3 * (n + m), 2), dtype=np.int64)
         weight = np.ones(len(path))
-        if self.steps == THREE and self.band.mask is None:
+        if self.steps == UNWEIGHTED and self.band.mask is None:
             count = warp.backtrack_three(self._backpointers(), self.rows()[0], end, path)
         else:
             rule, backpointers = self.steps.compiled(), self._accumulated()[1]
@@ -145,8 +145,8 @@ class Grid:
     def _remedy(self) -> str:
         if self.band.mask is not None:
             return "the mask must connect the corners by steps of one frame"
-        if self.steps != THREE:
-            return 'the lengths differ too much for this step pattern: use step_pattern="three", or a wider band'
+        if self.steps != UNWEIGHTED:
+            return 'the lengths differ too much for this step pattern: use step_pattern="unweighted", or a wider band'
         return "missing frames are matched once: widen the band, or leave such frames out"
 
     def _backpointers(self) -> Any:
@@ -161,7 +161,7 @@ class Grid:
         from likely.alignment import _loops as warp
 
         last, starts = np.empty(self.shape[1]), np.empty(self.shape[1], dtype=np.int64)
-        if self.steps == THREE and self.band.mask is None:  # open ends have no band, so all columns have backpointers
+        if self.steps == UNWEIGHTED and self.band.mask is None:  # open ends: no band, all columns have backpointers
             backpointers = np.empty(self.shape, dtype=np.int8)
             self._accumulate_three(last, backpointers, NOTHING)
         else:

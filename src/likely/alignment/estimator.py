@@ -39,8 +39,8 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     - **n_neighbors**: number of neighbors. Posterior probabilities are shares of votes: with one neighbor they are 0 or
       1, without a measure of uncertainty.
     - **metric**: local cost of two frames, as in `dtw`; a name or a function.
-    - **step_pattern**: as in `dtw`. Series that cannot be aligned are no neighbors. Other patterns than "three", and
-      metrics that are functions, compute all distances.
+    - **step_pattern**: as in `dtw`. Series that cannot be aligned are no neighbors. Other patterns than "unweighted",
+      and metrics that are functions, compute all distances.
     - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
       errors when each training series is classified by the others (`band_`, `left_out_errors_`).
     - **weights**: "uniform", or "distance": votes count 1 / distance.
@@ -68,7 +68,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         n_neighbors: int = 1,
         *,
         metric: MetricLike = "sqeuclidean",
-        step_pattern: StepPatternLike = "three",
+        step_pattern: StepPatternLike = "unweighted",
         band: BandLike | Literal["best"] | None = None,
         weights: VoteWeights = "uniform",
     ) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from likely.alignment.bands import band_rows, refuse_disconnected
 from likely.alignment.pairwise_dtw import SMALL, Rules, numpy_work, pair_totals
 from likely.alignment.series import Series
-from likely.alignment.step_patterns import THREE
+from likely.alignment.step_patterns import UNWEIGHTED
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
@@ -115,10 +115,10 @@ def _final(totals: Array, rules: Rules) -> Array:
 def _refuse_infinite(totals: Array, rules: Rules) -> None:
     if np.isfinite(totals).all():
         return
-    if rules.steps != THREE:
+    if rules.steps != UNWEIGHTED:
         i = int((~np.isfinite(totals)).any(axis=1).argmax())
         got = f"fewer for sequence {i}"
-        remedy = 'the lengths differ too much for this step pattern: use step_pattern="three", or fewer neighbors'
+        remedy = 'the lengths differ too much for this step pattern: use step_pattern="unweighted", or fewer neighbors'
         raise DomainError(sentence(rules.whose, f"{totals.shape[1]} neighbors must be within reach", got, remedy))
     remedy = "rescale the series, or widen the band"
     raise DomainError(sentence(rules.whose, "distances must be finite", "infinity", remedy))

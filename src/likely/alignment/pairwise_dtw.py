@@ -13,7 +13,7 @@ from likely.alignment.bands import Band, BandLike, band_of, band_rows, refuse_di
 from likely.alignment.dtw_grid import NOTHING, Grid
 from likely.alignment.local_costs import LocalCost, MetricLike, local_cost
 from likely.alignment.series import Series, all_series, flag, same_width
-from likely.alignment.step_patterns import THREE, StepPattern, StepPatternLike, step_pattern_of
+from likely.alignment.step_patterns import UNWEIGHTED, StepPattern, StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
@@ -29,7 +29,7 @@ class Rules:
 
     kind: int
     takes_root: bool
-    steps: StepPattern = THREE
+    steps: StepPattern = UNWEIGHTED
     band: Band = field(default_factory=Band)
     open_begin: bool = False
     open_end: bool = False
@@ -50,7 +50,7 @@ class Rules:
     def plain(self) -> bool:
         """True if the vectorized version applies."""
         ends = self.open_begin or self.open_end
-        return self.steps == THREE and self.cost is None and not ends and self.band.mask is None
+        return self.steps == UNWEIGHTED and self.cost is None and not ends and self.band.mask is None
 
     @property
     def is_symmetric(self) -> bool:
@@ -70,7 +70,7 @@ class Rules:
 
 
 def dtw_matrix(
-    seqs: Any, others: Any = None, *, metric: MetricLike = "cityblock", step_pattern: StepPatternLike = "three",
+    seqs: Any, others: Any = None, *, metric: MetricLike = "cityblock", step_pattern: StepPatternLike = "unweighted",
     band: BandLike | None = None, open_begin: bool = False, open_end: bool = False,
 ) -> Array:  # fmt: skip
     """DTW distances of all pairs: (n, n), or (n, m) to `others`; each is exactly `dtw(a, b, …).distance`.

@@ -1,4 +1,4 @@
-"""Step patterns of DTW as tables: three-step, and those of Sakoe and Chiba with slope constraints."""
+"""step patterns of DTW as tables: unweighted steps, and those of Sakoe and Chiba with slope constraints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StepPattern:
     paths have the same total weight, n + m or n, and the total over that is a mean. With the slope constraint P = ½, 1,
     2 a horizontal or vertical run needs P times as many diagonal steps. Of equal sequences the first is preferred.
 
-    >>> StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),))) == RULES["three"]
+    >>> StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),))) == RULES["unweighted"]
     True
     """
 
@@ -99,14 +99,14 @@ def _without_constraint(symmetric: bool) -> StepPattern:
     return StepPattern(chains, 1.0 + one)
 
 
-THREE = StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)))
+UNWEIGHTED = StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),)))
 PatternName = Literal[
-    "three", "symmetric", "symmetric 1/2", "symmetric 1", "symmetric 2",
+    "unweighted", "symmetric", "symmetric 1/2", "symmetric 1", "symmetric 2",
     "asymmetric", "asymmetric 1/2", "asymmetric 1", "asymmetric 2",
 ]  # fmt: skip
 StepPatternLike = PatternName | StepPattern
 RULES: dict[str, StepPattern] = {
-    "three": THREE,
+    "unweighted": UNWEIGHTED,
     "symmetric": _without_constraint(True),
     "asymmetric": _without_constraint(False),
 }

@@ -11,7 +11,7 @@ from likely.alignment.bands import Band
 from likely.alignment.dtw_grid import LEAST_OBSERVED, Grid, part_scale
 from likely.alignment.local_costs import LocalCost, MetricLike, local_cost
 from likely.alignment.series import Series, one_series, same_width
-from likely.alignment.step_patterns import THREE, StepPattern, StepPatternLike, step_pattern_of
+from likely.alignment.step_patterns import UNWEIGHTED, StepPattern, StepPatternLike, step_pattern_of
 from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
@@ -22,7 +22,7 @@ from likely.core.value import Value
 class Matches(Value):
     """Matches of a query, best first: series[starts[r]:stops[r]] is the r-th match.
 
-    >>> found = subsequence([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
+    >>> found = subsequence_dtw([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
     >>> found.starts, found.stops
     (array([2]), array([5]))
     """
@@ -35,13 +35,13 @@ class Matches(Value):
         return len(self.starts)
 
 
-def subsequence(
+def subsequence_dtw(
     query: Any,
     series: Any,
     n_matches: int = 1,
     *,
     metric: MetricLike = "cityblock",
-    step_pattern: StepPatternLike = "three",
+    step_pattern: StepPatternLike = "unweighted",
     max_distance: float | None = None,
 ) -> Matches:
     """The best non-overlapping matches of a query (T, D) in a long series, best first; fewer if there are no more.
@@ -49,24 +49,27 @@ def subsequence(
     All of the query is matched to a part of the series. The cheapest match comes first; then the cheapest of those that
     do not overlap it, and so on; each is the best of all that end where it ends. `max_distance` excludes matches of a
     larger distance. `metric` and `step_pattern` are those of `dtw`. Memory is a few numbers per frame of the series;
-    for other step patterns than "three", and for a metric that is a function, it is the whole grid. Missing values are
-    as in `dtw` with open ends: a match neither begins nor ends on a missing frame, and half of its frames must be
+    for other step patterns than "unweighted", and for a metric that is a function, it is the whole grid. Missing values
+    are as in `dtw` with open ends: a match neither begins nor ends on a missing frame, and half of its frames must be
     observed.
 
-    >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
+    >>> p = subsequence_dtw([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
     >>> p.starts, p.stops, p.distances
     (array([2, 8]), array([ 6, 11]), array([0. , 0.5]))
     """
     if not isinstance(n_matches, int | np.integer) or isinstance(n_matches, bool) or n_matches < 1:
-        raise DomainError(sentence("subsequence", "n_matches must be an integer from 1", n_matches))
+        raise DomainError(sentence("subsequence_dtw", "n_matches must be an integer from 1", n_matches))
     if max_distance is not None and not max_distance >= 0:
-        raise DomainError(sentence("subsequence", "max_distance must be a distance, or None", max_distance))
-    frame_cost, pattern = local_cost(metric, "subsequence"), step_pattern_of(step_pattern, "subsequence")
-    one, other = one_series(query, "subsequence (query)"), one_series(series, "subsequence (series)")
-    same_width(one, other, "subsequence")
-    one, other = frame_cost.prepare(one, "subsequence (query)"), frame_cost.prepare(other, "subsequence (series)")
+        raise DomainError(sentence("subsequence_dtw", "max_distance must be a distance, or None", max_distance))
+    frame_cost, pattern = local_cost(metric, "subsequence_dtw"), step_pattern_of(step_pattern, "subsequence_dtw")
+    one, other = one_series(query, "subsequence_dtw (query)"), one_series(series, "subsequence_dtw (series)")
+    same_width(one, other, "subsequence_dtw")
+    one, other = (
+        frame_cost.prepare(one, "subsequence_dtw (query)"),
+        frame_cost.prepare(other, "subsequence_dtw (series)"),
+    )
     kind = frame_cost.of_width(one.values.shape[1])
-    if pattern == THREE and frame_cost.function is None:
+    if pattern == UNWEIGHTED and frame_cost.function is None:
         totals, starts = _ends(one, other, kind)
     else:
         totals, starts = _ends_of_grid(one, other, frame_cost, pattern)
@@ -89,17 +92,17 @@ def _ends(query: Series, series: Series, kind: int) -> tuple[Array, Index]:
     )
     if not np.isfinite(totals).any():
         remedy = "rescale both first"
-        raise DomainError(sentence("subsequence", "costs must not overflow", "infinity", remedy))
+        raise DomainError(sentence("subsequence_dtw", "costs must not overflow", "infinity", remedy))
     return totals, starts
 
 
 def _ends_of_grid(query: Series, series: Series, frame_cost: LocalCost, pattern: StepPattern) -> tuple[Array, Index]:
     """As `_ends` for any step pattern and cost, with the whole grid in memory."""
     x, y, has_missing = query.values, series.values, query.has_missing or series.has_missing
-    local = frame_cost.matrix(x, y, query.missing, series.missing, "subsequence")
+    local = frame_cost.matrix(x, y, query.missing, series.missing, "subsequence_dtw")
     kind = frame_cost.of_width(x.shape[1])
     grid = Grid(
-        x, y, query.missing, series.missing, has_missing, kind, local, pattern, Band(), True, True, "subsequence"
+        x, y, query.missing, series.missing, has_missing, kind, local, pattern, Band(), True, True, "subsequence_dtw"
     )
     totals, starts = grid.ends()
     if not np.isfinite(totals).any():

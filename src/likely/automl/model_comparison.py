@@ -240,7 +240,9 @@ NOT_OURS = "cannot be written to a model file"
 
 def _refuse_unknown(criterion: str) -> None:
     if criterion not in MEASURES:
-        raise DomainError(sentence("compete", f"criterion must be one of {', '.join(MEASURES)}", repr(criterion)))
+        raise DomainError(
+            sentence("TableClassifier", f"criterion must be one of {', '.join(MEASURES)}", repr(criterion))
+        )
 
 
 def _behind(field: Field, standing: Standing, best: Standing, measure: str) -> Mean | None:

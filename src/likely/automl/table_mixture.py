@@ -121,7 +121,7 @@ def discover(
     With `density` the components need not be clusters: few factors are allowed, and BIC alone is used.
     `callback` is called with a text for every number that was tried.
     """
-    check_option(criterion, ClusterCriterion, "discover", "criterion")
+    check_option(criterion, ClusterCriterion, "TableClusterer", "criterion")
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     there = float(X.height if w is None else (w > 0).sum())
     _refuse_more_than_rows(number, there)

@@ -18,7 +18,7 @@ from likely.core.arrays import Array, Index, Mask, in_memory, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.columns import Columns
 from likely.core.description import Description
-from likely.core.em_loop import Stop, best_of, fit, gather, reached, resolve_prior
+from likely.core.em_loop import StoppingRule, best_of, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.fit_report import FitReport
@@ -305,7 +305,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     def run_em(self, X: Any, labels: Index, weight: Any, max_iter: int | None = None) -> FitReport:
         """Fit to validated rows."""
         data = self.blocks_of(X, labels, weight)
-        stop = Stop(max_iter or self.density_.max_iter, self.density_.tol)
+        stop = StoppingRule(max_iter or self.density_.max_iter, self.density_.tol)
 
         def learn(i: int, start: Mixture) -> FitReport:
             return fit(start, data, prior=self._prior_rule, stop=stop, hard=self.is_hard)

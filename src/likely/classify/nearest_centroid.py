@@ -13,7 +13,7 @@ from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
 from likely.core.arrays import Array, Index, Mask
 from likely.core.blocks import Blocks
 from likely.core.description import Description, DescriptionTable
-from likely.core.em_loop import Stop, fit, gather
+from likely.core.em_loop import StoppingRule, fit, gather
 from likely.core.engine import Threads, map_rows, one_blas_thread
 from likely.core.errors import DataError, sentence
 from likely.core.sketch import Sketch
@@ -102,7 +102,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         warn_of_labels(self.classes_, labels, type(self).__name__)
         blank = self._blank(x)
         with self._in_own_name():
-            report = fit(blank, Blocks.of(x, w, labels=labels), prior="weak", stop=Stop(100, 1e-6))
+            report = fit(blank, Blocks.of(x, w, labels=labels), prior="weak", stop=StoppingRule(100, 1e-6))
         if self._named == "mahalanobis" and any_missing(x):
             warn_of_expected(report, type(self).__name__)
         self._adopt(report.model, report.stats, Sketch.of(_with_class_column(x, labels), w))

@@ -50,8 +50,8 @@ class BandType(click.ParamType):  # type: ignore[type-arg, unused-ignore]
 @click.option("--band", type=BandType(), help="Sakoe-Chiba band (fraction or frames) or Itakura parallelogram.  [none]")
 @click.option("--metric", type=click.Choice(["cityblock", "sqeuclidean", "euclidean", "cosine"]), default="cityblock",
               show_default=True, help="Local distance between two frames.")  # fmt: skip
-@click.option("--step-pattern", metavar="NAME", default="three", show_default=True,
-              help='Step pattern: three, symmetric, asymmetric, "symmetric 1/2", "symmetric 1", …')  # fmt: skip
+@click.option("--step-pattern", metavar="NAME", default="unweighted", show_default=True,
+              help='Step pattern: unweighted, symmetric, asymmetric, "symmetric 1/2", "symmetric 1", …')  # fmt: skip
 @click.option("--open-begin", is_flag=True, help="Subsequence alignment: the match may begin later in B.")
 @click.option("--open-end", is_flag=True, help="Subsequence alignment: the match may end earlier in B.")
 @click.option("--format", "format_", metavar="NAME", help="File format.  [by file extension]")

@@ -53,7 +53,7 @@ def _missing_values(X: Any, y: Any, names: list[str], folder: Path) -> None:
 
     holes = X.copy()
     holes[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
-    report = lk.fit(lk.Gaussian.blank(holes), holes, stop=lk.Stop(200, 1e-6))
+    report = lk.fit(lk.Gaussian.blank(holes), holes, stop=lk.StoppingRule(200, 1e-6))
     full, filled = lk.Gaussian.fit(X), report.model
     off = np.abs(filled.mean - full.mean) / np.sqrt(full.variance)
     click.echo(f"a fifth of all entries removed: {'converged' if report.converged else 'NOT converged'} "

@@ -279,13 +279,13 @@ def _warping() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 12))
     gaps = np.where(rng.random((2, 12, 2)) < 0.2, np.nan, rng.normal(size=(2, 12, 2)))
-    for steps in ("three", "symmetric"):
+    for steps in ("unweighted", "symmetric"):
         lk.dtw(X[0], X[1], step_pattern=steps).path, lk.dtw(*gaps, step_pattern=steps)
     lk.alignment.dtw_matrix(X)
     lk.DTWClassifier(band=0.2).fit(X, np.arange(30) % 2).predict(X)
     lk.dtw([1.0, 2.0], [1.0, np.nan, 2.0], open_begin=True, open_end=True)
     lk.alignment.dtw_matrix([[1.0, 2.0, 3.0], [1.0, 2.0]], band=2)
-    lk.alignment.subsequence(X[0, :5], X[1])
+    lk.alignment.subsequence_dtw(X[0, :5], X[1])
     lk.alignment.barycenter(X[:3])
 
 

@@ -70,7 +70,7 @@ class Blocks:
     def __init__(self, parts: Sequence[Iterable[Block]]) -> None:
         if isinstance(parts, Iterator):
             expected = "data must be re-iterable: learning passes over them more than once"
-            raise DataError(sentence("Blocks", expected, "an iterator", "use lk.online for a stream"))
+            raise DataError(sentence("Blocks", expected, "an iterator", "use lk.online_em for a stream"))
         self.parts = tuple(parts)
 
     @classmethod

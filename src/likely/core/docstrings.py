@@ -72,7 +72,7 @@ PARAMETERS: dict[str, Entry] = {
     "sample_weight": ("array-like (n,), optional", "Weight per sample: k equals k copies, 0 equals absence."),
     "spectral_density": ("float", "Spectral density of the driving white noise."),
     "stats": ("statistics", "Sufficient statistics, as `collect` returns them; they add with `+`."),
-    "stop": ("Stop, optional", "When iterations end."),
+    "stop": ("StoppingRule, optional", "When iterations end."),
     "times": ("array-like (T,), optional", "Times of the frames."),
     "transition": ("array-like (T, K, K), optional", "Transition matrices per frame, instead of the model's own."),
     "trials": ("int or array-like", "Number of trials."),

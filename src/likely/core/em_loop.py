@@ -24,7 +24,7 @@ PATIENCE = 3  # passes without improvement of the held-out log-likelihood before
 
 
 @dataclass(frozen=True)
-class Stop:
+class StoppingRule:
     """Stopping rule: a gain of the objective below `tol` per unit of weight, or `max_iter` passes."""
 
     max_iter: int = 100
@@ -32,7 +32,9 @@ class Stop:
 
     def __post_init__(self) -> None:
         if self.max_iter < 1 or self.max_iter != int(self.max_iter) or not self.tol >= 0:
-            raise DomainError(sentence("Stop", "max_iter must be whole and at least 1, tol not negative", self))
+            raise DomainError(
+                sentence("StoppingRule", "max_iter must be an integer and at least 1, tol not negative", self)
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ def _suits(model: Any, prior: Any) -> None:
 
 def iterate(
     model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, hard: bool = False,
-    stop: Stop | None = None,
+    stop: StoppingRule | None = None,
 ) -> Iterator[FitStep]:  # fmt: skip
     """Unbounded EM iterations over re-iterable data: each pass yields the model with its statistics and objective.
 
@@ -103,11 +105,11 @@ def iterate(
     most probable label (hard EM), for models with latent labels. Where rows have missing values and the prior is a
     rule such as "weak", EM steps come before the first pass until the prior has converged, as `stop` says.
     """
-    return (step for step in _passes(model, data, prior, engine, hard, stop or Stop()) if step.prior_is_fixed)
+    return (step for step in _passes(model, data, prior, engine, hard, stop or StoppingRule()) if step.prior_is_fixed)
 
 
 def _passes(
-    model: Any, data: Any, prior: Any, engine: Engine | None, hard: bool, stop: Stop, prior_passes: int = 0
+    model: Any, data: Any, prior: Any, engine: Engine | None, hard: bool, stop: StoppingRule, prior_passes: int = 0
 ) -> Iterator[FitStep]:
     """The same, with the passes in which the prior is still recomputed; `prior_passes` of them were made before."""
     if hard and not getattr(model, "hides_labels", False):
@@ -146,7 +148,7 @@ def _depends_on_model(rule: Any, stats: Any) -> bool:
 
 
 def _converging_prior(
-    step: FitStep, collected: Callable[[Any], Any], rule: Any, stop: Stop, prior_passes: int
+    step: FitStep, collected: Callable[[Any], Any], rule: Any, stop: StoppingRule, prior_passes: int
 ) -> Generator[FitStep, None, FitStep]:
     """EM steps, with the rule applied again after each, until the new prior gives the same objective as the last.
 
@@ -165,7 +167,7 @@ def _converging_prior(
 
 
 def fit(
-    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: Stop | None = None,
+    model: Any, data: Any, *, prior: Any = None, engine: Engine | None = None, stop: StoppingRule | None = None,
     hard: bool = False, held_out: Any = None, checkpoint: CheckpointStore | None = None,
 ) -> FitReport:  # fmt: skip
     """Fit a model to data: EM (or the closed form) until the objective converges.
@@ -190,13 +192,15 @@ def fit(
     (True, [0.5, 9.5])
     """
     with warnings_once():
-        return _FitRun(model, prior, stop or Stop(), held_out, checkpoint).run(data, engine, hard)
+        return _FitRun(model, prior, stop or StoppingRule(), held_out, checkpoint).run(data, engine, hard)
 
 
 class _FitRun:
     """One run of `fit`: the progress so far and the stopping criteria."""
 
-    def __init__(self, model: Any, prior: Any, stop: Stop, held_out: Any, checkpoint: CheckpointStore | None) -> None:
+    def __init__(
+        self, model: Any, prior: Any, stop: StoppingRule, held_out: Any, checkpoint: CheckpointStore | None
+    ) -> None:
         self.model, self.prior, self.stop, self.checkpoint = model, prior, stop, checkpoint
         self.held_out_blocks = None if held_out is None else Blocks.for_model(model, held_out)
         self.trace: list[float] = []

@@ -96,7 +96,9 @@ class FitReport(Described):
         """This report, or an error if the objective did not converge."""
         if not self.converged:
             raise NotConverged(
-                sentence("fit", "the objective must converge", self.reason, "allow more passes: Stop(max_iter=…)")
+                sentence(
+                    "fit", "the objective must converge", self.reason, "allow more passes: StoppingRule(max_iter=…)"
+                )
             )
         return self
 

@@ -10,7 +10,7 @@ from likely.core.em_loop import gather, resolve_prior
 from likely.core.errors import DomainError, sentence
 
 
-def online(
+def online_em(
     model: Any, blocks: Iterable[Any], *, step: float | Callable[[int], float] = 1.0, prior: Any = None
 ) -> Iterator[Any]:
     """Yield the model after each block of a stream (Robbins and Monro; Cappé and Moulines for latent variables).
@@ -34,11 +34,11 @@ def online(
 
 def _power(a: float) -> Callable[[int], float]:
     if not 0 <= a <= 1:
-        raise DomainError(sentence("online", "step must lie in [0, 1], or be a function of t", a))
+        raise DomainError(sentence("online_em", "step must lie in [0, 1], or be a function of t", a))
     return lambda t: float(t) ** -a
 
 
 def _checked(eta: float, t: int) -> float:
     if not 0 < eta <= 1:
-        raise DomainError(sentence("online", "a step size must lie in (0, 1]", f"{eta} at t = {t}"))
+        raise DomainError(sentence("online_em", "a step size must lie in (0, 1]", f"{eta} at t = {t}"))
     return eta

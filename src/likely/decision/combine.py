@@ -64,7 +64,7 @@ def change_log_prior(log_posterior: Array, trained: Any, new: Any) -> Array:
     return _normalized(log_posterior + shift, "change_prior")
 
 
-def combine(posteriors: Sequence[Any], class_prior: ClassPrior) -> Array:
+def combine_posteriors(posteriors: Sequence[Any], class_prior: ClassPrior) -> Array:
     """One posterior from several measurements that are independent given the class.
 
     p(c | x₁ … x_M) ∝ p(c)^(1 − M) Π p(c | x_m): each posterior contains the prior once, and so must the result.
@@ -92,17 +92,17 @@ def combine(posteriors: Sequence[Any], class_prior: ClassPrior) -> Array:
     Examples
     --------
     >>> p = [[0.00951249, 0.99048751]]
-    >>> combine([p, p], [0.0004, 0.9996]).round(4)
+    >>> combine_posteriors([p, p], [0.0004, 0.9996]).round(4)
     array([[0.1873, 0.8127]])
     """
-    parts = [checked(p, "combine") for p in posteriors]
+    parts = [checked(p, "combine_posteriors") for p in posteriors]
     if not parts or len({p.shape for p in parts}) > 1:
-        raise ShapeError(sentence("combine", "posteriors of one shape are needed", [p.shape for p in parts]))
-    prior = class_shares(class_prior, parts[0].shape[1], "combine")
+        raise ShapeError(sentence("combine_posteriors", "posteriors of one shape are needed", [p.shape for p in parts]))
+    prior = class_shares(class_prior, parts[0].shape[1], "combine_posteriors")
     with np.errstate(divide="ignore"):
         logs = sum(np.log(p) for p in parts)
         shift = np.where(prior > 0, (1 - len(parts)) * np.log(np.where(prior > 0, prior, 1.0)), -np.inf)
-    return np.asarray(np.exp(_normalized(logs + shift, "combine")))
+    return np.asarray(np.exp(_normalized(logs + shift, "combine_posteriors")))
 
 
 def _normalized(logs: Array, whose: str) -> Array:

@@ -45,7 +45,7 @@ def posteriors(P: Any, whose: str) -> Array:
 def class_shares(given: Any, classes: int, whose: str, name: str = "class_prior") -> Array:
     """Validated probabilities of C classes (C,) that sum to 1.
 
-    >>> class_shares([0.25, 0.75], 2, "combine")
+    >>> class_shares([0.25, 0.75], 2, "combine_posteriors")
     array([0.25, 0.75])
     """
     try:

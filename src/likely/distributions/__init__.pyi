@@ -23,7 +23,7 @@ from likely.distributions.maxent.maximum_entropy import maximum_entropy as maxim
 from likely.distributions.maxent.maximum_entropy_distribution import MaximumEntropyDistribution as MaximumEntropyDistribution
 from likely.distributions.stacks.stack import Stack as Stack
 from likely.distributions.stacks.tied import Tied as Tied
-from likely.distributions.statistics.extremes import Extremes as Extremes
+from likely.distributions.statistics.extremes import MinMaxStats as MinMaxStats
 from likely.distributions.sums.convolution import convolve as convolve
 from likely.distributions.sums.convolution import sum_of as sum_of
 from likely.distributions.sums.grid_distribution import GridDistribution as GridDistribution

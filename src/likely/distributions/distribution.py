@@ -13,7 +13,7 @@ from likely.core import declared
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
 from likely.core.description import counted, vector_words
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.engine import Engine
 from likely.core.errors import DomainError, sentence
 from likely.core.fit_report import FitReport
@@ -122,7 +122,7 @@ class Distribution(Value):
     @classmethod
     def fit(
         cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
-        stop: Stop | None = None, **options: Any,
+        stop: StoppingRule | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Maximum-likelihood estimate for weighted rows (with a prior, the posterior mode).
 
@@ -149,8 +149,8 @@ class Distribution(Value):
             raise no_option(cls.__name__, wrong[0]) from error
 
     def estimated_from(
-        self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
-        usual: Stop = Stop(500, 1e-8),
+        self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: StoppingRule | None = None,
+        usual: StoppingRule = StoppingRule(500, 1e-8),
     ) -> FitReport:  # fmt: skip
         """Report of the fit from this model; without `stop`, a distribution may use a faster algorithm."""
         return fit(self, blocks, prior=prior, engine=engine, stop=stop or usual)

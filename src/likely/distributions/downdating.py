@@ -11,14 +11,14 @@ from likely.core.arrays import Array
 from likely.distributions.binary.bernoulli import Trials
 from likely.distributions.binary.sign_products import SignSums
 from likely.distributions.categorical.categorical import LevelCounts
-from likely.distributions.categorical.dirichlet_multinomial_counts import UrnCounts
-from likely.distributions.categorical.multinomial import WordCounts
+from likely.distributions.categorical.dirichlet_multinomial_counts import DirichletMultinomialStats
+from likely.distributions.categorical.multinomial import MultinomialStats
 from likely.distributions.categorical.pair_counts import PairCounts
 from likely.distributions.gaussian.moments import ColumnMoments, Moments
 from likely.distributions.product import ProductStats
 from likely.distributions.stacks.stack import StackStats
 from likely.distributions.statistics.counts import Counts
-from likely.distributions.statistics.extremes import Extremes
+from likely.distributions.statistics.extremes import MinMaxStats
 from likely.distributions.statistics.feature_sums import FeatureSums
 from likely.distributions.statistics.positive_sums import PositiveSums, log_lack
 from likely.distributions.statistics.weighted_values import WeightedValues
@@ -60,7 +60,7 @@ def _(stats: Counts, part: Any) -> Any:
 
 
 @without.register
-def _(stats: WordCounts, part: Any) -> Any:
+def _(stats: MultinomialStats, part: Any) -> Any:
     parts = {name: np.asarray(less(getattr(stats, name), getattr(part, name))) for name in ("counts", "rows")}
     return stats.replace(**parts, constant=np.asarray(stats.constant - part.constant))
 
@@ -105,7 +105,7 @@ def _(stats: PositiveSums, part: Any) -> Any:
 
 
 @without.register
-def _(stats: Extremes, part: Any) -> Any:
+def _(stats: MinMaxStats, part: Any) -> Any:
     """Raises at an extreme value: it may be the only one there."""
     if (part.seen & ((part.low <= stats.low) | (part.high >= stats.high))).any():
         raise Canceled
@@ -126,7 +126,7 @@ def _(stats: WeightedValues, part: Any) -> Any:
 
 
 @without.register
-def _(stats: UrnCounts, part: Any) -> Any:
+def _(stats: DirichletMultinomialStats, part: Any) -> Any:
     rest = without.dispatch(WeightedValues)(stats, part)
     return rest.replace(log_coefficients=np.asarray(stats.log_coefficients - part.log_coefficients))
 

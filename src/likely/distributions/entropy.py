@@ -45,7 +45,7 @@ def entropy(distribution: AnyDensity, bits: bool = False, n: int = 100_000, rng:
     1.5
     """
     rng = generator(rng)
-    return by_members(lambda p: entropy_of(p, n, rng), bits, distribution)
+    return by_members("entropy", lambda p: entropy_of(p, n, rng), bits, distribution)
 
 
 def entropy_of(distribution: Any, n: int, rng: Generator) -> Estimate:
@@ -77,10 +77,10 @@ def _own_entropy(distribution: Any, n: int, rng: Generator) -> Estimate | None:
     return value if value is None or isinstance(value, Estimate) else exactly(value)
 
 
-def draws(n: int) -> int:
+def draws(n: int, whose: str = "entropy") -> int:
     """Validated number of samples: enough for a standard error."""
     if not n >= 16:
-        raise DomainError(sentence("information", "n must be 16 samples or more", n))
+        raise DomainError(sentence(whose, "n must be 16 samples or more", n))
     return int(n)
 
 
@@ -100,7 +100,7 @@ def mean_of(log_probs: Array, values: Array) -> float:
 # ------------------------------------------------------------------- member by member
 
 
-def by_members(f: Callable[..., Estimate], bits: bool, *distributions: Any) -> Estimate:
+def by_members(whose: str, f: Callable[..., Estimate], bits: bool, *distributions: Any) -> Estimate:
     """f of single distributions, or per member where some are stacks."""
     for distribution in distributions:
         if not (hasattr(distribution, "log_prob") and hasattr(distribution, "sample")):
@@ -108,14 +108,14 @@ def by_members(f: Callable[..., Estimate], bits: bool, *distributions: Any) -> E
             remedy = "fit one, or pass estimator.model_"
             if isinstance(distribution, list | tuple | np.ndarray):
                 remedy = "lk.Categorical(probabilities) is one"
-            raise DomainError(sentence("information", expected, type(distribution).__name__, remedy))
+            raise DomainError(sentence(whose, expected, type(distribution).__name__, remedy))
     sizes = {
         distribution.members for distribution in distributions if getattr(distribution, "members", None) is not None
     }
     if not sizes:
         return _in_units(f(*distributions), bits)
     if len(sizes) > 1:
-        raise ShapeError(sentence("information", "stacks must have the same number of members", sorted(sizes)))
+        raise ShapeError(sentence(whose, "stacks must have the same number of members", sorted(sizes)))
     found = [f(*(_member(distribution, k) for distribution in distributions)) for k in range(sizes.pop())]
     return _in_units(Estimate(np.array([e.value for e in found]), np.array([e.error for e in found])), bits)
 
@@ -144,7 +144,7 @@ def rounded(found: tuple[float, float]) -> Estimate:
     return Estimate(value, 0.0 if error <= EXACT * (1 + abs(value)) or math.isinf(value) else error)
 
 
-def averaged(terms: Array, bounded: bool = False) -> Estimate:
+def averaged(terms: Array, bounded: bool = False, whose: str = "entropy") -> Estimate:
     """Sample mean of independent terms with its standard error; one infinite term makes it infinite.
 
     `bounded`: the terms take finitely many values, so mean and variance exist, however heavy the tail looks.
@@ -152,14 +152,14 @@ def averaged(terms: Array, bounded: bool = False) -> Estimate:
     if np.isinf(terms).any():
         return exactly(terms[np.isinf(terms)][0])
     if len(terms) < 2:
-        raise DomainError(sentence("information", "n must be 16 samples or more", len(terms)))
+        raise DomainError(sentence(whose, "n must be 16 samples or more", len(terms)))
     error = float(terms.std(ddof=1)) / math.sqrt(len(terms))
     weight = tail_weight(terms)
     if weight > HEAVY:
         expected = "the terms of a Monte Carlo mean should have a finite variance"
         got = f"a tail like x^(−{1 / weight:.2g})"
         no_mean = weight >= 1 and not bounded
-        warn(sentence("information", expected, got, _heavy_tail_note(no_mean, bounded)))
+        warn(sentence(whose, expected, got, _heavy_tail_note(no_mean, bounded)))
         error = math.inf if no_mean else error
     return Estimate(float(terms.mean()), error)
 

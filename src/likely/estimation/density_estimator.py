@@ -13,7 +13,7 @@ import numpy as np
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description
 from likely.core.docstrings import complete
-from likely.core.em_loop import Stop, fit, gather, reached, resolve_prior
+from likely.core.em_loop import StoppingRule, fit, gather, reached, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.fit_report import FitReport
@@ -94,7 +94,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
             self._look_for_unobserved(Blocks.of(X, weight))
             report = fit(
                 self._initial_model(X, weight), Blocks.of(X, weight), prior=self.prior_rule(),
-                stop=Stop(self.max_iter, self.tol),
+                stop=StoppingRule(self.max_iter, self.tol),
             )  # fmt: skip
         if not report.converged:
             warn(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
@@ -111,7 +111,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
             model, known = self.extend_model(self.learned_model_, self.stats_, X)
         new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
         if first and getattr(new, "filled", False):  # no model yet to impute missing values: fit it to these rows
-            stop = Stop(self.max_iter, self.tol)
+            stop = StoppingRule(self.max_iter, self.tol)
             with warnings_discarded():
                 learned = fit(model, Blocks.of(X, weight), prior=self.prior_rule(), stop=stop)
             model, new = learned.model, learned.stats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from likely.core.blocks import Blocks
-from likely.core.em_loop import Stop, fit, resolve_prior
+from likely.core.em_loop import StoppingRule, fit, resolve_prior
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import warn, warnings_once
 from likely.distributions.distribution import Distribution, first_look
@@ -87,7 +87,7 @@ def _direct(distribution: Any, kind: Any, x: Any, rule: str, weight: Any) -> Any
 
 
 def _iterated(start: Any, x: Any, weight: Any, prior: Any) -> Any:
-    blocks, usual = Blocks.of(x, weight), Stop(2000, 1e-12)
+    blocks, usual = Blocks.of(x, weight), StoppingRule(2000, 1e-12)
     own = isinstance(start, Distribution)
     with warnings_once():
         report = (

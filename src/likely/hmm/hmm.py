@@ -395,13 +395,13 @@ class HMM(Distribution):
         if not self.is_logistic:
             _refuse_inputs(covariates)
             return _over_states(belief_over(belief, self.states) @ self.chains[0].summed.transition)
-        if isinstance(belief, DueTransition):
+        if isinstance(belief, PendingTransition):
             expected = "a transition is due already: its covariates must be known before the next"
             raise DomainError(sentence("HMM", expected, "another", "predict(belief, covariates)"))
-        due = DueTransition.trusted(probs=belief_over(belief, self.states))
+        due = PendingTransition.trusted(probs=belief_over(belief, self.states))
         return due if covariates is None else self._made(due, covariates)
 
-    def _made(self, due: DueTransition, covariates: Any) -> Categorical:
+    def _made(self, due: PendingTransition, covariates: Any) -> Categorical:
         u = np.asarray(covariates, dtype=np.float64).reshape(1, -1)
         return Categorical.trusted(probs=due.probs @ self.transition.matrices(u)[0], levels=None)
 
@@ -415,7 +415,7 @@ class HMM(Distribution):
             _refuse_inputs(covariates)
         else:
             y, covariates = _observation(y, self.n_covariates) if covariates is None else (y, covariates)
-            belief = self._made(belief, covariates) if isinstance(belief, DueTransition) else belief
+            belief = self._made(belief, covariates) if isinstance(belief, PendingTransition) else belief
         logs = self.emission.log_prob(y if isinstance(y, Columns) else _one_frame(y, self.dim))[0]
         top = float(logs.max())
         if np.isneginf(top):
@@ -537,10 +537,10 @@ class HMM(Distribution):
 
 
 @dataclass(frozen=True, eq=False)
-class DueTransition(Value):
+class PendingTransition(Value):
     """Belief state of an HMM whose next transition waits for its covariates.
 
-    >>> DueTransition(np.array([0.5, 0.5])).probs
+    >>> PendingTransition(np.array([0.5, 0.5])).probs
     array([0.5, 0.5])
     """
 

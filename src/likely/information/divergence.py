@@ -57,7 +57,7 @@ def kl_divergence(
     inf
     """
     rng = generator(rng)
-    return by_members(lambda a, b: _kl(a, b, n, rng), bits, p, q)
+    return by_members("kl_divergence", lambda a, b: _kl(a, b, n, rng), bits, p, q)
 
 
 def cross_entropy(
@@ -72,7 +72,7 @@ def cross_entropy(
     1.207519
     """
     rng = generator(rng)
-    return by_members(lambda a, b: _cross_entropy(a, b, n, rng), bits, p, q)
+    return by_members("cross_entropy", lambda a, b: _cross_entropy(a, b, n, rng), bits, p, q)
 
 
 def js_divergence(
@@ -87,11 +87,11 @@ def js_divergence(
     1.0
     """
     rng = generator(rng)
-    return by_members(lambda a, b: _js(a, b, n, rng), bits, p, q)
+    return by_members("js_divergence", lambda a, b: _js(a, b, n, rng), bits, p, q)
 
 
 def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
-    _same_columns(p, q)
+    _same_columns(p, q, "kl_divergence")
     closed = _closed_kl(p, q, n, rng)
     if closed is not None:
         return closed
@@ -111,10 +111,10 @@ def _kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     return _not_negative(rounded(found)) if found is not None else _sampled_kl(p, q, n, rng)
 
 
-def _same_columns(p: Any, q: Any) -> None:
+def _same_columns(p: Any, q: Any, whose: str) -> None:
     d, e = getattr(p, "dim", None), getattr(q, "dim", None)
     if isinstance(d, int) and isinstance(e, int) and d != e:
-        raise ShapeError(sentence("information", "both distributions must have equally many columns", (d, e)))
+        raise ShapeError(sentence(whose, "both distributions must have equally many columns", (d, e)))
 
 
 def _plain(log_q: Array) -> bool:
@@ -178,7 +178,7 @@ def _in_basis(distribution: Gaussian, basis: Array) -> Array:
 
 def _sampled_kl(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
     """E_m[u log(u/v) − u + v] with m = ½ (p + q), u = p/m, v = q/m: bounded weights, nonnegative terms."""
-    return _halves(p, q, n, rng, _kl_terms)
+    return _halves(p, q, n, rng, _kl_terms, "kl_divergence")
 
 
 def _kl_terms(log_p: Array, log_q: Array) -> Array:
@@ -197,23 +197,23 @@ def _shares(log_p: Array, log_q: Array) -> tuple[Array, Array]:
     return np.exp(log_p - both), np.exp(log_q - both)
 
 
-def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Array], Array]) -> Estimate:
+def _halves(p: Any, q: Any, n: int, rng: Generator, terms: Callable[[Array, Array], Array], whose: str) -> Estimate:
     """Monte Carlo mean of terms under ½ (p + q), with as many draws from each."""
-    half = (draws(n) + 1) // 2
+    half = (draws(n, whose) + 1) // 2
     with np.errstate(invalid="ignore"):
         each = [terms(scores(p, x), scores(q, x)) for x in (p.sample(half, rng), q.sample(half, rng))]
-    parts = [averaged(one, has_cells(p, q)) for one in each]
+    parts = [averaged(one, has_cells(p, q), whose) for one in each]
     return Estimate(0.5 * (parts[0].value + parts[1].value), 0.5 * math.hypot(parts[0].error, parts[1].error))
 
 
 def _cross_entropy(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
-    _same_columns(p, q)
+    _same_columns(p, q, "cross_entropy")
     p_support, q_support = look(p), look(q)
     if (p_support is not None and q_support is not None) or _has_closed_form(p, q):
         parts = [entropy_of(p, n, rng), _kl(p, q, n, rng)]
         if all(part.error == 0 for part in parts):
             return added(parts)
-    return averaged(-scores(q, p.sample(draws(n), rng)), has_cells(p, q))
+    return averaged(-scores(q, p.sample(draws(n, "cross_entropy"), rng)), has_cells(p, q), "cross_entropy")
 
 
 def _has_closed_form(p: Any, q: Any) -> bool:
@@ -221,7 +221,7 @@ def _has_closed_form(p: Any, q: Any) -> bool:
 
 
 def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
-    _same_columns(p, q)
+    _same_columns(p, q, "js_divergence")
     support, other = look(p), look(q)
     if isinstance(support, Atoms) and isinstance(other, Atoms):
         return exactly(0.5 * (_to_middle(support, p, q) + _to_middle(other, q, p)))
@@ -231,7 +231,7 @@ def _js(p: Any, q: Any, n: int, rng: Generator) -> Estimate:
             return _not_negative(rounded((0.5 * (found[0][0] + found[1][0]), 0.5 * (found[0][1] + found[1][1]))))
     elif support is not None and other is not None:
         return exactly(LOG_2)  # a discrete and a continuous distribution are mutually singular
-    return _halves(p, q, n, rng, _js_terms)
+    return _halves(p, q, n, rng, _js_terms, "js_divergence")
 
 
 def _to_middle(support: Atoms, p: Any, q: Any) -> float:

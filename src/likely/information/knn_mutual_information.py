@@ -82,7 +82,7 @@ def _repeats(a: Array) -> bool:
 
 
 def _as_table(a: Array, b: Array) -> Array | None:
-    """Contingency table (A, B) of two columns of few values; None where pairs are too rare."""
+    """ContingencyTable table (A, B) of two columns of few values; None where pairs are too rare."""
     if a.shape[1] > 1 or b.shape[1] > 1:
         return None
     (x, i), (y, j) = (np.unique(column[:, 0], return_inverse=True) for column in (a, b))

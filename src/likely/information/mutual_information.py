@@ -139,8 +139,8 @@ def _of_distribution(distribution: Any, split: Any, n: int, rng: Generator) -> E
             entropy(part, n=n, rng=rng) for part in (distribution.marginal(a), distribution.marginal(b), distribution)
         ]
         return _difference(found[:2], found[2])
-    x = distribution.sample(draws(n), rng)
-    return averaged(scores(distribution, x) - _scores_of(distribution, x, a) - _scores_of(distribution, x, b))
+    x = distribution.sample(draws(n, ME), rng)
+    return averaged(scores(distribution, x) - _scores_of(distribution, x, a) - _scores_of(distribution, x, b), whose=ME)
 
 
 def _difference(marginals: list[Estimate], both: Estimate) -> Estimate:
@@ -194,8 +194,8 @@ def _conditional(distribution: Any, given: Any, n: int, rng: Generator) -> Estim
     if isinstance(distribution, Gaussian) or (hasattr(distribution, "entropy") and hasattr(distribution, "marginal")):
         both, marginal = entropy(distribution, n=n, rng=rng), entropy(distribution.marginal(a), n=n, rng=rng)
         return Estimate(both.value - marginal.value, math.hypot(both.error, marginal.error))
-    x = distribution.sample(draws(n), rng)
-    return averaged(_scores_of(distribution, x, a) - scores(distribution, x))
+    x = distribution.sample(draws(n, "conditional_entropy"), rng)
+    return averaged(_scores_of(distribution, x, a) - scores(distribution, x), whose="conditional_entropy")
 
 
 __all__ = ["conditional_entropy", "mutual_information"]

@@ -26,7 +26,7 @@ class Checkpoint:
     >>> path = os.path.join(tempfile.mkdtemp(), "em.likely")
     >>> start = lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]]))
     >>> x = np.array([[0.0], [1.0], [9.0], [10.0]])
-    >>> first = lk.fit(start, x, prior="weak", stop=lk.Stop(2), checkpoint=lk.core.Checkpoint(path))
+    >>> first = lk.fit(start, x, prior="weak", stop=lk.StoppingRule(2), checkpoint=lk.core.Checkpoint(path))
     >>> lk.fit(start, x, prior="weak", checkpoint=lk.core.Checkpoint(path)).trace[:3] == first.trace
     True
     """

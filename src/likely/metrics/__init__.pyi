@@ -3,7 +3,7 @@
 from likely.metrics.clusterings import adjusted_mutual_information as adjusted_mutual_information
 from likely.metrics.clusterings import adjusted_rand_index as adjusted_rand_index
 from likely.metrics.clusterings import best_matching as best_matching
-from likely.metrics.clusterings import contingency as contingency
+from likely.metrics.clusterings import contingency_table as contingency_table
 from likely.metrics.clusterings import fowlkes_mallows as fowlkes_mallows
 from likely.metrics.clusterings import normalized_mutual_information as normalized_mutual_information
 from likely.metrics.clusterings import purity as purity
@@ -13,13 +13,13 @@ from likely.metrics.clusterings import variation_of_information as variation_of_
 from likely.metrics.confidence_intervals import proportion_interval as proportion_interval
 from likely.metrics.distances_in_high_dimensions import DistanceDiagnostics as DistanceDiagnostics
 from likely.metrics.distances_in_high_dimensions import distance_diagnostics as distance_diagnostics
-from likely.metrics.goodness_of_fit import check_squared_distances as check_squared_distances
-from likely.metrics.goodness_of_fit import shell_share as shell_share
+from likely.metrics.goodness_of_fit import mahalanobis_goodness_of_fit as mahalanobis_goodness_of_fit
+from likely.metrics.goodness_of_fit import shell_volume_fraction as shell_volume_fraction
 from likely.metrics.high_dimensional_geometry import gaussian_shell as gaussian_shell
 from likely.metrics.high_dimensional_geometry import hubness as hubness
 from likely.metrics.high_dimensional_geometry import intrinsic_dimension as intrinsic_dimension
 from likely.metrics.high_dimensional_geometry import relative_contrast as relative_contrast
-from likely.metrics.high_dimensional_geometry import ring_ratio as ring_ratio
+from likely.metrics.high_dimensional_geometry import shell_to_ball_ratio as shell_to_ball_ratio
 from likely.metrics.operating_point import operating_threshold as operating_threshold
 from likely.metrics.silhouette import calinski_harabasz as calinski_harabasz
 from likely.metrics.silhouette import davies_bouldin as davies_bouldin

@@ -15,8 +15,8 @@ from likely.distributions.categorical.categorical import is_missing
 Mean = Literal["arithmetic", "geometric", "min", "max"]
 
 
-class Contingency(NamedTuple):
-    """Contingency table: the weight in cluster i of one partition and cluster j of the other.
+class ContingencyTable(NamedTuple):
+    """ContingencyTable table: the weight in cluster i of one partition and cluster j of the other.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class Contingency(NamedTuple):
     second: list[Any]  # the labels of the columns
 
 
-def contingency(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> Contingency:
-    """Contingency table of two labelings of the same rows.
+def contingency_table(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = None) -> ContingencyTable:
+    """ContingencyTable table of two labelings of the same rows.
 
     Parameters
     ----------
@@ -45,28 +45,32 @@ def contingency(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = 
 
     Returns
     -------
-    Contingency
+    ContingencyTable
         The table, and the labels of its rows and columns.
 
     Examples
     --------
-    >>> contingency(["a", "a", "b"], [1, 2, 2]).table
+    >>> contingency_table(["a", "a", "b"], [1, 2, 2]).table
     array([[1., 1.],
            [0., 1.]])
     """
-    a, b = codes(first, "partitions"), codes(second, "partitions")
+    return _contingency(first, second, weight, "contingency_table")
+
+
+def _contingency(first: Any, second: Any, weight: Any, whose: str) -> ContingencyTable:
+    a, b = codes(first, whose), codes(second, whose)
     if len(a[1]) != len(b[1]):
         expected = "both labelings must be of the same rows"
-        raise ShapeError(sentence("partitions", expected, f"{len(a[1])} and {len(b[1])} labels"))
-    w = weights(weight, len(a[1]), "partitions")
+        raise ShapeError(sentence(whose, expected, f"{len(a[1])} and {len(b[1])} labels"))
+    w = weights(weight, len(a[1]), whose)
     if w is not None and w.ndim != 1:
-        raise ShapeError(sentence("partitions", "weight must have one entry per row", w.shape))
+        raise ShapeError(sentence(whose, "weight must have one entry per row", w.shape))
     if not len(a[1]) or (w is not None and not w.any()):
-        raise DataError(sentence("partitions", "at least one row is needed", "none"))
+        raise DataError(sentence(whose, "at least one row is needed", "none"))
     I, J = len(a[0]), len(b[0])
     counts = np.bincount(a[1] * J + b[1], w, I * J).astype(np.float64).reshape(I, J)
     there, seen = counts.any(axis=1), counts.any(axis=0)  # rows of weight 0 are dropped
-    return Contingency(counts[there][:, seen], _some(a[0], there), _some(b[0], seen))
+    return ContingencyTable(counts[there][:, seen], _some(a[0], there), _some(b[0], seen))
 
 
 def codes(labels: Any, whose: str) -> tuple[list[Any], Index]:
@@ -112,8 +116,8 @@ class _Pairs(NamedTuple):
     all: float
 
 
-def _pairs(first: Any, second: Any, weight: Any) -> _Pairs:
-    t = contingency(first, second, weight).table
+def _pairs(first: Any, second: Any, weight: Any, whose: str) -> _Pairs:
+    t = _contingency(first, second, weight, whose).table
     return _Pairs(*(float((m * (m - 1)).sum()) / 2 for m in (t, t.sum(axis=1), t.sum(axis=0), t.sum())))
 
 
@@ -145,7 +149,7 @@ def rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike | None = N
     >>> rand_index([0, 0, 1, 1], ["x", "x", "y", "z"])
     0.8333333333333334
     """
-    p = _pairs(first, second, weight)
+    p = _pairs(first, second, weight, "rand_index")
     return 1.0 if p.all <= 0 else (p.all + 2 * p.both - p.first - p.second) / p.all
 
 
@@ -177,7 +181,7 @@ def adjusted_rand_index(first: ArrayLike, second: ArrayLike, weight: ArrayLike |
     >>> round(adjusted_rand_index([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.5714
     """
-    p = _pairs(first, second, weight)
+    p = _pairs(first, second, weight, "adjusted_rand_index")
     apart = p.all - p.first, p.all - p.second
     mixed = p.first - p.both, p.second - p.both
     neither = p.all - p.first - p.second + p.both
@@ -210,7 +214,7 @@ def fowlkes_mallows(first: ArrayLike, second: ArrayLike, weight: ArrayLike | Non
     >>> round(fowlkes_mallows([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.7071
     """
-    p = _pairs(first, second, weight)
+    p = _pairs(first, second, weight, "fowlkes_mallows")
     return float(np.sqrt(p.both / p.first) * np.sqrt(p.both / p.second)) if p.both > 0 else 0.0
 
 
@@ -240,7 +244,7 @@ def mutual_information(first: Any, second: Any, weight: Any = None) -> float:
     >>> round(mutual_information([0, 0, 1, 1], [0, 0, 1, 1]), 4)
     0.6931
     """
-    return _information(contingency(first, second, weight).table).mutual
+    return _information(_contingency(first, second, weight, "mutual_information").table).mutual
 
 
 def normalized_mutual_information(
@@ -275,7 +279,7 @@ def normalized_mutual_information(
     >>> round(normalized_mutual_information([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.8
     """
-    found = _information(contingency(first, second, weight).table)
+    found = _information(_contingency(first, second, weight, "normalized_mutual_information").table)
     whole = _mean(found.first, found.second, mean)
     if found.first == found.second == 0:
         return 1.0  # both have one cluster: they agree
@@ -323,7 +327,7 @@ def adjusted_mutual_information(
     >>> round(adjusted_mutual_information([0, 0, 1, 1, 2, 2], [0, 0, 1, 2, 2, 2]), 4)
     0.5024
     """
-    table = contingency(first, second, weight).table
+    table = _contingency(first, second, weight, "adjusted_mutual_information").table
     if not (table == np.round(table)).all():
         remedy = "use normalized_mutual_information, or integers of copies"
         raise DomainError(sentence("adjusted_mutual_information", "weights must be integers", "fractions", remedy))
@@ -379,7 +383,7 @@ def variation_of_information(first: ArrayLike, second: ArrayLike, weight: ArrayL
     >>> variation_of_information([0, 0, 1, 1], [5, 5, 3, 3]), round(variation_of_information([0, 0], [0, 1]), 4)
     (0.0, 0.6931)
     """
-    found = _information(contingency(first, second, weight).table)
+    found = _information(_contingency(first, second, weight, "variation_of_information").table)
     return max(0.0, found.first + found.second - 2 * found.mutual)
 
 
@@ -431,7 +435,7 @@ def v_measure(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None
     """
     if not (isinstance(beta, int | float | np.number) and 0 <= beta < np.inf):
         raise DomainError(sentence("v_measure", "beta must be a finite number from 0 on", beta))
-    i = _information(contingency(true, found, weight).table)
+    i = _information(_contingency(true, found, weight, "v_measure").table)
     h = i.mutual / i.first if i.first else 1.0
     c = i.mutual / i.second if i.second else 1.0
     return VMeasure(h, c, (1 + beta) * h * c / (beta * h + c) if beta * h + c > 0 else 0.0)
@@ -470,7 +474,7 @@ def purity(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = None) -
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    t = contingency(true, found, weight).table
+    t = _contingency(true, found, weight, "purity").table
     return float(t.max(axis=0).sum() / t.sum())
 
 
@@ -517,7 +521,7 @@ def best_matching(true: ArrayLike, found: ArrayLike, weight: ArrayLike | None = 
     """
     from scipy.optimize import linear_sum_assignment
 
-    table, classes, clusters = contingency(true, found, weight)
+    table, classes, clusters = _contingency(true, found, weight, "best_matching")
     i, j = linear_sum_assignment(table, maximize=True)
     names = {clusters[b]: classes[a] for a, b in zip(i, j, strict=True)}
     return Matching(names, float(table[i, j].sum() / table.sum()))

@@ -66,7 +66,7 @@ class DistanceCheck(Value):
         return f"The distances do not follow χ² of {self.dim} degrees ({shown_p(p)}); {share}. Columns may be bounded."
 
 
-def check_squared_distances(d2: ArrayLike, dim: Any, weight: ArrayLike | None = None) -> DistanceCheck:
+def mahalanobis_goodness_of_fit(d2: ArrayLike, dim: Any, weight: ArrayLike | None = None) -> DistanceCheck:
     """Goodness of fit of a Gaussian: squared Mahalanobis distances against χ² with D degrees of freedom.
 
     The distribution should come from other rows, or from many more rows than it has parameters: distances from a fit to
@@ -93,7 +93,7 @@ def check_squared_distances(d2: ArrayLike, dim: Any, weight: ArrayLike | None = 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> check_squared_distances((rng.standard_normal((2000, 3)) ** 2).sum(axis=1), 3).kolmogorov.p_value > 0.05
+    >>> mahalanobis_goodness_of_fit((rng.standard_normal((2000, 3)) ** 2).sum(axis=1), 3).kolmogorov.p_value > 0.05
     True
     """
     d2, dims, w = _distances(d2, dim, weight)
@@ -114,20 +114,20 @@ def check_squared_distances(d2: ArrayLike, dim: Any, weight: ArrayLike | None = 
 def _distances(d2: Any, dim: Any, weight: Any) -> tuple[Array, Array, Array]:
     d2 = np.asarray(d2, dtype=np.float64)
     if d2.ndim != 1:
-        raise ShapeError(sentence("check_squared_distances", "d2 must have shape (n,)", d2.shape))
+        raise ShapeError(sentence("mahalanobis_goodness_of_fit", "d2 must have shape (n,)", d2.shape))
     if not (d2 >= 0).all() or np.isinf(d2).any():
         row = int(np.flatnonzero(~((d2 >= 0) & np.isfinite(d2)))[0])
         expected = "squared distances must be finite and not negative"
-        raise DataError(sentence("check_squared_distances", expected, f"{d2[row]} at row {row}"))
+        raise DataError(sentence("mahalanobis_goodness_of_fit", expected, f"{d2[row]} at row {row}"))
     dims = np.asarray(dim, dtype=np.float64)
     if dims.shape not in ((), d2.shape) or not ((dims >= 0) & (dims == np.floor(dims))).all():
         expected = "dim must be an integer, or one for each row"
-        raise ShapeError(sentence("check_squared_distances", expected, dim if dims.ndim == 0 else dims.shape))
+        raise ShapeError(sentence("mahalanobis_goodness_of_fit", expected, dim if dims.ndim == 0 else dims.shape))
     dims = np.broadcast_to(dims, d2.shape)
-    w = as_counts(weight, len(d2), "check_squared_distances")
+    w = as_counts(weight, len(d2), "mahalanobis_goodness_of_fit")
     here = (dims > 0) & (w > 0)  # rows without any observed entry are dropped
     if not here.any():
-        raise DataError(sentence("check_squared_distances", "at least one row with an entry is needed", "none"))
+        raise DataError(sentence("mahalanobis_goodness_of_fit", "at least one row with an entry is needed", "none"))
     return d2[here], dims[here], w[here]
 
 
@@ -166,7 +166,7 @@ def _quantile_pairs(ordered: Array, w: Array, dim: int) -> tuple[Array, Array]:
     return chdtri(dim, 1 - middle[at]), ordered[at]
 
 
-def shell_share(dim: Any, eps: Any) -> PerMember:
+def shell_volume_fraction(dim: Any, eps: Any) -> PerMember:
     """Share of a ball's volume in its outermost shell of relative width ε: 1 − (1 − ε)^D.
 
     Parameters
@@ -187,11 +187,13 @@ def shell_share(dim: Any, eps: Any) -> PerMember:
 
     Examples
     --------
-    >>> round(float(shell_share(10, 0.1)), 5), round(float(shell_share(100, 0.01)), 5)
+    >>> round(float(shell_volume_fraction(10, 0.1)), 5), round(float(shell_volume_fraction(100, 0.01)), 5)
     (0.65132, 0.63397)
     """
     e = np.asarray(eps, dtype=np.float64)
     if not ((e >= 0) & (e <= 1)).all() or not (np.asarray(dim) >= 0).all():
-        raise DomainError(sentence("shell_share", "eps must lie in 0 … 1 and dim not be negative", f"{eps} and {dim}"))
+        raise DomainError(
+            sentence("shell_volume_fraction", "eps must lie in 0 … 1 and dim not be negative", f"{eps} and {dim}")
+        )
     with np.errstate(divide="ignore"):
         return -np.expm1(np.asarray(dim, dtype=np.float64) * np.log1p(-e))

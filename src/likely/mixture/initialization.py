@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import Generator
 
-from likely.cluster.kmeans.kmeans_plus_plus import at_random, plus_plus, squared_distances
+from likely.cluster.kmeans.kmeans_plus_plus import at_random, kmeans_plus_plus, squared_distances
 from likely.core.arrays import Array, Index, n_rows
 from likely.core.blocks import Blocks
 from likely.core.em_loop import iterate, resolve_prior
@@ -31,7 +31,7 @@ def grouped(distribution: Any, sketch: Sketch, k: int, rng: Generator, how: str 
     points = embedded(distribution, sketch.rows, sketch.weight)
     if how == "split":
         return _by_splitting(points, sketch.weight, k)
-    seeds = (plus_plus if how == "k-means++" else _random_seeds)(points, sketch.weight, k, rng)
+    seeds = (kmeans_plus_plus if how == "k-means++" else _random_seeds)(points, sketch.weight, k, rng)
     return _nearest(points, sketch.weight, points[seeds], LLOYD if how == "k-means++" else 0)
 
 

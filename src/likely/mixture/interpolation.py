@@ -12,7 +12,7 @@ from numpy.random import Generator
 from likely.core import declared
 from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
 from likely.core.blocks import Blocks
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.errors import DomainError, sentence
 from likely.core.stats import Addable
 from likely.core.value import Value
@@ -129,7 +129,7 @@ class FixedStats(Addable, Value):
 
 
 def interpolation_weights(
-    densities: Any, x: Any, weight: Any = None, *, prior: Any = None, stop: Stop | None = None
+    densities: Any, x: Any, weight: Any = None, *, prior: Any = None, stop: StoppingRule | None = None
 ) -> Mixture:
     """Mixture of given densities with maximum-likelihood weights: fit them on held-out rows.
 
@@ -145,7 +145,9 @@ def interpolation_weights(
     parts = Stack(tuple(densities)) if isinstance(densities, Sequence) else densities
     K = parts.members
     start = Mixture(np.full(K, 1.0 / K), FixedComponents(parts))
-    report = fit(start, Blocks.of(x, weight, sequences=start.of_sequences), prior=prior, stop=stop or Stop(2000, 1e-8))
+    report = fit(
+        start, Blocks.of(x, weight, sequences=start.of_sequences), prior=prior, stop=stop or StoppingRule(2000, 1e-8)
+    )
     if not report.converged:
-        warn(f"interpolate: not converged: {report.reason}")
+        warn(f"interpolation_weights: not converged: {report.reason}")
     return Mixture.trusted(weights=report.model.weights, components=parts)

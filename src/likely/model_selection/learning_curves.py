@@ -187,22 +187,24 @@ def _stratified_order(train: Index, labels: Index, seed: int) -> Index:
 def _sizes(sizes: Any, most: int, classes: int) -> Index:
     """Increasing numbers of training rows, at most the smallest training set."""
     if sizes is None:
-        return _rising(np.geomspace(min(max(5 * classes, most // 50), most), most, POINTS), most, "sizes")
+        return _rising(
+            np.geomspace(min(max(5 * classes, most // 50), most), most, POINTS), most, "learning_curve", "sizes"
+        )
     asked = np.atleast_1d(np.asarray(sizes, dtype=np.float64))
     shares = np.issubdtype(np.asarray(sizes).dtype, np.floating) and (asked <= 1).all()
-    return _rising(np.maximum(asked * most, 1) if shares else asked, most, "sizes")
+    return _rising(np.maximum(asked * most, 1) if shares else asked, most, "learning_curve", "sizes")
 
 
 def _dims(dims: Any, most: int) -> Index:
     if dims is None:
-        return _rising(np.append(2.0 ** np.arange(np.ceil(np.log2(max(most, 2)))), most), most, "dims")
-    return _rising(np.atleast_1d(np.asarray(dims, dtype=np.float64)), most, "dims")
+        return _rising(np.append(2.0 ** np.arange(np.ceil(np.log2(max(most, 2)))), most), most, "hughes_curve", "dims")
+    return _rising(np.atleast_1d(np.asarray(dims, dtype=np.float64)), most, "hughes_curve", "dims")
 
 
-def _rising(asked: Array, most: int, name: str) -> Index:
+def _rising(asked: Array, most: int, whose: str, name: str) -> Index:
     bad = asked[~((asked >= 1) & (asked <= most + 0.5))]
     if bad.size or not asked.size:
-        raise DomainError(sentence("curve", f"{name} must lie in 1 … {most}", bad[0] if bad.size else "none"))
+        raise DomainError(sentence(whose, f"{name} must lie in 1 … {most}", bad[0] if bad.size else "none"))
     return np.unique(np.round(asked).astype(np.intp))
 
 

@@ -152,7 +152,8 @@ def _no_class_lost(keep: Mask, labels: Index, quietly: bool = False) -> Mask:
     if not len(lost):
         return keep
     if not quietly:
-        warn(f"edit: {len(lost)} classes would lose all rows and are kept unchanged: they have no region of their own")
+        what = f"{len(lost)} classes would lose all rows and are kept unchanged"
+        warn(f"edited_nearest_neighbors: {what}: they have no region of their own")
     return np.asarray(keep | np.isin(labels, lost))
 
 

@@ -18,7 +18,7 @@ def solve_discrete_lyapunov(transition: Array, noise: Array, whose: str = "solve
     radius = float(np.abs(np.linalg.eigvals(transition)).max(initial=0.0))
     if not radius < 1.0:
         expected = "a stationary distribution needs a transition matrix with eigenvalues inside the unit circle"
-        raise DomainError(sentence(whose, expected, f"one of modulus {radius:.6g}", "pass start=(mean, covariance)"))
+        raise DomainError(sentence(whose, expected, f"one of modulus {radius:.6g}", "pass initial=(mean, covariance)"))
     A, P = transition, noise
     for _ in range(64):  # 2⁶⁴ terms
         before = P
@@ -40,7 +40,7 @@ def solve_continuous_lyapunov(drift: Array, diffusion: Array, whose: str = "solv
         rates = np.linalg.eigvals(F).real
         if not rates.max() < 0:
             expected = "a stationary distribution needs a drift matrix whose eigenvalues have negative real parts"
-            raise DomainError(sentence(whose, expected, f"one of {rates.max():.6g}", "pass start=(mean, covariance)"))
+            raise DomainError(sentence(whose, expected, f"one of {rates.max():.6g}", "pass initial=(mean, covariance)"))
         A, Q = discretize(F, Qc, np.array([1.0 / np.abs(rates).max()]))
         P[block] = solve_discrete_lyapunov(A[0], Q[0], whose)
     return P

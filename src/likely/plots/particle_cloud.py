@@ -49,7 +49,7 @@ def plot_particles(
     """
     if getattr(result, "particles", None) is None:
         raise DomainError(
-            sentence("plots", "the particles of a run are needed", "none were kept", "call run(y, keep=True)")
+            sentence("plot_particles", "the particles of a run are needed", "none were kept", "call run(y, keep=True)")
         )
     x, w = np.asarray(result.particles)[:, :, column], np.asarray(result.weights)
     T, n = x.shape
@@ -109,10 +109,10 @@ def plot_regimes(
     """
     shares = np.asarray(getattr(posterior, "regime_posterior", posterior), dtype=np.float64)
     if shares.ndim != 2 or not np.isfinite(shares).all():
-        raise ShapeError(sentence("plots", "probabilities of regimes must have shape (T, K)", shares.shape))
+        raise ShapeError(sentence("plot_regimes", "probabilities of regimes must have shape (T, K)", shares.shape))
     T, K = shares.shape
     t: Any = np.arange(T) if times is None else np.asarray(times)
-    called = state_names(names, K)
+    called = state_names(names, K, "plot_regimes")
     with themed():
         above, ax = _pair(ax, y)
         ax.stackplot(t, shares.T, colors=state_colors(K), alpha=0.6, labels=called, edgecolor="none")

@@ -64,18 +64,26 @@ def plot_state_estimates(
     model = getattr(model, "model_", model)
     if not hasattr(model, "smooth"):
         remedy = "as LinearGaussian, or a fitted LinearGaussianDensity"
-        raise DomainError(sentence("plots", "a model that can smooth is needed", type(model).__name__, remedy))
+        raise DomainError(
+            sentence("plot_state_estimates", "a model that can smooth is needed", type(model).__name__, remedy)
+        )
     if ahead and states is not None:
-        raise DomainError(sentence("plots", "forecasts are plotted in the columns of y", "states", "leave ahead out"))
+        raise DomainError(
+            sentence("plot_state_estimates", "forecasts are plotted in the columns of y", "states", "leave ahead out")
+        )
     ticking = not hasattr(model, "drift")
     if not ticking and times is None:
-        raise DataError(sentence("plots", "a model in continuous time needs times", "none", "give times="))
+        raise DataError(
+            sentence("plot_state_estimates", "a model in continuous time needs times", "none", "give times=")
+        )
     found = _smoothed(model, y, inputs, lag, None if ticking else times)
     seen = np.asarray(y, dtype=np.float64).reshape(len(found.mean), -1)
     middle, spread = _signal(model, found, seen.shape[1], inputs) if states is None else _entries(found, states)
     t: Any = np.arange(len(middle)) if times is None else np.asarray(times)
     if len(t) != len(middle):
-        raise ShapeError(sentence("plots", f"times must have one entry per frame ({len(middle)})", len(t)))
+        raise ShapeError(
+            sentence("plot_state_estimates", f"times must have one entry per frame ({len(middle)})", len(t))
+        )
     called = _names(names, middle.shape[1], "state" if states is not None else "y")
     with themed():
         strips = _strips(ax, middle.shape[1])
@@ -101,7 +109,9 @@ def _smoothed(model: Any, y: Any, inputs: Any, lag: int | None, times: Any) -> A
         more = {name: value for name, value in (("inputs", inputs), ("lag", lag)) if value is not None}
         found = model.smooth(y, **more)
     if not isinstance(found.mean, np.ndarray):
-        raise DataError(sentence("plots", "one sequence is needed", f"{len(found.mean)} of them", "pass y[i]"))
+        raise DataError(
+            sentence("plot_state_estimates", "one sequence is needed", f"{len(found.mean)} of them", "pass y[i]")
+        )
     return found
 
 
@@ -120,7 +130,9 @@ def _signal(model: Any, found: Any, p: int, inputs: Any) -> tuple[Array, Array]:
 def _entries(found: Any, states: Any) -> tuple[Array, Array]:
     at = np.atleast_1d(np.asarray(list(states) if not np.isscalar(states) else states, dtype=np.intp))
     if at.max(initial=0) >= found.mean.shape[1]:
-        raise ShapeError(sentence("plots", f"states are numbered from 0 to {found.mean.shape[1] - 1}", at.tolist()))
+        raise ShapeError(
+            sentence("plot_state_estimates", f"states are numbered from 0 to {found.mean.shape[1] - 1}", at.tolist())
+        )
     return found.mean[:, at], np.sqrt(np.diagonal(found.covariance, axis1=1, axis2=2)[:, at])
 
 
@@ -136,7 +148,11 @@ def _strips(ax: Any, n: int) -> list[Any]:
         given = list(np.atleast_1d(ax))
         if len(given) != min(n, STRIPS):
             raise ShapeError(
-                sentence("plots", f"one pair of axes for each of {min(n, STRIPS)} columns is needed", len(given))
+                sentence(
+                    "plot_state_estimates",
+                    f"one pair of axes for each of {min(n, STRIPS)} columns is needed",
+                    len(given),
+                )
             )
         return given
     n = min(n, STRIPS)
@@ -174,7 +190,7 @@ def _names(names: Any, n: int, what: str) -> list[str]:
         else [str(x) for x in names]
     )
     if len(called) != n:
-        raise ShapeError(sentence("plots", f"names must name each of {n} columns", len(called)))
+        raise ShapeError(sentence("plot_state_estimates", f"names must name each of {n} columns", len(called)))
     return called
 
 

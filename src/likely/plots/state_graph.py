@@ -92,7 +92,7 @@ class _Graph:
         if N > MOST:
             remedy = "draw lk.plots.plot_trellis, or a model of fewer"
             raise DomainError(sentence("plot_transition_graph", f"at most {MOST} states can be drawn", N, remedy))
-        called = state_names(None if names is not None and len(names) != K else names, K)
+        called = state_names(None if names is not None and len(names) != K else names, K, "plot_transition_graph")
         depth = layers(hmm.transition >= (LEAST if least is None else least))
         least = worth_drawing(hmm.transition) if least is None else least
         at = _in_line(depth) if depth is not None else _in_circle(N)

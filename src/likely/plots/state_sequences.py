@@ -73,9 +73,9 @@ def plot_trellis(
     >>> plot_trellis(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
     'state'
     """
-    decoded = decoded_sequence(model, x, names, columns, lag)
+    decoded = decoded_sequence(model, x, names, columns, lag, whose="plot_trellis")
     T, K = decoded.shares.shape
-    edges = _edges(T)
+    edges = _edges(T, "plot_trellis")
     with themed():
         above, ax = (
             _stacked(_strips(decoded), K) if ax is None else ([], ax) if hasattr(ax, "imshow") else ([ax[0]], ax[1])
@@ -136,9 +136,9 @@ def plot_state_probabilities(
     >>> plot_state_probabilities(h, [0.1, -0.3, 4.8, 5.2]).get_ylabel()
     'p(state)'
     """
-    decoded = decoded_sequence(model, x, names, columns, lag)
+    decoded = decoded_sequence(model, x, names, columns, lag, whose="plot_state_probabilities")
     T, K = decoded.shares.shape
-    edges = _edges(T)
+    edges = _edges(T, "plot_state_probabilities")
     with themed():
         above, ax = (
             _stacked(_strips(decoded), 6) if ax is None and _several(decoded) else ([], axes(ax, figsize=(8.0, 3.2)))
@@ -178,14 +178,14 @@ def _stacked(strips: int, K: int) -> tuple[list[Any], Any]:
 
 
 def decoded_sequence(
-    model: Any, x: Any, names: Any = None, columns: Any = None, lag: int | None = None
+    model: Any, x: Any, names: Any = None, columns: Any = None, lag: int | None = None, *, whose: str
 ) -> DecodedSequence:
     """Decode one sequence; for estimators the original states, not their expansion."""
     hmm = getattr(model, "model_", model)
     if not hasattr(hmm, "viterbi"):
         expected, remedy = "a hidden Markov model is needed", "of a classifier, take model_.components.member(c)"
-        raise DomainError(sentence("plots", expected, type(model).__name__, remedy))
-    given = single_sequence(Ragged.of(model.frames(x) if hasattr(model, "frames") else x), "plots")
+        raise DomainError(sentence(whose, expected, type(model).__name__, remedy))
+    given = single_sequence(Ragged.of(model.frames(x) if hasattr(model, "frames") else x), whose)
     rows = _crossed(model, given)
     way = hmm.viterbi(rows)
     shares, states = hmm.posterior(rows, lag).values, way.states.values
@@ -193,8 +193,8 @@ def decoded_sequence(
     if hasattr(density, "topology_"):
         own = density.topology_.original
         shares, states = shares @ np.eye(int(own.max()) + 1)[own], own[states]
-    called = state_names(names if names is not None else getattr(model, "state_names", None), shares.shape[1])
-    signal, titles = _signal(given.values, columns)
+    called = state_names(names if names is not None else getattr(model, "state_names", None), shares.shape[1], whose)
+    signal, titles = _signal(given.values, columns, whose)
     if columns is None and hasattr(model, "columns") and len(model.columns) == len(titles):
         titles = list(model.columns)
     return DecodedSequence(shares, states, float(hmm.log_prob(rows)[0]), signal, titles, called)
@@ -208,11 +208,11 @@ def _crossed(model: Any, given: Ragged) -> Ragged:
     return density.mask_unknown(density.validate_rows(given, reset=False), density.learned_model_)[0]
 
 
-def state_names(names: Any, K: int) -> list[str]:
+def state_names(names: Any, K: int, whose: str) -> list[str]:
     """Names of the states; their numbers by default."""
     called = [str(k) for k in range(K)] if names is None else [str(name) for name in names]
     if len(called) != K:
-        raise ShapeError(sentence("plots", f"names must name each of {K} states", len(called)))
+        raise ShapeError(sentence(whose, f"names must name each of {K} states", len(called)))
     return called
 
 
@@ -225,7 +225,7 @@ def state_colors(K: int) -> list[Any]:
     return [mpl.colormaps["viridis"](k / (K - 1)) for k in range(K)]
 
 
-def _signal(values: Any, columns: Any) -> tuple[Any, list[str]]:
+def _signal(values: Any, columns: Any, whose: str) -> tuple[Any, list[str]]:
     """Numbers (T, d) with their names, or words (T,)."""
     if isinstance(values, Columns):
         numeric = {name: np.asarray(p) for name, p in values.parts.items() if np.asarray(p).dtype.kind in "biuf"}
@@ -240,7 +240,7 @@ def _signal(values: Any, columns: Any) -> tuple[Any, list[str]]:
     a = a.reshape(len(a), -1)
     names = [f"x{j}" for j in range(a.shape[1])] if columns is None else [str(name) for name in columns]
     if len(names) != a.shape[1]:
-        raise ShapeError(sentence("plots", f"columns must name each of {a.shape[1]} columns", len(names)))
+        raise ShapeError(sentence(whose, f"columns must name each of {a.shape[1]} columns", len(names)))
     return a.astype(np.float64), names
 
 
@@ -367,10 +367,10 @@ def _named_states(ax: Any, names: list[str]) -> None:
         ax.axhline(k - 0.5, color=SOFT, linewidth=0.4)
 
 
-def _edges(T: int) -> Index:
+def _edges(T: int, whose: str) -> Index:
     """Where the columns of a picture begin: a frame each, or several where there are too many."""
     if T < 1:
-        raise DataError(sentence("plots", "at least one frame is needed", "none"))
+        raise DataError(sentence(whose, "at least one frame is needed", "none"))
     return np.arange(T + 1) if T <= WIDE else np.linspace(0, T, COLUMNS + 1).round().astype(np.intp)
 
 

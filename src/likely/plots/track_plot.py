@@ -61,7 +61,7 @@ def plot_track(
     ):
         raise ShapeError(
             sentence(
-                "plots",
+                "plot_track",
                 f"states must have mean (T, d) and covariance (T, d, d), with columns {tuple(columns)}",
                 (mean.shape, cov.shape),
             )

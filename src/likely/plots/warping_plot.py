@@ -15,14 +15,14 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
 MATCHES = 60  # lines between the two series that are drawn at most
 
 
-def plot_warping_path(a: Any, b: Any, warping: Alignment, ax: Any = None) -> Any:
+def plot_warping_path(a: Any, b: Any, alignment: Alignment, ax: Any = None) -> Any:
     """Plot accumulated costs as an image with the warping path; a on the left, b below.
 
     Parameters
     ----------
     a, b : array-like (T,) or (T, d)
         The series.
-    warping : Alignment
+    alignment : Alignment
         The result of `dtw(a, b)`.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; None makes a new figure.
@@ -43,17 +43,17 @@ def plot_warping_path(a: Any, b: Any, warping: Alignment, ax: Any = None) -> Any
     >>> plot_warping_path(a, b, dtw(a, b)).get_title(loc="left")
     'distance 1, path of 5 points'
     """
-    x, y = _checked(a, b, warping)
+    x, y = _checked(a, b, alignment, "plot_warping_path")
     with themed():
         ax = axes(ax, figsize=(5.6, 5.2))
-        n, m = warping.shape
+        n, m = alignment.shape
         image = ax.imshow(
-            np.ma.masked_invalid(warping.costs), origin="lower", aspect="auto", cmap="Blues", interpolation="nearest",
+            np.ma.masked_invalid(alignment.costs), origin="lower", aspect="auto", cmap="Blues", interpolation="nearest",
             extent=(-0.5, m - 0.5, -0.5, n - 0.5),
         )  # fmt: skip
         ax.set_facecolor("#f1f3f4")  # points that no path may touch
-        ax.plot(warping.path[:, 1], warping.path[:, 0], color=PALETTE[1], linewidth=1.8)
-        ax.set_title(f"distance {warping.distance:.4g}, path of {len(warping.path):,} points", loc="left")
+        ax.plot(alignment.path[:, 1], alignment.path[:, 0], color=PALETTE[1], linewidth=1.8)
+        ax.set_title(f"distance {alignment.distance:.4g}, path of {len(alignment.path):,} points", loc="left")
         ax.tick_params(labelleft=False, labelbottom=False, left=False, bottom=False)
         _beside(ax, x, y)
         ax.figure.colorbar(image, ax=ax, label="accumulated cost", shrink=0.8)
@@ -79,14 +79,14 @@ def _beside(ax: Any, x: Array, y: Array) -> None:
         side.spines[["top", "right"]].set_visible(False)
 
 
-def plot_alignment(a: Any, b: Any, warping: Alignment, ax: Any = None, *, column: int = 0) -> Any:
+def plot_alignment(a: Any, b: Any, alignment: Alignment, ax: Any = None, *, column: int = 0) -> Any:
     """Plot both series one above the other, matched frames joined by lines (at most 60 of them).
 
     Parameters
     ----------
     a, b : array-like (T,) or (T, d)
         The series.
-    warping : Alignment
+    alignment : Alignment
         The result of `dtw(a, b)`.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; None makes a new figure.
@@ -109,20 +109,20 @@ def plot_alignment(a: Any, b: Any, warping: Alignment, ax: Any = None, *, column
     >>> plot_alignment(a, b, dtw(a, b)).get_xlabel()
     'frame'
     """
-    x, y = _checked(a, b, warping)
+    x, y = _checked(a, b, alignment, "plot_alignment")
     if not 0 <= column < x.shape[1]:
         raise ShapeError(sentence("plot_alignment", f"column must be from 0 to {x.shape[1] - 1}", column))
     u, v = x[:, column], y[:, column]
     lift = 1.15 * max(float(np.nanmax(v)) - float(np.nanmin(u)), 0.0) or 1.0
     with themed():
         ax = axes(ax, figsize=(7.0, 3.6))
-        _joined(ax, u + lift, v, warping.path)
+        _joined(ax, u + lift, v, alignment.path)
         ax.plot(u + lift, color=PALETTE[0], linewidth=1.4, label="a")
         ax.plot(v, color=PALETTE[1], linewidth=1.4, label="b")
         ax.set(xlabel="frame", yticks=[])
         ax.spines["left"].set_visible(False)
         which = "" if x.shape[1] == 1 else f", column {column} of {x.shape[1]} (from 0)"
-        ax.set_title(f"distance {warping.distance:.4g}{which}", loc="left")
+        ax.set_title(f"distance {alignment.distance:.4g}{which}", loc="left")
         ax.legend(loc="upper right", ncols=2, labelcolor=INK)
         ax.margins(y=0.18)
     return ax
@@ -136,12 +136,12 @@ def _joined(ax: Any, upper: Array, lower: Array, path: Any) -> None:
     ax.add_collection(LineCollection(lines, colors=SOFT, linewidths=0.7))
 
 
-def _checked(a: Any, b: Any, warping: Alignment) -> tuple[Array, Array]:
+def _checked(a: Any, b: Any, alignment: Alignment, whose: str) -> tuple[Array, Array]:
     both = []
-    for name, given, length in zip("ab", (a, b), warping.shape, strict=True):
-        x = numbers(given, "warping")
+    for name, given, length in zip("ab", (a, b), alignment.shape, strict=True):
+        x = numbers(given, whose)
         x = x[:, None] if x.ndim == 1 else x
         if x.ndim != 2 or len(x) != length:
-            raise ShapeError(sentence("warping", f"{name} must be the series that was warped ({length})", x.shape))
+            raise ShapeError(sentence(whose, f"{name} must be the series that was warped ({length})", x.shape))
         both.append(x)
     return both[0], both[1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from likely.cluster.hierarchy.dendrogram_cut import FLOOR, cut_curve
+from likely.cluster.hierarchy.dendrogram_cut import FLOOR, bic_curve
 from likely.cluster.hierarchy.linkage import linkage
 from likely.core.errors import DataError, DomainError, ShapeError
 
@@ -29,7 +29,7 @@ def test_likelihood_of_each_cut_by_hand(rng, covariance):
     x = rng.normal(size=(60, 2))
     x = (x - x.mean(axis=0)) / x.std(axis=0)  # the unit in which it is reported
     tree = linkage(x, "average")
-    curve = cut_curve(tree, x, covariance=covariance, max_clusters=7)
+    curve = bic_curve(tree, x, covariance=covariance, max_clusters=7)
     wanted = [by_hand(x, tree.cut(k), covariance) for k in range(1, 8)]
     np.testing.assert_allclose(curve.log_likelihood, wanted, rtol=1e-9)
     price = {"pooled": lambda k: 3, "full": lambda k: 3 * k, "diagonal": lambda k: 2 * k}[covariance]
@@ -41,14 +41,14 @@ def test_likelihood_of_each_cut_by_hand(rng, covariance):
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_number_of_clusters_that_made_the_rows_is_found(rng, link, k):
     x = rng.normal(size=(200, 3)) + 9.0 * np.arange(200)[:, None] % (9 * k)
-    assert cut_curve(linkage(x, link), x).best == k
+    assert bic_curve(linkage(x, link), x).best == k
 
 
 def test_weights_are_copies(rng):
     x, w = rng.normal(size=(30, 2)), rng.integers(1, 4, 30)
-    weighted = cut_curve(linkage(x, weight=w), x, max_clusters=6)
+    weighted = bic_curve(linkage(x, weight=w), x, max_clusters=6)
     y = np.repeat(x, w, axis=0)
-    copied = cut_curve(linkage(y), y, max_clusters=6)
+    copied = bic_curve(linkage(y), y, max_clusters=6)
     np.testing.assert_allclose(weighted.bic, copied.bic, rtol=1e-9)
 
 
@@ -56,7 +56,7 @@ def test_units_and_constant_columns_do_not_matter(rng):
     x = rng.normal(size=(80, 2)) + 6 * rng.integers(0, 2, (80, 1))
     tree = linkage(x)
     y = np.column_stack([x * [1e-9, 1e9] + [0.0, 1e9], np.full(80, 7.0)])
-    np.testing.assert_allclose(cut_curve(tree, y).bic, cut_curve(tree, x).bic, rtol=1e-6)
+    np.testing.assert_allclose(bic_curve(tree, y).bic, bic_curve(tree, x).bic, rtol=1e-6)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
@@ -70,18 +70,18 @@ def test_few_rows_and_rows_that_are_all_the_same(n):
 def test_errors():
     tree = linkage([[0.0], [1.0], [3.0]])
     with pytest.raises(ShapeError, match="the 3 rows"):
-        cut_curve(tree, [[0.0]])
+        bic_curve(tree, [[0.0]])
     with pytest.raises(DataError, match="without missing values"):
-        cut_curve(tree, [[0.0], [np.nan], [1.0]])
+        bic_curve(tree, [[0.0], [np.nan], [1.0]])
     with pytest.raises(DomainError, match="covariance"):
-        cut_curve(tree, [[0.0], [1.0], [3.0]], covariance="round")
+        bic_curve(tree, [[0.0], [1.0], [3.0]], covariance="round")
     with pytest.raises(DomainError, match="max_clusters"):
-        cut_curve(tree, [[0.0], [1.0], [3.0]], max_clusters=0)
+        bic_curve(tree, [[0.0], [1.0], [3.0]], max_clusters=0)
 
 
 def test_iris_has_two_clear_clusters():
     from sklearn.datasets import load_iris
 
     x = load_iris().data
-    curve = cut_curve(linkage(x, "likelihood"), x, covariance="full")
+    curve = bic_curve(linkage(x, "likelihood"), x, covariance="full")
     assert curve.best == 2  # as Fraley and Raftery find by BIC with unrestricted covariances

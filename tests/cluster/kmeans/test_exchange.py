@@ -12,9 +12,9 @@ from likely.cluster.kmeans.centroids import Centroids
 from likely.cluster.kmeans.exchange import exchange
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import lloyd, with_own_variances
-from likely.core.em_loop import Stop
+from likely.core.em_loop import StoppingRule
 
-EXACT = Stop(300, 0.0)
+EXACT = StoppingRule(300, 0.0)
 
 
 def scatter_of(x, w, labels, k):
@@ -105,7 +105,7 @@ def test_own_variances_gain_too():
 def test_labels_statistics_and_criterion_are_of_one_moment(variances, passes):
     for seed in range(5):
         x = np.random.default_rng(seed).normal(size=(300, 2))
-        options = {"method": "exchange", "variances": variances, "stop": Stop(passes, 1e-6)}
+        options = {"method": "exchange", "variances": variances, "stop": StoppingRule(passes, 1e-6)}
         found = kmeans(x, 8, rng=np.random.default_rng(0), **options)
         np.testing.assert_array_equal(found.labels, found.model.assign(x))
         np.testing.assert_array_equal(found.report.stats.counts, np.bincount(found.labels, minlength=8))
@@ -119,6 +119,6 @@ def test_all_passes_are_counted():
     count = {}
     for variances in ("equal", "own"):
         for method in ("batch", "exchange"):
-            options = {"method": method, "variances": variances, "stop": Stop(1, 1e-6)}
+            options = {"method": method, "variances": variances, "stop": StoppingRule(1, 1e-6)}
             count[variances, method] = kmeans(x, 8, rng=np.random.default_rng(0), **options).refits
     assert count == {("equal", "batch"): 1, ("equal", "exchange"): 2, ("own", "batch"): 2, ("own", "exchange"): 3}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus, squared_distances, standardized
+from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, kmeans_plus_plus, squared_distances, standardized
 from likely.core.errors import DataError, DomainError
 from likely.core.sketch import Sketch
 
@@ -22,7 +22,7 @@ def test_squared_distances_are_exact_near_and_far():
 @pytest.mark.slow
 def test_the_first_seed_is_drawn_by_weight_and_the_second_by_distance():
     x = np.array([[0.0], [1.0], [3.0]])
-    firsts = np.bincount([plus_plus(x, [1.0, 2.0, 1.0], 1, np.random.default_rng(s))[0] for s in range(4000)])
+    firsts = np.bincount([kmeans_plus_plus(x, [1.0, 2.0, 1.0], 1, np.random.default_rng(s))[0] for s in range(4000)])
     np.testing.assert_allclose(firsts / 4000, [0.25, 0.5, 0.25], atol=0.03)
 
 
@@ -30,7 +30,7 @@ def test_greedy_seeds_find_separate_groups():
     rng = np.random.default_rng(1)
     x = np.concatenate([rng.normal(100 * i, 1, (50, 2)) for i in range(8)])
     for seed in range(20):
-        assert len(set(plus_plus(x, None, 8, np.random.default_rng(seed)) // 50)) == 8
+        assert len(set(kmeans_plus_plus(x, None, 8, np.random.default_rng(seed)) // 50)) == 8
 
 
 def test_weights_equal_copies_to_the_bit_on_a_sketch():
@@ -39,32 +39,32 @@ def test_weights_equal_copies_to_the_bit_on_a_sketch():
     copies = np.repeat(x, w, axis=0)[rng.permutation(w.sum())]
     a, b = Sketch.of(x, w), Sketch.of(copies)
     for seed in range(5):
-        i, j = (plus_plus(s.rows, s.weight, 10, np.random.default_rng(seed)) for s in (a, b))
+        i, j = (kmeans_plus_plus(s.rows, s.weight, 10, np.random.default_rng(seed)) for s in (a, b))
         np.testing.assert_array_equal(a.rows[i], b.rows[j])
 
 
 def test_fewer_distinct_rows_give_fewer_seeds_and_rows_without_weight_none():
     x = np.array([[1.0], [1.0], [2.0], [5.0]])
-    assert sorted(x[plus_plus(x, [1, 1, 1, 0], 4, np.random.default_rng(0)), 0]) == [1, 2]
-    assert len(plus_plus(np.full((7, 2), 1e8), None, 3, np.random.default_rng(0))) == 1
+    assert sorted(x[kmeans_plus_plus(x, [1, 1, 1, 0], 4, np.random.default_rng(0)), 0]) == [1, 2]
+    assert len(kmeans_plus_plus(np.full((7, 2), 1e8), None, 3, np.random.default_rng(0))) == 1
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-100, 1.0, 1e100, 1e150])
 def test_seeds_know_no_units(scale):
     x = np.random.default_rng(3).normal(size=(200, 3))
-    want = plus_plus(x, None, 6, np.random.default_rng(0))
-    np.testing.assert_array_equal(plus_plus(x * scale, None, 6, np.random.default_rng(0)), want)
-    np.testing.assert_array_equal(plus_plus(x + 1e8, None, 6, np.random.default_rng(0)), want)
+    want = kmeans_plus_plus(x, None, 6, np.random.default_rng(0))
+    np.testing.assert_array_equal(kmeans_plus_plus(x * scale, None, 6, np.random.default_rng(0)), want)
+    np.testing.assert_array_equal(kmeans_plus_plus(x + 1e8, None, 6, np.random.default_rng(0)), want)
 
 
-def test_what_plus_plus_refuses():
+def test_what_kmeans_plus_plus_refuses():
     rng = np.random.default_rng(0)
     with pytest.raises(DataError, match="complete and finite"):
-        plus_plus([[np.nan]], None, 1, rng)
+        kmeans_plus_plus([[np.nan]], None, 1, rng)
     with pytest.raises(DomainError, match="at least 1"):
-        plus_plus([[1.0]], None, 0, rng)
+        kmeans_plus_plus([[1.0]], None, 0, rng)
     with pytest.raises(DataError, match="weight"):
-        plus_plus([[1.0]], [0.0], 1, rng)
+        kmeans_plus_plus([[1.0]], [0.0], 1, rng)
 
 
 def test_random_rows_are_drawn_in_proportion_to_weight():

@@ -13,11 +13,11 @@ from likely.cluster.kmeans.assignment import KMeansData
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import kmeans
 from likely.cluster.kmeans.lloyd import lloyd, with_own_variances
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.errors import DataError, FitWarning, ShapeError
-from likely.core.online_em import online
+from likely.core.online_em import online_em
 
-EXACT = Stop(300, 0.0)
+EXACT = StoppingRule(300, 0.0)
 
 
 def plain_costs(x, mean):
@@ -99,7 +99,7 @@ def test_it_takes_the_same_steps_as_scikit_learn(seed):
     start = starts(x, 12, seed)
     for steps in (1, 3, 300):
         peer = Peer(12, init=start, n_init=1, max_iter=steps, tol=0, algorithm="lloyd").fit(x)
-        ours = lloyd(x, start, stop=Stop(steps, 0.0))
+        ours = lloyd(x, start, stop=StoppingRule(steps, 0.0))
         np.testing.assert_allclose(ours.model.mean, peer.cluster_centers_, rtol=1e-9)
         np.testing.assert_array_equal(ours.labels, peer.labels_)
         assert ours.inertia == pytest.approx(peer.inertia_, rel=1e-10)
@@ -111,8 +111,8 @@ def test_bounds_and_workers_change_no_bit(has_missing, weighted):
     x = blobs(40_000, 3, 9, has_missing=has_missing)
     w = np.random.default_rng(0).random(len(x)) if weighted else None
     start = starts(x, 15)
-    slow = lloyd(x, start, w, stop=Stop(12, 0.0), bounds=False, workers=1)
-    fast = lloyd(x, start, w, stop=Stop(12, 0.0), workers=4)
+    slow = lloyd(x, start, w, stop=StoppingRule(12, 0.0), bounds=False, workers=1)
+    fast = lloyd(x, start, w, stop=StoppingRule(12, 0.0), workers=4)
     np.testing.assert_array_equal(fast.model.mean, slow.model.mean)
     np.testing.assert_array_equal(fast.labels, slow.labels)
     assert fast.report.trace == slow.report.trace
@@ -122,7 +122,7 @@ def test_bounds_and_workers_change_no_bit(has_missing, weighted):
 def test_the_common_learning_loop_is_its_slow_twin(has_missing):
     x = blobs(3_000, has_missing=has_missing)
     start = starts(x, 8)
-    twin = fit(Centroids(start), x, stop=Stop(300, 0.0))
+    twin = fit(Centroids(start), x, stop=StoppingRule(300, 0.0))
     ours = lloyd(x, start, stop=EXACT)
     np.testing.assert_allclose(ours.model.mean, twin.model.mean, rtol=1e-9)
     assert ours.report.objective == pytest.approx(twin.objective, rel=1e-12)
@@ -155,7 +155,7 @@ def test_a_stream_is_learned_by_the_common_online_loop():
     x = blobs(1_200, has_missing=0.1)
     start = Centroids(starts(x, 5))
     total, model = None, start
-    for chunk, streamed in zip(np.array_split(x, 6), online(start, np.array_split(x, 6)), strict=True):
+    for chunk, streamed in zip(np.array_split(x, 6), online_em(start, np.array_split(x, 6)), strict=True):
         new = model.collect(chunk)
         total = new if total is None else total + new
         model = model.refit(total)
@@ -170,11 +170,11 @@ def test_iris_has_its_known_criterion():
 
 def test_running_out_of_passes_is_not_converged():
     x = blobs()
-    found = lloyd(x, starts(x, 20), stop=Stop(2, 0.0))
+    found = lloyd(x, starts(x, 20), stop=StoppingRule(2, 0.0))
     assert not found.report.converged
     assert "still moving" in found.report.reason
     assert found.report.iterations == 2
-    assert lloyd(x, starts(x, 20), stop=Stop(300, 0.05)).report.reason.startswith("the criterion falls by less")
+    assert lloyd(x, starts(x, 20), stop=StoppingRule(300, 0.05)).report.reason.startswith("the criterion falls by less")
 
 
 def test_empty_clusters_begin_anew_at_far_rows():
@@ -291,7 +291,7 @@ def test_own_variances_never_lower_their_objective_and_find_the_narrow_cluster()
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(0, 0.2, (300, 2)), rng.normal(3, 2.0, (300, 2))])
     equal = lloyd(x, [[0.0, 0.0], [3.0, 3.0]], stop=EXACT)
-    own = with_own_variances(x, equal, stop=Stop(200, 0.0))
+    own = with_own_variances(x, equal, stop=StoppingRule(200, 0.0))
     trace = own.report.trace
     assert (np.diff(trace) >= -1e-9).all()
     narrow, wide = np.sort(own.model.variance)

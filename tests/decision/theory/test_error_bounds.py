@@ -14,9 +14,9 @@ from likely.decision.theory.error_bounds import ErrorBounds
     [(0.1, 2, 0.18), (0.1, 3, 0.185), (0.1, 10, 0.18889), (0.25, 2, 0.375), (0.25, 3, 0.40625), (0.25, 10, 0.43056)],
 )
 def test_cover_and_hart_as_in_the_notes(error, classes, bound):
-    assert round(lk.decision.cover_hart(error, classes), 5) == bound
+    assert round(lk.decision.cover_hart_bound(error, classes), 5) == bound
     np.testing.assert_allclose(
-        lk.decision.bayes_error_from_neighbors(lk.decision.cover_hart(error, classes), classes), error, rtol=1e-12
+        lk.decision.bayes_error_from_neighbors(lk.decision.cover_hart_bound(error, classes), classes), error, rtol=1e-12
     )
 
 
@@ -60,21 +60,21 @@ def test_equality_where_the_rest_is_even():
         P = np.full((5, K), 0.3 / (K - 1))
         P[:, 0] = 0.7
         b = lk.decision.error_bounds(P)
-        np.testing.assert_allclose(b.gini, lk.decision.cover_hart(b.bayes, K), rtol=1e-12)
-        np.testing.assert_allclose(lk.decision.fano(b.entropy, K), b.bayes, rtol=1e-9)
+        np.testing.assert_allclose(b.gini, lk.decision.cover_hart_bound(b.bayes, K), rtol=1e-12)
+        np.testing.assert_allclose(lk.decision.fano_bound(b.entropy, K), b.bayes, rtol=1e-9)
     halves = lk.decision.error_bounds([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
-    np.testing.assert_allclose(lk.decision.hellman_raviv(halves.entropy), halves.bayes, rtol=1e-12)
+    np.testing.assert_allclose(lk.decision.hellman_raviv_bound(halves.entropy), halves.bayes, rtol=1e-12)
     np.testing.assert_allclose(lk.decision.error_bounds(np.full((2, 4), 0.25)).bayes, 0.75)
 
 
 def test_bounds_of_numbers_and_arrays():
-    assert lk.decision.fano(1.0, 2, bits=True) == pytest.approx(0.5) and lk.decision.fano(0.0, 5) == 0.0
-    np.testing.assert_allclose(lk.decision.cover_hart([0.0, 0.5], 2), [0.0, 0.5])
+    assert lk.decision.fano_bound(1.0, 2, bits=True) == pytest.approx(0.5) and lk.decision.fano_bound(0.0, 5) == 0.0
+    np.testing.assert_allclose(lk.decision.cover_hart_bound([0.0, 0.5], 2), [0.0, 0.5])
     np.testing.assert_allclose(lk.decision.bayes_error_from_neighbors(1e-12, 2), 5e-13, rtol=1e-9)
-    h = lk.decision.fano(np.linspace(0, np.log(4), 9), 4)
+    h = lk.decision.fano_bound(np.linspace(0, np.log(4), 9), 4)
     back = -h * np.log(np.where(h > 0, h, 1)) - (1 - h) * np.log1p(-h) + h * np.log(3)
     np.testing.assert_allclose(back, np.linspace(0, np.log(4), 9), atol=1e-12)
-    assert lk.decision.cover_hart(0.0, 1) == 0.0 and lk.decision.fano(0.0, 1) == 0.0
+    assert lk.decision.cover_hart_bound(0.0, 1) == 0.0 and lk.decision.fano_bound(0.0, 1) == 0.0
 
 
 def test_weights_are_repetitions(rng):
@@ -108,11 +108,11 @@ def test_distributions_and_classifiers_are_asked_about_their_own_draws(rng):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: lk.decision.cover_hart(0.6, 2), "0 … 0.5"),
-        (lambda: lk.decision.cover_hart(-0.1, 2), "0 … 0.5"),
-        (lambda: lk.decision.cover_hart(0.1, 0), "1 or more"),
-        (lambda: lk.decision.fano(2.0, 2), "bits=True"),
-        (lambda: lk.decision.hellman_raviv(np.nan), "negative"),
+        (lambda: lk.decision.cover_hart_bound(0.6, 2), "0 … 0.5"),
+        (lambda: lk.decision.cover_hart_bound(-0.1, 2), "0 … 0.5"),
+        (lambda: lk.decision.cover_hart_bound(0.1, 0), "1 or more"),
+        (lambda: lk.decision.fano_bound(2.0, 2), "bits=True"),
+        (lambda: lk.decision.hellman_raviv_bound(np.nan), "negative"),
         (lambda: lk.decision.error_bounds([[0.5, 0.6]]), "add to 1"),
         (lambda: lk.decision.error_bounds([[0.5, 0.5]], truth=[2]), "0 … 1"),
         (lambda: lk.decision.error_bounds([[0.5, 0.5]], truth=["a"]), "integers"),

@@ -9,7 +9,7 @@ from sklearn import decomposition
 from sklearn.base import clone
 
 import likely as lk
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.decomposition.estimators.factor_analysis import PPCA, FactorAnalysis
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from likely.mixture.mixture import Mixture
@@ -158,7 +158,7 @@ def test_a_mixture_of_them_finds_two_lines(rng, density):
     guess = np.where(rng.random(600) < 0.25, 1 - label, label)
     stats = start.collect(X, labels=guess)
     prior = start.weak_prior(stats)
-    report = fit(start.refit(stats, prior), X, prior=prior, stop=Stop(300, 1e-7))
+    report = fit(start.refit(stats, prior), X, prior=prior, stop=StoppingRule(300, 1e-7))
     assert (np.diff(report.trace) >= -1e-7).all()
     assert (report.model.posterior(X).argmax(axis=1) == label).mean() > 0.9
 

@@ -160,6 +160,6 @@ def test_many_rows_go_through_threads():
 def test_a_mixture_with_a_prior_never_loses():
     x = coins(300)
     start = lk.Mixture(np.full(4, 0.25), stack())
-    report = lk.fit(start, sp.csr_array(x), prior="weak", stop=lk.Stop(100, 1e-9))
+    report = lk.fit(start, sp.csr_array(x), prior="weak", stop=lk.StoppingRule(100, 1e-9))
     assert (np.diff(report.trace) >= -1e-9 * abs(report.objective)).all()
     assert isinstance(report.prior.components, Beta) and np.isfinite(report.model.log_prob(x)).all()

@@ -75,7 +75,7 @@ def test_rows_with_missing_values_are_learned_by_em():
     truth = lk.distributions.LogLinear.normalized(ising(4, 3, 0.5), 4)
     x = truth.sample(4000, rng)
     x[rng.random(x.shape) < 0.2] = np.nan
-    report = lk.fit(lk.distributions.LogLinear.blank(x), x, prior="weak", stop=lk.Stop(200, 1e-9))
+    report = lk.fit(lk.distributions.LogLinear.blank(x), x, prior="weak", stop=lk.StoppingRule(200, 1e-9))
     assert report.converged and (np.diff(report.trace) >= -1e-9).all()
     assert truth.kl(report.model) <= 0.01
     assert report.model.log_prob(x).sum() == pytest.approx(report.model.objective(report.model.collect(x)), rel=1e-10)

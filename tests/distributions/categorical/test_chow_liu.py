@@ -191,7 +191,7 @@ def test_em_never_falls_and_finds_the_tree():
     rng = np.random.default_rng(6)
     whole = np.cumsum(rng.random((3000, 6)) < 0.15, axis=1) % 2.0
     x = with_gaps(whole, 0.3)
-    report = lk.fit(lk.distributions.ChowLiuTree.blank(x), x, stop=lk.Stop(300, 1e-10))
+    report = lk.fit(lk.distributions.ChowLiuTree.blank(x), x, stop=lk.StoppingRule(300, 1e-10))
     assert report.converged and report.iterations > 3 and (np.diff(report.trace) >= -1e-9 * len(x)).all()
     assert report.model.edges == [(j, j + 1) for j in range(5)]
     assert report.trace[-1] == pytest.approx(report.model.log_prob(x).sum(), rel=1e-8)
@@ -210,7 +210,7 @@ def test_missing_values_that_know_what_they_hide_are_filled_by_what_is_seen():
     b = np.where(rng.random(20_000) < 0.9, a, 1 - a)
     x = np.column_stack([a, b])
     x[(a == 1) & (rng.random(20_000) < 0.8), 1] = np.nan
-    distribution = lk.fit(lk.distributions.ChowLiuTree.blank(x), x, stop=lk.Stop(300, 1e-9)).model
+    distribution = lk.fit(lk.distributions.ChowLiuTree.blank(x), x, stop=lk.StoppingRule(300, 1e-9)).model
     assert abs(distribution.mean[1] - b.mean()) < 0.02 < abs(np.nanmean(x[:, 1]) - b.mean())
 
 

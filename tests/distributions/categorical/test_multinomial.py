@@ -15,7 +15,7 @@ import scipy.stats
 import likely as lk
 from likely.core.engine import Serial, Threads
 from likely.core.errors import DataError, DomainError, FitWarning, ShapeError
-from likely.distributions.categorical.multinomial import Multinomial, WordCounts, all_rows
+from likely.distributions.categorical.multinomial import Multinomial, MultinomialStats, all_rows
 from likely.distributions.categorical.sparse_counts import SparseRows, tallied
 from tests.properties import density, learnable, stats
 from tests.properties.members import Member
@@ -319,7 +319,7 @@ def test_missing_values_are_learned_by_em():
     truth = Multinomial([0.1, 0.2, 0.3, 0.4], 50)
     x = truth.sample(4000, rng)
     x[rng.random(x.shape) < 0.4] = np.nan
-    report = lk.fit(Multinomial.blank(x), x, stop=lk.Stop(2000, 1e-12)).require_converged()
+    report = lk.fit(Multinomial.blank(x), x, stop=lk.StoppingRule(2000, 1e-12)).require_converged()
     turn = np.diag(truth.probs) - np.outer(truth.probs, truth.probs)
     spread = np.sqrt(np.diag(turn @ np.linalg.pinv(4000 * information(truth.probs, 50, 0.4)) @ turn))
     assert spread.max() < 0.002 and (np.abs(report.model.probs - truth.probs) < density.SIGMAS * spread).all()
@@ -360,9 +360,9 @@ def test_rows_without_counts_say_nothing():
 
 def test_statistics_are_checked_and_copied():
     with pytest.raises(DomainError):
-        WordCounts([-1.0, 2.0], 1.0, 0.0)
+        MultinomialStats([-1.0, 2.0], 1.0, 0.0)
     with pytest.raises(ShapeError):
-        WordCounts([1.0, 2.0], [1.0], 0.0)
+        MultinomialStats([1.0, 2.0], [1.0], 0.0)
     a = Multinomial(P).collect(words(9, 3))
     assert pickle.loads(pickle.dumps(a)).counts.tobytes() == a.counts.tobytes()
     assert np.allclose(a.pooled().counts, 4 * words(9, 3).sum(axis=0))
@@ -374,7 +374,7 @@ def test_a_mixture_finds_topics():
     label = rng.integers(0, 2, 400)
     x = sp.csr_array(np.stack([rng.multinomial(60, truth[k]) for k in label]))
     start = lk.Mixture([0.5, 0.5], Multinomial(rng.dirichlet(np.full(40, 20.0), 2)))
-    report = lk.fit(start, x, prior="weak", stop=lk.Stop(200, 1e-8)).require_converged()
+    report = lk.fit(start, x, prior="weak", stop=lk.StoppingRule(200, 1e-8)).require_converged()
     found = report.model.posterior(x).argmax(axis=1)
     assert max((found == label).mean(), (found != label).mean()) > 0.99
     assert (np.diff(report.trace) >= -1e-9 * abs(report.objective)).all()

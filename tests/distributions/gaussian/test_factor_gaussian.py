@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from likely import DataError, DomainError, FitWarning, Gaussian, ShapeError, Stop, fit
+from likely import DataError, DomainError, FitWarning, Gaussian, ShapeError, StoppingRule, fit
 from likely.core.blocks import Blocks
 from likely.core.em_loop import iterate
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
@@ -186,7 +186,7 @@ def test_the_objective_never_falls(rng):
 def test_missing_values_by_em_beat_every_neighbor(rng):
     x = rows_of(rng, 80, 4, 1)
     x[rng.random(x.shape) < 0.2] = np.nan
-    f = fit(FactorGaussian.blank(x, factors=1), x, stop=Stop(5000, 1e-13)).require_converged().model
+    f = fit(FactorGaussian.blank(x, factors=1), x, stop=StoppingRule(5000, 1e-13)).require_converged().model
     best = f.log_prob(x).sum()
     for _ in range(50):
         step = 1e-3 * rng.normal(size=9)
@@ -262,7 +262,7 @@ def test_a_mixture_whose_members_own_three_rows_does_not_collapse(rng, kind):
     stats = start.collect(x, labels=labels)
     prior = start.weak_prior(stats)
     model = start.refit(stats, prior)
-    report = fit(model, Blocks.of(x), prior=prior, stop=Stop(200, 1e-8))
+    report = fit(model, Blocks.of(x), prior=prior, stop=StoppingRule(200, 1e-8))
     assert np.isfinite(report.model.log_prob(x)).all()
     variance = np.diagonal(report.model.components.covariance_matrix, axis1=1, axis2=2)
     assert variance.min() > 0.02 * variance[0].min()
@@ -305,7 +305,9 @@ def test_a_prior_that_knows_a_column_is_heard_where_rows_are_silent(rng):
     x[:, 4] = np.nan
     start = FactorGaussian.blank(x, factors=1)
     with pytest.warns(FitWarning, match="never observed"):
-        made = fit(start.replace(noise_variance=np.asarray(2500.0)), Blocks.of(x), prior=known, stop=Stop(30)).model
+        made = fit(
+            start.replace(noise_variance=np.asarray(2500.0)), Blocks.of(x), prior=known, stop=StoppingRule(30)
+        ).model
     alone = FactorGaussian.fit(x[:, :4], factors=1)
     assert made.marginal([0, 1, 2, 3]).log_prob(x[:, :4]).mean() > alone.log_prob(x[:, :4]).mean() - 1e-3
     assert abs(made.loadings[4, 0]) < 5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from likely import FitWarning, Gaussian, Stop, fit
+from likely import FitWarning, Gaussian, StoppingRule, fit
 from likely.core import Blocks, iterate
 from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import Moments
@@ -250,7 +250,7 @@ def test_no_optimizer_finds_more(i):
     rng = np.random.default_rng(i)
     d = 2 + i % 2
     x = with_gaps(rng, rng.standard_normal((60, d)) @ rng.standard_normal((d, d)), 0.25)
-    report = fit(Gaussian.blank(x), x, stop=Stop(5000, 1e-12)).require_converged()
+    report = fit(Gaussian.blank(x), x, stop=StoppingRule(5000, 1e-12)).require_converged()
     low = np.tril_indices(d)
 
     def loss(theta):
@@ -300,7 +300,7 @@ def test_weights_repetitions_and_chunks_agree_after_em(rng, offset):
     g = Gaussian([0.0, 0.0, 0.0], spd(rng, 3, spread=0.1))
     x, times = with_gaps(rng, g.sample(150, rng), 0.25) + offset, rng.integers(0, 4, 150)
     start = Gaussian.blank(x)
-    stop = Stop(200, 1e-9)
+    stop = StoppingRule(200, 1e-9)
     weighted = fit(start, Blocks.of(x, times), stop=stop)
     repeated = fit(start, np.repeat(x, times, axis=0), stop=stop)
     chunked = fit(start, Blocks.of(x, times, rows=7, blocks=2), stop=stop)

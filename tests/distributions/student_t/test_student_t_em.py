@@ -32,22 +32,22 @@ def summit(x, dof=None, weight=None):
 @pytest.mark.parametrize("dof", [None, 4.0])
 def test_the_summit_is_that_of_a_general_optimizer(dof):
     x = rows()
-    model = lk.StudentT.fit(x, dof=dof, stop=lk.Stop(2000, 1e-13))
+    model = lk.StudentT.fit(x, dof=dof, stop=lk.StoppingRule(2000, 1e-13))
     assert model.log_prob(x).sum() == pytest.approx(summit(x, dof), abs=1e-7)
     assert dof is None or (model.dof == dof and model.fixed_dof)
 
 
 def test_weights_are_repetitions():
     x, times = rows(200, seed=1), np.random.default_rng(2).integers(0, 4, 200)
-    a = lk.StudentT.fit(x, times, stop=lk.Stop(2000, 1e-13))
-    b = lk.StudentT.fit(np.repeat(x, times, axis=0), stop=lk.Stop(2000, 1e-13))
+    a = lk.StudentT.fit(x, times, stop=lk.StoppingRule(2000, 1e-13))
+    b = lk.StudentT.fit(np.repeat(x, times, axis=0), stop=lk.StoppingRule(2000, 1e-13))
     assert np.allclose(a.scale, b.scale, rtol=1e-5) and a.dof == pytest.approx(b.dof, rel=1e-4)
 
 
 def test_one_column_agrees_with_scipy():
     x = stats.t(3.5, 2.0, 0.7).rvs(500, random_state=3)
     v, center, deviation = stats.t.fit(x)
-    model = lk.StudentT.fit(x[:, None], stop=lk.Stop(3000, 1e-14))
+    model = lk.StudentT.fit(x[:, None], stop=lk.StoppingRule(3000, 1e-14))
     assert model.log_prob(x[:, None]).sum() >= stats.t(v, center, deviation).logpdf(x).sum() - 1e-8
     assert model.dof == pytest.approx(v, rel=1e-2) and model.center[0] == pytest.approx(center, abs=1e-3)
 
@@ -65,7 +65,7 @@ def test_a_fifth_of_outliers_moves_the_gaussian_and_not_the_t_distribution():
 def test_missing_values_are_integrated_out(kind):
     x = rows(300, seed=5)
     x[np.random.default_rng(6).random(x.shape) < 0.25] = np.nan
-    model = lk.StudentT.fit(x, kind=kind, stop=lk.Stop(3000, 1e-12))
+    model = lk.StudentT.fit(x, kind=kind, stop=lk.StoppingRule(3000, 1e-12))
     best = model.log_prob(x).sum()
     rng = np.random.default_rng(7)
     for _ in range(40):

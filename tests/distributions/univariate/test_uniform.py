@@ -114,7 +114,7 @@ def test_extremes_are_those_of_the_rows(rng):
         np.testing.assert_array_equal(stats_.high[k, :2], np.nanmax(mine, axis=0))
     assert not stats_.seen[:, 2].any() and not stats_.low[:, 2].any()
     with pytest.raises(lk.DomainError, match="low must not exceed"):
-        lk.distributions.Extremes(1.0, [1.0], [2.0], [1.0])
+        lk.distributions.MinMaxStats(1.0, [1.0], [2.0], [1.0])
 
 
 def test_cells_out_of_range_are_refused_before_anything_is_summed():

@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import likely as lk
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.engine import Serial
 from tests.properties.compare import arrays_of
 from tests.reliability.plainly import log_probs
@@ -149,7 +149,7 @@ def test_the_order_of_columns_does_not_matter(name):
 def test_blocks_of_other_sizes_and_engines():
     m = learner("full").fit(X)
     start = m._initial_model(X, None)
-    runs = [fit(start, lk.core.Blocks.of(X, rows=r, blocks=b), prior="weak", engine=e, stop=Stop(25, 0.0))
+    runs = [fit(start, lk.core.Blocks.of(X, rows=r, blocks=b), prior="weak", engine=e, stop=StoppingRule(25, 0.0))
             for r, b,
             e in ((4096, 16, None), (64, 2, Serial()), (64, 2, lk.core.Threads(2)), (17, 1, None))]  # fmt: skip
     assert runs[1].trace == runs[2].trace and gap(runs[1].model, runs[2].model) == 0.0

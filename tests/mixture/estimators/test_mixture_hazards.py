@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import likely as lk
-from likely.core.em_loop import Stop, fit, iterate, mean_log_prob
+from likely.core.em_loop import StoppingRule, fit, iterate, mean_log_prob
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.FitWarning")
 
@@ -150,7 +150,7 @@ def test_clusters_of_rows_with_a_level_never_seen_go_by_the_rest():
 # ------------------------------------------------------------------------ stopping
 
 
-@pytest.mark.parametrize("stop", [Stop(3, 0.0), Stop(100, 0.02), Stop(100, 0.0)])
+@pytest.mark.parametrize("stop", [StoppingRule(3, 0.0), StoppingRule(100, 0.02), StoppingRule(100, 0.0)])
 def test_rows_set_aside_choose_the_model_however_learning_ends(stop):
     rng = np.random.default_rng(5)
     X, aside = rng.normal(size=(40, 2)), rng.normal(size=(400, 2))
@@ -180,7 +180,7 @@ def test_a_checkpoint_goes_on_where_more_is_asked_for_and_refuses_another_prior(
 
 def test_rows_that_no_part_can_explain_are_said():
     m = lk.Mixture([0.5, 0.5], lk.mixture.FixedComponents(lk.Gaussian([[0.0], [1.0]], 1.0)))
-    report = fit(m, np.array([[0.0], [1e200]]), stop=Stop(5))
+    report = fit(m, np.array([[0.0], [1e200]]), stop=StoppingRule(5))
     assert not report.converged and "density 0 under every component" in report.reason
 
 

@@ -37,7 +37,7 @@ def faithful(data_dir: Path) -> Any:
 def test_each_step_on_old_faithful_is_that_of_scikit_learn(faithful: Any, steps: int) -> None:
     mean, covariance = np.array([[2.0, 55.0], [4.3, 80.0]]), np.stack([np.cov(faithful.T)] * 2)
     start = lk.Mixture(weights=[0.5, 0.5], components=lk.Gaussian(mean=mean, covariance=covariance))
-    ours = lk.fit(start, faithful, prior=None, stop=lk.Stop(steps, 0.0)).model
+    ours = lk.fit(start, faithful, prior=None, stop=lk.StoppingRule(steps, 0.0)).model
     theirs = GaussianMixture(
         2, means_init=mean, weights_init=[0.5, 0.5], precisions_init=np.linalg.inv(covariance), reg_covar=0, tol=0,
         max_iter=steps,

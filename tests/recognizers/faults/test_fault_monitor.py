@@ -383,7 +383,7 @@ def test_weights_are_copies() -> None:
     a, b = plant(rng, 200), plant(rng, 150)
     one = FaultMonitor().fit([a, b], sample_weight=[2.0, 1.0]).model_
     two = FaultMonitor().fit([a, a, b]).model_
-    np.testing.assert_allclose(one.normal.moves, two.normal.moves, atol=1e-9)
+    np.testing.assert_allclose(one.normal.transition, two.normal.transition, atol=1e-9)
     np.testing.assert_allclose(one.shares, two.shares, atol=1e-9)
     np.testing.assert_allclose(one.threshold, two.threshold)
     np.testing.assert_allclose(one.mean, two.mean)

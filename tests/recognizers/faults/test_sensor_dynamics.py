@@ -51,8 +51,8 @@ def test_white_errors_are_white() -> None:
 def test_the_process_is_learned() -> None:
     x = process(np.random.default_rng(2), 5000)
     found = chosen([x], np.ones(1))
-    np.testing.assert_allclose(found.distribution.moves, distribution().moves, atol=0.06)
-    np.testing.assert_allclose(found.distribution.noise, distribution().noise, atol=0.1)
+    np.testing.assert_allclose(found.distribution.transition, distribution().transition, atol=0.06)
+    np.testing.assert_allclose(found.distribution.noise_covariance, distribution().noise_covariance, atol=0.1)
     assert len(found.left_out) == 5
 
 
@@ -61,8 +61,8 @@ def test_sums_of_stretches_add_and_weights_are_copies() -> None:
     both = PairStats.of(a, 2.0).plus(PairStats.of(b))
     three = PairStats.of(a).plus(PairStats.of(a)).plus(PairStats.of(b))
     one, other = learned(both, 0.03, 0.1), learned(three, 0.03, 0.1)
-    np.testing.assert_allclose(one.moves, other.moves)
-    np.testing.assert_allclose(one.noise, other.noise)
+    np.testing.assert_allclose(one.transition, other.transition)
+    np.testing.assert_allclose(one.noise_covariance, other.noise_covariance)
 
 
 def test_noise_is_as_wide_as_frames_to_come_show() -> None:
@@ -70,7 +70,7 @@ def test_noise_is_as_wide_as_frames_to_come_show() -> None:
     rng = np.random.default_rng(5)
     found = chosen([rng.normal(size=(120, 40))], np.ones(1)).distribution
     new = rng.normal(size=(2000, 40)) - found.mean
-    u = (new[1:] - new[:-1] @ found.moves.T) @ found.whitening.T
+    u = (new[1:] - new[:-1] @ found.transition.T) @ found.whitening.T
     assert 0.85 < np.mean(u**2) < 1.15
 
 

@@ -45,12 +45,12 @@ def test_plausible_distributions_vary_as_estimates_do():
     found = chosen([x[100:]], np.ones(1))
     distributions = plausible(found, 4000, rng)
     noise = (distributions.root @ distributions.root.transpose(0, 2, 1)).ravel()
-    assert distributions.moves.mean() == pytest.approx(found.distribution.moves[0, 0], abs=0.003)
-    assert distributions.moves.std() == pytest.approx(np.sqrt((1 - a**2) / n), rel=0.15)
+    assert distributions.transition.mean() == pytest.approx(found.distribution.transition[0, 0], abs=0.003)
+    assert distributions.transition.std() == pytest.approx(np.sqrt((1 - a**2) / n), rel=0.15)
     assert distributions.mean.std() == pytest.approx(1 / (1 - a) / np.sqrt(n), rel=0.15)
-    assert noise.mean() == pytest.approx(found.distribution.noise[0, 0], rel=0.02)
+    assert noise.mean() == pytest.approx(found.distribution.noise_covariance[0, 0], rel=0.02)
     assert noise.std() == pytest.approx(np.sqrt(2 / n), rel=0.2)
-    frames = np.array(list(distributions.frames(found.distribution.start, 2, 50, rng)))
+    frames = np.array(list(distributions.frames(found.distribution.initial_covariance, 2, 50, rng)))
     assert frames.shape == (50, 8000, 1) and frames[20:].var() == pytest.approx(1 / (1 - a**2), rel=0.1)
 
 
@@ -61,7 +61,7 @@ def test_no_plausible_distribution_wanders_more_slowly_than_the_frames_allow():
     for t in range(1, 160):
         x[t] = 0.9 * x[t - 1] + rng.normal(size=20)
     distributions = plausible(chosen([x[100:]], np.ones(1)), 50, rng)
-    assert np.abs(np.linalg.eigvals(distributions.moves)).max() <= 0.9991
+    assert np.abs(np.linalg.eigvals(distributions.transition)).max() <= 0.9991
     assert all(np.isfinite(part).all() for part in distributions)
 
 
@@ -70,11 +70,11 @@ def test_a_ridge_narrows_plausible_distributions():
     rng = np.random.default_rng(4)
     found = chosen([rng.normal(size=(300, 3))], np.ones(1))._replace(ridge=3.0)
     distributions = plausible(found, 200, rng)
-    assert (distributions.moves - found.distribution.moves).std() == pytest.approx(
+    assert (distributions.transition - found.distribution.transition).std() == pytest.approx(
         1 / np.sqrt(300 * (1 + 3.0)), rel=0.1
     )
     strongest, none = (plausible(found._replace(ridge=r), 3, np.random.default_rng(5)) for r in (3.0, np.inf))
-    np.testing.assert_array_equal(strongest.moves, none.moves)
+    np.testing.assert_array_equal(strongest.transition, none.transition)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def test_em_alone_is_there_for_who_wants_it():
     with pytest.warns(lk.FitWarning, match="not converged"):
         est.fit(y)
     want = lk.fit(
-        lk.statespace.ConstrainedLinearGaussian.of(mover(), ["observation_covariance"]), y, stop=lk.Stop(7, 0.0)
+        lk.statespace.ConstrainedLinearGaussian.of(mover(), ["observation_covariance"]), y, stop=lk.StoppingRule(7, 0.0)
     ).model.model
     np.testing.assert_allclose(est.model_.observation_covariance, want.observation_covariance, rtol=1e-10)
 
@@ -172,9 +172,9 @@ def test_passes_alone_leave_them_out_too():
     both = lk.Ragged.from_list(short_and_silent())
     start = lk.statespace.ConstrainedLinearGaussian.of(mover(initial=None), ["observation_covariance"])
     with pytest.warns(lk.FitWarning, match="3 of 11") as told:
-        some = lk.fit(start, both, stop=lk.Stop(5, 0.0))
+        some = lk.fit(start, both, stop=lk.StoppingRule(5, 0.0))
     assert len(told) == 1
-    assert some.trace == pytest.approx(lk.fit(start, tracks(8), stop=lk.Stop(5, 0.0)).trace, rel=1e-12)
+    assert some.trace == pytest.approx(lk.fit(start, tracks(8), stop=lk.StoppingRule(5, 0.0)).trace, rel=1e-12)
 
 
 @pytest.mark.usefixtures("compiled_loops")

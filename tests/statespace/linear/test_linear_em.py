@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime, minimize
 
-from likely import DomainError, LinearGaussian, Ragged, ShapeError, Stop, fit
+from likely import DomainError, LinearGaussian, Ragged, ShapeError, StoppingRule, fit
 from likely.core.covariates import with_covariates
 from likely.core.em_loop import iterate
 from likely.priors import LinearPrior
@@ -124,7 +124,7 @@ def test_the_score_of_sizes_of_what_changes():
 
 
 def test_ten_passes_are_those_of_pykalman():
-    report = fit(model(), Ragged.of(series()), stop=Stop(10, 0.0))
+    report = fit(model(), Ragged.of(series()), stop=StoppingRule(10, 0.0))
     want = REFERENCE["ten passes"]
     for name in START:
         np.testing.assert_allclose(getattr(report.model, name), want[name], rtol=1e-8, atol=1e-8, err_msg=name)
@@ -189,8 +189,8 @@ def test_a_weight_is_so_many_copies():
     y = gappy()
     times = [1, 2, 0, 3, 1, 2]
     copies = Ragged.joined([y[i : i + 1] for i, k in enumerate(times) for _ in range(k)])
-    one = fit(model(), y_blocks(y, times), stop=Stop(30, 0.0)).model
-    other = fit(model(), copies, stop=Stop(30, 0.0)).model
+    one = fit(model(), y_blocks(y, times), stop=StoppingRule(30, 0.0)).model
+    other = fit(model(), copies, stop=StoppingRule(30, 0.0)).model
     for name in START:
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9, atol=1e-12)
 
@@ -216,7 +216,7 @@ def test_a_singular_noise_stays_singular():
         initial_covariance=np.diag([1.0, 1.0, 0.0]),
     )
     y = Ragged.of(np.cumsum(np.sin(np.arange(60.0) ** 2)))
-    found = fit(m, y, stop=Stop(20, 0.0))
+    found = fit(m, y, stop=StoppingRule(20, 0.0))
     assert np.linalg.matrix_rank(found.model.process_covariance, tol=1e-9 * found.model.process_covariance.max()) == 1
     assert np.array_equal(found.model.initial_covariance[2], np.zeros(3)) and found.model.initial_mean[2] == 0
     assert (np.diff(found.trace) > -1e-9).all()
@@ -302,7 +302,7 @@ def test_a_prior_leads_to_the_mode_of_the_penalized_objective(prior):
     m = model()
     earlier = prior if prior == "weak" else LinearPrior(m.collect(gappy(9)) * 0.5)
     learner = ConstrainedLinearGaussian.of(m, ["transition", "process_covariance", "observation_covariance", "initial"])
-    report = fit_quasi_newton(learner, y, earlier, Stop(500, 1e-12))
+    report = fit_quasi_newton(learner, y, earlier, StoppingRule(500, 1e-12))
     found, distribution = report.model.model, report.prior
     coordinates = Coordinates(found, report.stats, learner.structure)
 
@@ -337,7 +337,7 @@ def test_climbing_reaches_what_em_creeps_toward():
     y = gappy(n=20)
     start = ConstrainedLinearGaussian.of(model(), ["process_covariance", "observation_covariance"])
     slow = list(zip(range(300), iterate(start, y), strict=False))[-1][1]
-    fast = fit_quasi_newton(start, y, stop=Stop(500, 1e-10))
+    fast = fit_quasi_newton(start, y, stop=StoppingRule(500, 1e-10))
     assert fast.converged and fast.iterations < 400
     assert fast.objective >= slow.objective - 1e-6
     assert (np.diff(fast.trace) >= -1e-9).all()
@@ -345,7 +345,7 @@ def test_climbing_reaches_what_em_creeps_toward():
 
 @pytest.mark.usefixtures("compiled_loops")
 def test_climbing_that_is_cut_off_says_so():
-    report = fit_quasi_newton(ConstrainedLinearGaussian.of(model()), gappy(n=20), stop=Stop(15, 1e-12))
+    report = fit_quasi_newton(ConstrainedLinearGaussian.of(model()), gappy(n=20), stop=StoppingRule(15, 1e-12))
     assert not report.converged and "15 passes made" in report.reason and report.iterations <= 17
 
 

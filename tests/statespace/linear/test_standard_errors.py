@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from likely import FitWarning, LinearGaussian, Ragged, Stop
+from likely import FitWarning, LinearGaussian, Ragged, StoppingRule
 from likely.statespace import ConstrainedLinearGaussian
 from likely.statespace.linear.quasi_newton import fit_quasi_newton
 from likely.statespace.linear.standard_errors import standard_errors
@@ -42,7 +42,7 @@ def test_the_maximum_of_the_nile_as_statsmodels_has_it(nile):
     learner = ConstrainedLinearGaussian.of(
         LinearGaussian.local_level(1.0, 1.0), ["process_covariance", "observation_covariance"]
     )
-    found = fit_quasi_newton(learner, Ragged.of(nile), stop=Stop(500, 1e-8)).model.model
+    found = fit_quasi_newton(learner, Ragged.of(nile), stop=StoppingRule(500, 1e-8)).model.model
     assert found.observation_covariance.item() == pytest.approx(REFERENCE["params"][0], rel=5e-4)
     assert found.process_covariance.item() == pytest.approx(REFERENCE["params"][1], rel=5e-4)
     assert found.log_prob(nile).sum() == pytest.approx(REFERENCE["log_prob"], rel=1e-9)
@@ -61,7 +61,7 @@ def test_of_what_is_seen_without_noise_they_are_those_of_a_regression():
     )
     y = true.sample(1, rng, 400)
     found = fit_quasi_newton(
-        ConstrainedLinearGaussian.of(true, ["transition", "process_covariance"]), y, stop=Stop(100, 1e-12)
+        ConstrainedLinearGaussian.of(true, ["transition", "process_covariance"]), y, stop=StoppingRule(100, 1e-12)
     ).model.model
     errors = standard_errors(found, y, ["transition", "process_covariance"])
     x = y.values[:, 0]
@@ -142,7 +142,7 @@ def test_what_data_do_not_determine_is_infinite_and_said():
     m = fit_quasi_newton(
         ConstrainedLinearGaussian.of(m, ["observation", "process_covariance", "observation_covariance"]),
         y,
-        stop=Stop(500, 1e-13),
+        stop=StoppingRule(500, 1e-13),
     ).model.model
     with pytest.warns(FitWarning, match="do not determine observation"):
         errors = standard_errors(m, y, ["observation", "process_covariance", "observation_covariance"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import LinearGaussian, Ragged, Stop
+from likely import LinearGaussian, Ragged, StoppingRule
 from likely.priors import LinearPrior
 from likely.statespace import ConstrainedLinearGaussian
 from likely.statespace.linear.kalman_filter import series_of
@@ -136,7 +136,7 @@ def test_em_alone_does_not_call_it_converged():
     from likely import fit
 
     y = Ragged.of(walk())
-    stop = Stop(200, 1e-8)
+    stop = StoppingRule(200, 1e-8)
     stuck = fit(
         ConstrainedLinearGaussian.of(LEVEL(1e-9, 6.0), ["process_covariance", "observation_covariance"]), y, stop=stop
     )
@@ -182,7 +182,9 @@ def test_only_what_was_too_small_to_see_is_judged_where_it_is_raised(seed):
     y = m.sample(1, np.random.default_rng(seed), 40)
     m = m.replace(initial_mean=y[0][0])
     top = fit_quasi_newton(
-        ConstrainedLinearGaussian.of(m, ["process_covariance", "observation_covariance"]), y, stop=Stop(2000, 1e-14)
+        ConstrainedLinearGaussian.of(m, ["process_covariance", "observation_covariance"]),
+        y,
+        stop=StoppingRule(2000, 1e-14),
     ).model.model
     every = ConstrainedLinearGaussian.of(
         top, ["process_covariance", "observation_covariance", "initial_covariance"]

@@ -7,7 +7,7 @@ import pytest
 
 import likely as lk
 from likely.core.blocks import Blocks
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.errors import DataError, DomainError, ShapeError
 from likely.core.ragged import Ragged
 from likely.statespace.linear.linear_em import ConstrainedLinearGaussian
@@ -35,7 +35,7 @@ def test_labeled_stretches_are_separate_fits() -> None:
     y, given, apart = labeled()
     learn = ["transition", "process_covariance", "observation_covariance"]
     start = SwitchingLinearGaussian((regime(0.5, 0.5, 0.5), regime(0.1, 0.5, 0.5, 2.0)), P2)
-    stop = Stop(12, 0.0)
+    stop = StoppingRule(12, 0.0)
     data = Blocks.of(y, None, log_mask=lk_masks(given, y))
     together = fit_switching(ConstrainedSwitchingLinearGaussian.of(start, learn), data, stop=stop).model
     for k in (0, 1):
@@ -90,7 +90,7 @@ def test_given_regimes_are_counted_and_the_expectation_is_exact() -> None:
 def test_exact_learning_with_labels_never_falls() -> None:
     z, y = simulated()
     learner = ConstrainedSwitchingLinearGaussian.of(SwitchingLinearGaussian((regime(), regime(0.0, 0.5)), P2))
-    report = fit_switching(learner, Blocks.of(y, None, log_mask=lk_masks(list(z), y)), stop=Stop(15, 0.0))
+    report = fit_switching(learner, Blocks.of(y, None, log_mask=lk_masks(list(z), y)), stop=StoppingRule(15, 0.0))
     assert len(report.trace) == 16 and (np.diff(report.trace) > -1e-8).all()
 
 
@@ -116,7 +116,7 @@ def test_weights_are_copies_and_statistics_add() -> None:
 def test_one_regime_learns_as_kalman_does() -> None:
     _, y = simulated(3, 40)
     y = Ragged.of([np.where(np.arange(len(s))[:, None] % 7 == 3, np.nan, s) for s in y])
-    learn, stop = ["transition", "process_covariance", "observation_covariance"], Stop(8, 0.0)
+    learn, stop = ["transition", "process_covariance", "observation_covariance"], StoppingRule(8, 0.0)
     one = fit_switching(
         ConstrainedSwitchingLinearGaussian.of(SwitchingLinearGaussian((regime(),), [[1.0]]), learn), y, stop=stop
     )
@@ -137,7 +137,7 @@ def test_inputs_are_learned() -> None:
     report = fit_switching(
         ConstrainedSwitchingLinearGaussian.of(start, ["control"]),
         Blocks.of(both, None, log_mask=known),
-        stop=Stop(300, 0.0),
+        stop=StoppingRule(300, 0.0),
     )
     assert report.trace[-1] > driven().objective(driven().collect(both, log_mask=known))  # the maximum beats the truth
     for m, true in zip(report.model.regimes, driven().regimes, strict=True):
@@ -164,7 +164,7 @@ def test_hidden_regimes_are_found() -> None:
         ConstrainedSwitchingLinearGaussian.of(start, ["transition", "process_covariance"]),
         y,
         prior="weak",
-        stop=Stop(60, 1e-5),
+        stop=StoppingRule(60, 1e-5),
     )
     found = report.model
     assert report.trace[-1] > report.trace[0] + 50 and found.log_prob(y).sum() > true.log_prob(y).sum() - 5

@@ -57,12 +57,12 @@ class BySurprisal:
     """
 
     def __init__(self, subject: Subject, false_alarm_every: float, path: str, console: Any) -> None:
-        from likely.decision.sequential.cusum import Cusum
+        from likely.decision.sequential.cusum import CUSUM
         from likely.estimation.novelty.held_out_frames import enough
 
         self.tail = _tail_of(subject.filter, path)
         self.held_out = HeldOutFrames(subject.held_out_novelty) if enough(subject.held_out_novelty) else None
-        self.start = Cusum.for_distribution(distribution_of_increments, false_alarm_every)
+        self.start = CUSUM.for_distribution(distribution_of_increments, false_alarm_every)
         if self.held_out is None:
             console(
                 f"The model holds {'too few' if subject.held_out_novelty.shape[1] else 'no'} held-out frames: "

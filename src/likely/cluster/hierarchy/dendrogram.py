@@ -102,7 +102,7 @@ class Dendrogram(Value):
         """Labels (n,), numbered by the first row of each cluster: k clusters, or all merges up to a height.
 
         criterion="likelihood" chooses the number of clusters by the BIC of rows X:
-        `cluster.hierarchy.dendrogram_cut.cut_curve`, which takes the other arguments (covariance, most).
+        `cluster.hierarchy.dendrogram_cut.bic_curve`, which takes the other arguments (covariance, max_clusters).
 
         >>> from likely.cluster.hierarchy.linkage import linkage
         >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
@@ -112,25 +112,27 @@ class Dendrogram(Value):
         """
         if (k is not None) + (height is not None) + (criterion is not None) != 1:
             raise DomainError(
-                sentence("cut", "exactly one of k, height and criterion is needed", f"{k}, {height}, {criterion}")
+                sentence(
+                    "Dendrogram.cut", "exactly one of k, height and criterion is needed", f"{k}, {height}, {criterion}"
+                )
             )
         if criterion is not None:
             k = self._best(criterion, X, how)
         if k is not None:
             return self._labels(np.arange(len(self.merges)) < len(self) - _integer(k, len(self)))
         if not isinstance(height, int | float | np.number) or np.isnan(height):
-            raise DomainError(sentence("cut", "height must be a number", height))
+            raise DomainError(sentence("Dendrogram.cut", "height must be a number", height))
         return self._labels(self._tops() <= height)
 
     def _best(self, criterion: str, X: Any, how: dict[str, Any]) -> int:
-        from likely.cluster.hierarchy.dendrogram_cut import cut_curve
+        from likely.cluster.hierarchy.dendrogram_cut import bic_curve
 
         if criterion != "likelihood":
-            raise DomainError(sentence("cut", 'criterion must be "likelihood"', repr(criterion)))
+            raise DomainError(sentence("Dendrogram.cut", 'criterion must be "likelihood"', repr(criterion)))
         if X is None:
             remedy = 'd.cut(criterion="likelihood", X=X)'
-            raise DataError(sentence("cut", "a cut by likelihood needs the rows X", "None", remedy))
-        return cut_curve(self, X, **how).best
+            raise DataError(sentence("Dendrogram.cut", "a cut by likelihood needs the rows X", "None", remedy))
+        return bic_curve(self, X, **how).best
 
     def _tops(self) -> Array:
         """The largest height at or below each merge: larger than its own where the tree has inversions."""
@@ -173,5 +175,5 @@ def _check_tree(merges: Index, n: int) -> None:
 
 def _integer(k: Any, n: int) -> int:
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= n:
-        raise DomainError(sentence("cut", f"k must be an integer from 1 to {n}, the number of rows", k))
+        raise DomainError(sentence("Dendrogram.cut", f"k must be an integer from 1 to {n}, the number of rows", k))
     return int(k)

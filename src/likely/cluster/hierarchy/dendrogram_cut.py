@@ -22,7 +22,7 @@ FLOOR = 1e-9  # variance floor of any direction, relative to the column's varian
 
 
 @dataclass(frozen=True, eq=False)
-class CutCurve(Value):
+class BICCurve(Value):
     """Log-likelihood and BIC of a tree's partitions into k clusters."""
 
     k: Annotated[Index, declared.numbers("m", 1, np.int64)]  # (m,) ascending from 1
@@ -36,9 +36,9 @@ class CutCurve(Value):
         return int(self.k[np.argmin(self.bic)])
 
 
-def cut_curve(
+def bic_curve(
     tree: Dendrogram, X: ArrayLike, *, covariance: CutChoice = "best", max_clusters: int | None = None
-) -> CutCurve:
+) -> BICCurve:
     """Every cut into at most `max_clusters` clusters, scored by
 
         log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.
@@ -52,37 +52,37 @@ def cut_curve(
 
     >>> from likely.cluster.hierarchy.linkage import linkage
     >>> X = np.random.default_rng(0).normal([[0.0, 0.0]] * 50 + [[6.0, 0.0]] * 50)
-    >>> cut_curve(linkage(X), X).best
+    >>> bic_curve(linkage(X), X).best
     2
     """
-    check_option(covariance, CutChoice, "cut", "covariance")
+    check_option(covariance, CutChoice, "bic_curve", "covariance")
     x, n = _rows_of(tree, X), float(tree.weight.sum())
     max_clusters = min(len(tree), max(2, int(np.ceil(np.sqrt(n)))) if max_clusters is None else max_clusters)
     if max_clusters < 1:
-        raise DomainError(sentence("cut", "max_clusters must be at least 1", max_clusters))
+        raise DomainError(sentence("bic_curve", "max_clusters must be at least 1", max_clusters))
     kinds = get_args(CutCovariance) if covariance == "best" else (covariance,)
     scores = np.array([[_score(*part, kind) for kind in kinds] for part in _partitions(tree, x, max_clusters)])[::-1]
     curves = [_curve(scores[:, i], kind, x.shape[1], n) for i, kind in enumerate(kinds)]
     return min(curves, key=lambda curve: float(curve.bic.min()))
 
 
-def _curve(log_likelihood: Array, covariance: str, d: int, n: float) -> CutCurve:
+def _curve(log_likelihood: Array, covariance: str, d: int, n: float) -> BICCurve:
     k = np.arange(1, len(log_likelihood) + 1)
     spreads = np.ones_like(k) if covariance == "pooled" else k
     parameters = k - 1 + k * d + spreads * (d if covariance == "diagonal" else d * (d + 1) // 2)
     bic = -2 * log_likelihood + parameters * np.log(max(n, 1.0))
-    return CutCurve.trusted(k=k, log_likelihood=log_likelihood.copy(), bic=bic, covariance=covariance)
+    return BICCurve.trusted(k=k, log_likelihood=log_likelihood.copy(), bic=bic, covariance=covariance)
 
 
 def _rows_of(tree: Dendrogram, X: Any) -> Array:
     """The tree's rows with standardized columns, without constant columns."""
-    x = rows(X, None, "cut")
+    x = rows(X, None, "bic_curve")
     if len(x) != len(tree):
-        raise ShapeError(sentence("cut", f"X must be the {len(tree)} rows that were merged", len(x)))
-    refuse_infinite(x, "cut")
+        raise ShapeError(sentence("bic_curve", f"X must be the {len(tree)} rows that were merged", len(x)))
+    refuse_infinite(x, "bic_curve")
     if np.isnan(x).any():
         remedy = "impute first (GaussianDensity, PPCA), or cut by k or height"
-        raise DataError(sentence("cut", "likelihood needs rows without missing values", "NaN", remedy))
+        raise DataError(sentence("bic_curve", "likelihood needs rows without missing values", "NaN", remedy))
     w = tree.weight / tree.weight.sum()
     size = np.abs(x).max(axis=0, initial=1e-300)
     z = x / size

@@ -26,7 +26,7 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
     """Agglomerative hierarchical clustering: merge the closest clusters, then cut the tree   (Ney 6.2.3).
 
     - **n_clusters**, **distance_threshold**, **criterion**: where to cut; one of them. `criterion="likelihood"` takes
-      the number with the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.cut_curve`); it
+      the number with the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.bic_curve`); it
       is the default.
     - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median",
       "coordinate-median", "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".

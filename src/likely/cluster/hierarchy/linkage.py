@@ -311,20 +311,20 @@ def _checked_rows(X: Any, kind: Link, link: str, metric: str) -> Array:
         raise DataError(sentence("linkage", "at least one row with a column is needed", x.shape))
     refuse_infinite(x, "linkage")
     if kind.join is None and metric != "euclidean":
-        remedy = 'use metric="euclidean", or linkage="average"'
-        raise DomainError(sentence("linkage", f'link "{link}" needs Euclidean distances', repr(metric), remedy))
-    _refuse_gaps(x, kind, link, metric)
+        remedy = 'use metric="euclidean", or "average"'
+        raise DomainError(sentence("linkage", f'method "{link}" needs Euclidean distances', repr(metric), remedy))
+    _refuse_missing_values(x, kind, link, metric)
     return x
 
 
-def _refuse_gaps(x: Array, kind: Link, link: str, metric: str) -> None:
+def _refuse_missing_values(x: Array, kind: Link, link: str, metric: str) -> None:
     gaps = np.argwhere(np.isnan(x))
     if not len(gaps):
         return
     where = f"NaN at row {gaps[0][0]}, column {gaps[0][1]}"
     if kind.join is None and link != "ward":
-        remedy = 'impute first (GaussianDensity, PPCA), or use linkage="average", which compares what both rows have'
-        raise DataError(sentence("linkage", f'link "{link}" needs complete rows', where, remedy))
+        remedy = 'impute first (GaussianDensity, PPCA), or use "average", which compares what both rows have'
+        raise DataError(sentence("linkage", f'method "{link}" needs complete rows', where, remedy))
     if metric not in WITH_GAPS:
         remedy = "use euclidean or cityblock, which compare what both rows have, or impute first"
         raise DataError(sentence("linkage", f"metric {metric} needs complete rows", where, remedy))
@@ -343,8 +343,8 @@ def _checked_weight(weight: Any, n: int) -> Array:
 
 def _checked_distances(X: Any, kind: Link, link: str) -> Array:
     if kind.join is None:
-        remedy = 'pass rows, or use linkage="average", "complete", "single", "weighted" or "sum"'
-        raise DomainError(sentence("linkage", f'link "{link}" needs rows', "distances", remedy))
+        remedy = 'pass rows, or use "average", "complete", "single", "weighted" or "sum"'
+        raise DomainError(sentence("linkage", f'method "{link}" needs rows', "distances", remedy))
     d = numbers(X, "linkage")
     if d.ndim != 2 or d.shape[0] != d.shape[1] or not d.size:
         raise ShapeError(sentence("linkage", "precomputed distances must be a square matrix", d.shape))

@@ -166,7 +166,7 @@ def _filled(points: Array, factor: Array, link: Link, first: Index, second: Inde
 
 def empty_matrix(n: int) -> Array:
     """Memory for n² distances, or an error that explains why not."""
-    remedy = 'use linkage="ward", "single" or "centroid", which need no matrix, or merge a sample or k-means centers'
+    remedy = 'use "ward", "single" or "centroid", which need no matrix, or merge a sample or k-means centers'
     refuse_beyond(8.0 * n * n, "linkage", f"a matrix of {n:,} × {n:,} distances", remedy)
     return np.empty((n, n))
 

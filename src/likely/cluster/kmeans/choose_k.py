@@ -16,7 +16,7 @@ from likely.cluster.kmeans.kmeans import Initialization, Method, kmeans, present
 from likely.cluster.kmeans.kmeans_plus_plus import filled, power_of_two
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition
 from likely.core.arrays import Array, Index
-from likely.core.em_loop import Stop
+from likely.core.em_loop import StoppingRule
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.row_hashes import row_hashes
@@ -90,7 +90,7 @@ class ChoiceOfK:
 
 def choose_k(
     x: ArrayLike, ks: Iterable[int] = range(1, 11), weight: ArrayLike | None = None, *, n_init: int = 5,
-    init: Initialization | ArrayLike = "k-means++", method: Method = "batch", stop: Stop = DEFAULT_STOP,
+    init: Initialization | ArrayLike = "k-means++", method: Method = "batch", stop: StoppingRule = DEFAULT_STOP,
     random_state: int | None = 0, sample_weight: ArrayLike | None = None,
 ) -> ChoiceOfK:  # fmt: skip
     """Fit k-means for each k, on all rows and with cross-validation (of many rows: one hold-out fold), and compare.

@@ -15,7 +15,7 @@ from likely.cluster.kmeans.kmeans import Initialization, Method, Variances, kmea
 from likely.cluster.kmeans.lloyd import Partition
 from likely.core.arrays import Array, Seed
 from likely.core.description import Description, counted
-from likely.core.em_loop import Stop
+from likely.core.em_loop import StoppingRule
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.sketch import SIZE, Sketch
@@ -152,7 +152,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         return kmeans(
             X, self.n_clusters, weight, init=self.init, n_init=self.n_init, method=self.method,
-            variances=self.variances, stop=Stop(self.max_iter, self.tol), rng=rng,
+            variances=self.variances, stop=StoppingRule(self.max_iter, self.tol), rng=rng,
         )  # fmt: skip
 
     def _begin(self, X: Any, weight: Any) -> Self:

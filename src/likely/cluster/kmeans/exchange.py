@@ -11,7 +11,7 @@ from likely.cluster.kmeans.assignment import KMeansData, read_only
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats, Labels
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition
 from likely.core.arrays import Array, Index
-from likely.core.em_loop import Stop
+from likely.core.em_loop import StoppingRule
 from likely.core.fit_report import FitReport
 from likely.core.row_hashes import row_hashes
 
@@ -23,7 +23,7 @@ class _Distinct(NamedTuple):
     which: Index  # (n,)
 
 
-def exchange(x: Any, start: Partition, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> Partition:
+def exchange(x: Any, start: Partition, weight: Any = None, *, stop: StoppingRule = DEFAULT_STOP) -> Partition:
     """Improve a partition by moving single rows until no move decreases the criterion (Ney 6.2.2, sequential).
 
     A row of weight w leaves a cluster of weight n for another if w n'/(n' + w) |x − m'|² < w n/(n − w) |x − m|²: the
@@ -52,7 +52,7 @@ def _distinct(table: KMeansData) -> _Distinct:
     return _Distinct(replace(table.take(first), weight=read_only(total)), which.astype(np.intp))
 
 
-def _passes(table: KMeansData, start: Partition, labels: Labels, stop: Stop) -> tuple[FitReport, Labels]:
+def _passes(table: KMeansData, start: Partition, labels: Labels, stop: StoppingRule) -> tuple[FitReport, Labels]:
     """Repeated passes; each begins from recomputed sums, so that rounding errors do not accumulate.
 
     At the end every row is assigned to its nearest center: labels, statistics and centers are consistent, also

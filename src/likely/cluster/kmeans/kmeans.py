@@ -10,11 +10,11 @@ import numpy as np
 
 from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.exchange import exchange
-from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, plus_plus
+from likely.cluster.kmeans.kmeans_plus_plus import at_random, filled, kmeans_plus_plus
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd, with_own_variances
 from likely.cluster.kmeans.splitting import split
 from likely.core.arrays import Array, check_option
-from likely.core.em_loop import Stop
+from likely.core.em_loop import StoppingRule
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import Run
 from likely.core.job_size import job
@@ -27,7 +27,7 @@ Initialization = Literal["k-means++", "random", "split"]
 Method = Literal["batch", "exchange"]
 Variances = Literal["equal", "own"]
 SEEDS: dict[str, Seeds] = {
-    "k-means++": plus_plus,
+    "k-means++": kmeans_plus_plus,
     "random": lambda x, weight, k, rng: at_random(weight, k, rng),
 }
 COMPARED = 10_000  # rows on which the partitions of several runs are compared
@@ -36,7 +36,7 @@ PER_SEED = 16  # sketch rows per seed, for thousands of seeds
 
 def kmeans(
     x: Any, k: int, weight: Any = None, *, init: Any = "k-means++", n_init: int = 1, method: Method = "batch",
-    variances: Variances = "equal", stop: Stop = DEFAULT_STOP, rng: np.random.Generator | None = None,
+    variances: Variances = "equal", stop: StoppingRule = DEFAULT_STOP, rng: np.random.Generator | None = None,
 ) -> Partition:  # fmt: skip
     """Cluster rows (n, d) into k clusters: the best of `n_init` runs.
 
@@ -64,13 +64,15 @@ def kmeans(
     return _of_all(best, runs, x, table)
 
 
-def _improved(table: KMeansData, found: Partition, method: str, variances: str, stop: Stop) -> Partition:
+def _improved(table: KMeansData, found: Partition, method: str, variances: str, stop: StoppingRule) -> Partition:
     if variances == "own":
         found = with_own_variances(table.x, found, table.weight, stop=stop)
     return exchange(table.x, found, table.weight, stop=stop) if method == "exchange" else found
 
 
-def _starter(table: KMeansData, k: int, start: Any, rng: np.random.Generator, stop: Stop) -> Callable[[], Partition]:
+def _starter(
+    table: KMeansData, k: int, start: Any, rng: np.random.Generator, stop: StoppingRule
+) -> Callable[[], Partition]:
     if not isinstance(start, str):
         return lambda: lloyd(table, _given(start, k), stop=stop)
     if start == "split":

@@ -14,7 +14,7 @@ from likely.numerics.standardization import medians
 NEAR = 1e-6  # squared distances below this share of |x|² + |c|² are recomputed from differences
 
 
-def plus_plus(x: Any, weight: Any, k: int, rng: np.random.Generator) -> Index:
+def kmeans_plus_plus(x: Any, weight: Any, k: int, rng: np.random.Generator) -> Index:
     """Greedy k-means++: indices of k rows (k,) (Arthur and Vassilvitskii 2007); fewer if fewer rows are distinct.
 
     The first seed is drawn by weight. For each further one 2 + log k candidates are drawn with probability
@@ -22,13 +22,13 @@ def plus_plus(x: Any, weight: Any, k: int, rng: np.random.Generator) -> Index:
     on the rows of a `Sketch`, weights and duplicates give bitwise equal seeds.
 
     >>> x = np.array([[0.0], [0.1], [9.0], [9.1]])
-    >>> sorted((plus_plus(x, None, 2, np.random.default_rng(0)) // 2).tolist())
+    >>> sorted((kmeans_plus_plus(x, None, 2, np.random.default_rng(0)) // 2).tolist())
     [0, 1]
     """
-    u, w = _complete(x, k), weights(weight, len(x), "plus_plus")
+    u, w = _complete(x, k), weights(weight, len(x), "k-means++")
     u, w = _comparable(u), np.ones(len(u)) if w is None else w
     if not w.sum() > 0:
-        raise DataError(sentence("plus_plus", "at least one row with weight is needed", f"{len(u)} rows"))
+        raise DataError(sentence("k-means++", "at least one row with weight is needed", f"{len(u)} rows"))
     with one_blas_thread():
         return np.array(_seeds(u, w, k, rng), dtype=np.intp)
 
@@ -101,12 +101,12 @@ def filled(x: Any, weight: Any = None) -> Array:
 
 def _complete(x: Any, k: int) -> Array:
     if k < 1:
-        raise DomainError(sentence("plus_plus", "k must be at least 1", k))
-    u = rows(x, None, "plus_plus")
+        raise DomainError(sentence("k-means++", "k must be at least 1", k))
+    u = rows(x, None, "k-means++")
     if not np.isfinite(u).all():
         expected = "rows must be complete and finite"
         raise DataError(
-            sentence("plus_plus", expected, "NaN or infinity", "impute missing values first: standardized(x)")
+            sentence("k-means++", expected, "NaN or infinity", "impute missing values first: standardized(x)")
         )
     return u
 

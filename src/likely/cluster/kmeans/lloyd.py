@@ -11,12 +11,12 @@ from likely.cluster.kmeans.assignment import NO_BOUNDS, KMeansData, Sums
 from likely.cluster.kmeans.centroids import Centroids, Labels, as_centers
 from likely.cluster.kmeans.kmeans_plus_plus import squared_distances
 from likely.core.arrays import Array
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.warnings import warn, warnings_once
 
-DEFAULT_STOP = Stop(300, 1e-6)
+DEFAULT_STOP = StoppingRule(300, 1e-6)
 FAR_ROWS = 10_000  # number of farthest rows that are candidate seeds for empty clusters
 RESIDUE = 1e-6  # share of the total weight below which a cluster's sums are recomputed
 FAR = 1e100  # in units of the rows' range: farther centers are never nearest, and their squares overflow
@@ -49,7 +49,7 @@ class Partition(NamedTuple):
 
 
 def lloyd(
-    x: Any, start: Any, weight: Any = None, *, stop: Stop = DEFAULT_STOP, bounds: bool = True,
+    x: Any, start: Any, weight: Any = None, *, stop: StoppingRule = DEFAULT_STOP, bounds: bool = True,
     workers: int | None = None,
 ) -> Partition:  # fmt: skip
     """Lloyd iterations from centers (k, d) on rows (n, d) until no row moves, or the relative decrease is below `tol`.
@@ -77,7 +77,7 @@ def _within_reach(model: Centroids, table: KMeansData) -> Centroids:
     return model.replace(mean=table.frame.inverse(np.clip(u, -FAR, FAR)))
 
 
-def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> Partition:
+def with_own_variances(x: Any, start: Partition, weight: Any = None, *, stop: StoppingRule = DEFAULT_STOP) -> Partition:
     """From a partition with equal variances to one with one variance per cluster (Ney 6.2.2, variant).
 
     The criterion is that of `Centroids`: spherical Gaussians fitted by hard EM in the common fit loop.
@@ -106,7 +106,7 @@ class _LloydRun:
         self.trace: list[float] = []
         self.reseeded = 0
 
-    def until(self, stop: Stop) -> Partition:
+    def until(self, stop: StoppingRule) -> Partition:
         """Passes until one of three stopping criteria is met."""
         try:
             for t in count():
@@ -130,7 +130,7 @@ class _LloydRun:
             self.dtype = np.float64
         self.trace.append(-self.sums.criterion(self.model, self.labels))
 
-    def _stopping_reason(self, stop: Stop) -> str:
+    def _stopping_reason(self, stop: StoppingRule) -> str:
         """The reason to stop; empty if another pass is needed."""
         if len(self.trace) < 2 or self._empty().any():
             return "" if len(self.trace) < 2 or self.sums.moved else "no row changes its cluster"

@@ -10,12 +10,12 @@ from likely.cluster.kmeans.assignment import KMeansData
 from likely.cluster.kmeans.centroids import Centroids
 from likely.cluster.kmeans.lloyd import DEFAULT_STOP, Partition, lloyd
 from likely.core.arrays import Array
-from likely.core.em_loop import Stop
+from likely.core.em_loop import StoppingRule
 
 TURNS = 20  # power iterations: the direction is not critical (Ney 6.2.3)
 
 
-def split(x: Any, k: int, weight: Any = None, *, stop: Stop = DEFAULT_STOP) -> Partition:
+def split(x: Any, k: int, weight: Any = None, *, stop: StoppingRule = DEFAULT_STOP) -> Partition:
     """From one center to k by alternating splitting and k-means (Linde, Buzo and Gray 1980; Ney 6.2.3, top-down).
 
     Each round splits as many clusters as are still needed, those of largest scatter first, into two centers one

@@ -25,7 +25,7 @@ Distribution = Callable[[Array], Any]  # cumulative distribution function of an 
 
 
 @dataclass(frozen=True, eq=False)
-class Cusum(Value):
+class CUSUM(Value):
     """CUSUM test of a change: S_t = max(0, S_{t−1} + z_t) raises an alarm above the threshold.
 
     z_t is log p(y_t | change) / p(y_t | no change), or anything that is negative on average before the change and
@@ -48,7 +48,7 @@ class Cusum(Value):
 
     Examples
     --------
-    >>> watch = Cusum.for_shift(1.0, false_alarm_every=930.9)
+    >>> watch = CUSUM.for_shift(1.0, false_alarm_every=930.9)
     >>> round(watch.threshold, 2)  # the textbook's 5 standard deviations
     5.0
     >>> watch.step(2.0).step(3.5).alarm
@@ -61,11 +61,11 @@ class Cusum(Value):
     def __post_init__(self) -> None:
         if not (0 < self.threshold < np.inf) or not self.total >= 0:
             expected = "the threshold must be positive and finite, the sum not negative"
-            raise DomainError(sentence("Cusum", expected, f"{self.threshold} and {self.total}"))
+            raise DomainError(sentence("CUSUM", expected, f"{self.threshold} and {self.total}"))
         self._set(threshold=float(self.threshold), total=float(self.total))
 
     @classmethod
-    def for_shift(cls, shift: float, false_alarm_every: float) -> Cusum:
+    def for_shift(cls, shift: float, false_alarm_every: float) -> CUSUM:
         """CUSUM for a mean that rises from 0 to `shift` standard deviations, by `log_ratios(x, shift)`.
 
         Parameters
@@ -76,11 +76,11 @@ class Cusum(Value):
             Mean number of increments between false alarms.
         """
         if not shift > 0:
-            raise DomainError(sentence("Cusum", "shift must be positive", shift, "change the sign of the data"))
+            raise DomainError(sentence("CUSUM", "shift must be positive", shift, "change the sign of the data"))
         return cls.for_distribution(lambda z: ndtr((z + shift**2 / 2) / shift), false_alarm_every)
 
     @classmethod
-    def for_draws(cls, increments: ArrayLike, false_alarm_every: float) -> Cusum:
+    def for_draws(cls, increments: ArrayLike, false_alarm_every: float) -> CUSUM:
         """CUSUM with the threshold from increments that were observed, or simulated, without a change.
 
         If they have few distinct values, run lengths increase in steps: false alarms are as rare as requested, or
@@ -95,13 +95,13 @@ class Cusum(Value):
 
         Examples
         --------
-        >>> round(Cusum.for_draws([-1.0, -1.0, -1.0, 1.5], false_alarm_every=500).threshold, 2)
+        >>> round(CUSUM.for_draws([-1.0, -1.0, -1.0, 1.5], false_alarm_every=500).threshold, 2)
         7.75
         """
         z = np.asarray(increments, dtype=np.float64).ravel()
         if len(z) < 2 or np.isnan(z).any():
             expected = "two or more increments without a change are needed, all numbers"
-            raise DataError(sentence("Cusum", expected, f"{len(z)}, {int(np.isnan(z).sum())} of them NaN"))
+            raise DataError(sentence("CUSUM", expected, f"{len(z)}, {int(np.isnan(z).sum())} of them NaN"))
         wanted = _frequency(false_alarm_every)
         _refuse_drift(z)
         once = len(z) / int((z > 0).sum())
@@ -110,7 +110,7 @@ class Cusum(Value):
         return cls(lattice_threshold(z, wanted))
 
     @classmethod
-    def for_distribution(cls, distribution: Distribution, false_alarm_every: float) -> Cusum:
+    def for_distribution(cls, distribution: Distribution, false_alarm_every: float) -> CUSUM:
         """CUSUM with the threshold from the distribution of an increment without a change.
 
         Parameters
@@ -127,7 +127,7 @@ class Cusum(Value):
         """Whether the sum is above the threshold."""
         return self.total > self.threshold
 
-    def step(self, increment: float) -> Cusum:
+    def step(self, increment: float) -> CUSUM:
         """The sum after one more increment.
 
         Parameters
@@ -137,12 +137,12 @@ class Cusum(Value):
 
         Returns
         -------
-        Cusum
+        CUSUM
             The new state.
         """
         if np.isnan(increment):
             expected = "an increment must be a number"
-            raise DataError(sentence("Cusum", expected, increment, "pass 0 for a missing observation"))
+            raise DataError(sentence("CUSUM", expected, increment, "pass 0 for a missing observation"))
         before = 0.0 if self.alarm else self.total
         return self.replace(total=max(0.0, before + float(increment)))
 
@@ -191,7 +191,7 @@ def _cells(threshold: float, distribution: Distribution) -> int:
     if wanted > CELLS[1]:
         expected = f"the sum must reach its threshold in some {WIDEST * CELLS[1]:.0f} typical steps"
         remedy = "make increments negative on average while nothing has changed, or watch for a larger change"
-        raise DomainError(sentence("Cusum", expected, f"{threshold / spread:.0f}", remedy))
+        raise DomainError(sentence("CUSUM", expected, f"{threshold / spread:.0f}", remedy))
     return max(CELLS[0], int(wanted))
 
 
@@ -228,7 +228,7 @@ def _frequency(false_alarm_every: float) -> float:
     wanted = float(false_alarm_every)
     if not 1 < wanted <= LONGEST:
         expected = f"false_alarm_every must lie between 1 and {LONGEST:g}"
-        raise DomainError(sentence("Cusum", expected, false_alarm_every))
+        raise DomainError(sentence("CUSUM", expected, false_alarm_every))
     return wanted
 
 
@@ -241,17 +241,17 @@ def _refuse_drift(z: Array) -> None:
     if not mean < 0:
         expected = "increments must be negative on average while nothing has changed"
         remedy = "subtract a reference value from each, such as half the relevant change"
-        raise DomainError(sentence("Cusum", expected, f"{mean:.3g}", remedy))
+        raise DomainError(sentence("CUSUM", expected, f"{mean:.3g}", remedy))
 
 
 def _never() -> DomainError:
     expected = "some increments must be positive without a change, else no threshold has false alarms"
-    return DomainError(sentence("Cusum", expected, "none", "set a threshold yourself: Cusum(threshold)"))
+    return DomainError(sentence("CUSUM", expected, "none", "set a threshold yourself: CUSUM(threshold)"))
 
 
 def _too_often(wanted: float, once: float) -> DomainError:
     expected = f"false alarms cannot come as often as once in {wanted:g}"
-    return DomainError(sentence("Cusum", expected, f"once in {once:.3g} at most", "ask for fewer"))
+    return DomainError(sentence("CUSUM", expected, f"once in {once:.3g} at most", "ask for fewer"))
 
 
 def _where(excess: Callable[[float], float], wanted: float) -> float:

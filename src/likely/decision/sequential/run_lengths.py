@@ -53,7 +53,7 @@ def _points(draws: Array, threshold: float) -> int:
     if wanted > MOST:
         expected = f"the sum must reach its threshold in some {WIDEST * MOST:.0f} typical steps"
         remedy = "make increments more negative while nothing has changed, or watch for a larger change"
-        raise DomainError(sentence("Cusum", expected, f"{threshold / spread:.0f}", remedy))
+        raise DomainError(sentence("CUSUM", expected, f"{threshold / spread:.0f}", remedy))
     return max(FINE, int(wanted))
 
 

@@ -69,7 +69,7 @@ class SPRT(Value):
 
     See Also
     --------
-    Cusum : Test of a change at an unknown time.
+    CUSUM : Test of a change at an unknown time.
 
     References
     ----------

@@ -25,7 +25,7 @@ FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya"
 # ------------------------------------------------------------- from one number to another
 
 
-def cover_hart(error: Any, classes: int) -> Any:
+def cover_hart_bound(error: Any, classes: int) -> Any:
     """Cover–Hart upper bound of the asymptotic nearest-neighbor error.
 
     p_NN ≤ 2 p_B − K/(K − 1) p_B²: exact if the other classes are equally probable, and the local error is constant.
@@ -52,10 +52,10 @@ def cover_hart(error: Any, classes: int) -> Any:
 
     Examples
     --------
-    >>> round(cover_hart(0.1, 2), 6), round(cover_hart(0.1, 3), 6)
+    >>> round(cover_hart_bound(0.1, 2), 6), round(cover_hart_bound(0.1, 3), 6)
     (0.18, 0.185)
     """
-    e, K = _error(error, classes, "cover_hart"), _classes(classes, "cover_hart")
+    e, K = _error(error, classes, "cover_hart_bound"), _classes(classes, "cover_hart_bound")
     return _lone(2 * e - K / (K - 1) * e**2 if K > 1 else e)
 
 
@@ -78,7 +78,7 @@ def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
 
     See Also
     --------
-    cover_hart : The bound in the other direction.
+    cover_hart_bound : The bound in the other direction.
 
     References
     ----------
@@ -96,7 +96,7 @@ def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
     return _lone(e / (1 + np.sqrt(np.maximum(1 - e / share, 0.0))))  # share (1 − √…), without cancellation
 
 
-def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
+def fano_bound(entropy: Any, classes: int, bits: bool = False) -> Any:
     """Fano's lower bound of the Bayes error: the smallest p_B with h(p_B) + p_B log(K − 1) ≥ H(c | x).
 
     Parameters
@@ -115,7 +115,7 @@ def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
 
     See Also
     --------
-    hellman_raviv : An upper bound from the same entropy.
+    hellman_raviv_bound : An upper bound from the same entropy.
 
     References
     ----------
@@ -123,14 +123,14 @@ def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
 
     Examples
     --------
-    >>> round(fano(np.log(3.0), 3), 6), fano(0.0, 3)
+    >>> round(fano_bound(np.log(3.0), 3), 6), fano_bound(0.0, 3)
     (0.666667, 0.0)
     """
-    K = _classes(classes, "fano")
+    K = _classes(classes, "fano_bound")
     H = np.asarray(entropy, dtype=np.float64) * (LOG_2 if bits else 1.0)
     if not ((H >= 0) & (H <= np.log(K) * (1 + 1e-9))).all():
         expected = f"a conditional entropy of {K} classes lies in 0 … {np.log(K):.6g} nats"
-        raise DomainError(sentence("fano", expected, np.asarray(entropy).tolist(), "pass bits=True for bits"))
+        raise DomainError(sentence("fano_bound", expected, np.asarray(entropy).tolist(), "pass bits=True for bits"))
     low, high = np.zeros_like(H), np.full_like(H, 1 - 1 / K)
     for _ in range(1100 if K > 1 else 0):
         middle = 0.5 * (low + high)
@@ -141,7 +141,7 @@ def fano(entropy: Any, classes: int, bits: bool = False) -> Any:
     return _lone(np.where(H <= 0, 0.0, low))
 
 
-def hellman_raviv(entropy: Any, bits: bool = False) -> Any:
+def hellman_raviv_bound(entropy: Any, bits: bool = False) -> Any:
     """Hellman–Raviv upper bound of the Bayes error: p_B ≤ H(c | x)/2 with H in bits.
 
     Half of the bound p_B ≤ H in Ney 4.6.
@@ -160,7 +160,7 @@ def hellman_raviv(entropy: Any, bits: bool = False) -> Any:
 
     See Also
     --------
-    fano : A lower bound from the same entropy.
+    fano_bound : A lower bound from the same entropy.
 
     References
     ----------
@@ -168,12 +168,12 @@ def hellman_raviv(entropy: Any, bits: bool = False) -> Any:
 
     Examples
     --------
-    >>> hellman_raviv(1.0, bits=True)
+    >>> hellman_raviv_bound(1.0, bits=True)
     0.5
     """
     H = np.asarray(entropy, dtype=np.float64)
     if not (H >= 0).all():
-        raise DomainError(sentence("hellman_raviv", "an entropy must not be negative", H.tolist()))
+        raise DomainError(sentence("hellman_raviv_bound", "an entropy must not be negative", H.tolist()))
     return _lone(0.5 * H / (1.0 if bits else LOG_2))
 
 
@@ -239,14 +239,14 @@ class ErrorBounds:
         """Lower bounds of the Bayes error."""
         return {
             "Cover–Hart, from Gini": bayes_error_from_neighbors(min(self.gini, 1 - 1 / self.classes), self.classes),
-            "Fano, from entropy": fano(min(self.entropy, np.log(self.classes)), self.classes),
+            "Fano, from entropy": fano_bound(min(self.entropy, np.log(self.classes)), self.classes),
         }
 
     @property
     def upper(self) -> dict[str, float]:
         """Upper bounds of the Bayes error."""
         found = {
-            "Gini": self.gini, "Hellman–Raviv, ½ entropy in bits": hellman_raviv(self.entropy),
+            "Gini": self.gini, "Hellman–Raviv, ½ entropy in bits": hellman_raviv_bound(self.entropy),
             "entropy": self.entropy, "squared error": self.squared_error, "cross-entropy": self.cross_entropy,
             "Bhattacharyya": self.bhattacharyya, "Chernoff": self.chernoff,
         }  # fmt: skip
@@ -255,7 +255,7 @@ class ErrorBounds:
     @property
     def neighbors(self) -> tuple[float, float]:
         """Bounds of the asymptotic nearest-neighbor error: Bayes error, and Cover–Hart."""
-        return self.bayes, cover_hart(min(self.bayes, 1 - 1 / self.classes), self.classes)
+        return self.bayes, cover_hart_bound(min(self.bayes, 1 - 1 / self.classes), self.classes)
 
     def __str__(self) -> str:
         lines = [f"{'at least':<10}{bound:>9.4f}  {name}" for name, bound in self.lower.items()]

@@ -14,7 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from likely.core.arrays import Array, Seed, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, loadings_words
-from likely.core.em_loop import FALLS, Stop, fit, gather, iterate, resolve_prior
+from likely.core.em_loop import FALLS, StoppingRule, fit, gather, iterate, resolve_prior
 from likely.core.engine import Threads
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
@@ -151,7 +151,9 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
         """Number of factors of least BIC, from the covariance of these rows, estimated by EM with missing values."""
         with warnings_discarded():
             start = self._initial_gaussian(X, weight, "full")
-            found = fit(start, Blocks.of(X, weight), prior="weak", stop=Stop(self.max_iter, max(self.tol, 1e-6)))
+            found = fit(
+                start, Blocks.of(X, weight), prior="weak", stop=StoppingRule(self.max_iter, max(self.tol, 1e-6))
+            )
         return self._best_for(found.stats)
 
     def _best_for(self, stats: Any) -> int:
@@ -160,6 +162,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
             stats = of_columns(stats, np.flatnonzero(stats.observed > 0))
         with warnings_discarded():
             return ppca_factors_by_bic(stats, n) if self._kind == "spherical" else factors_by_bic(stats, n, self.prior)
+
 
 Method = Literal["closed", "em"]
 
@@ -217,7 +220,7 @@ class PPCA(FactorDensity):
     def _by_em(self, X: Any, weight: Any) -> FitReport:
         """EM with latent factors and missing values."""
         blocks, model = Blocks.of(X, weight), self.initialize(None, X, None, weight, None)
-        first = next(iterate(model, blocks, prior=self.prior_rule(), stop=Stop(self.max_iter, self.tol)))
+        first = next(iterate(model, blocks, prior=self.prior_rule(), stop=StoppingRule(self.max_iter, self.tol)))
         stats, prior = first.stats, first.prior
         model = self._start(model, stats)
         stats = _statistics_under(model, stats, blocks)

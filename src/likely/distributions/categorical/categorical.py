@@ -18,7 +18,7 @@ from likely.core import declared
 from likely.core.arrays import Array, Index, PerMember, n_rows, parameter, unmasked, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.description import clipped
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.engine import Engine, Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
@@ -272,7 +272,7 @@ class Categorical(Distribution):
     @classmethod
     def fit(
         cls, x: Any, weight: Any = None, *, prior: Any = None, engine: Engine | None = None,
-        stop: Stop | None = None, levels: ArrayLike | None = None, **options: Any,
+        stop: StoppingRule | None = None, levels: ArrayLike | None = None, **options: Any,
     ) -> Self:  # fmt: skip
         """Relative frequencies (or posterior mode, with a prior); levels are those of all the data."""
         for name in options.keys() - {"members"}:

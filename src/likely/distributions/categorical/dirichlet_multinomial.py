@@ -17,7 +17,7 @@ from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.engine import Threads, map_rows
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import AnyPrior
-from likely.distributions.categorical.dirichlet_multinomial_counts import UrnCounts, urn_counts
+from likely.distributions.categorical.dirichlet_multinomial_counts import DirichletMultinomialStats, urn_counts
 from likely.distributions.categorical.multinomial import (
     EXPECTED,
     Multinomial,
@@ -170,7 +170,7 @@ class DirichletMultinomial(Distribution):
         warn_of_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> UrnCounts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> DirichletMultinomialStats:
         """Frequencies of each count in each column of rows (n, d), dense or sparse, and of each row total.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to (−1: none).
@@ -192,7 +192,7 @@ class DirichletMultinomial(Distribution):
         ways = log_multinomial_coefficient(z, total)
         return urn_counts(scipy.sparse.csr_array(z), total, ways, shares, self.members)
 
-    def refit(self, stats: UrnCounts, prior: AnyPrior | None = None) -> DirichletMultinomial:
+    def refit(self, stats: DirichletMultinomialStats, prior: AnyPrior | None = None) -> DirichletMultinomial:
         """Maximum-likelihood α, or with a prior the posterior mode; a member without data keeps its parameters."""
         self._learns_from(stats)
         if prior is not None:
@@ -208,7 +208,7 @@ class DirichletMultinomial(Distribution):
                 alpha[k] = fitted_alpha(column[mine], stats.value[mine], stats.each[mine], width, alpha[k])
         return self.replace(alpha=alpha.reshape(self.alpha.shape))
 
-    def objective(self, stats: UrnCounts, prior: AnyPrior | None = None) -> float:
+    def objective(self, stats: DirichletMultinomialStats, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior)."""
         self._learns_from(stats)
         alpha = np.atleast_2d(self.alpha)
@@ -217,7 +217,7 @@ class DirichletMultinomial(Distribution):
         value = float(stats.each @ logs + np.sum(stats.log_coefficients))
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
-    def weak_prior(self, stats: UrnCounts) -> Any:
+    def weak_prior(self, stats: DirichletMultinomialStats) -> Any:
         """Pooled pseudo-observations of total weight 0.1, and a row with one count in each column."""
         from likely.distributions.priors.pseudo_data import PseudoData
 
@@ -225,7 +225,7 @@ class DirichletMultinomial(Distribution):
         pooled = stats.pooled()
         return PseudoData.weak(self, pooled + one.collect(np.ones((1, self.dim))))
 
-    def _learns_from(self, stats: UrnCounts) -> None:
+    def _learns_from(self, stats: DirichletMultinomialStats) -> None:
         if stats.weight.shape != (*self.alpha.shape[:-1], self.dim + 1):
             expected = f"statistics must be those of alpha {self.alpha.shape}"
             raise ShapeError(sentence("DirichletMultinomial", expected, stats.weight.shape))

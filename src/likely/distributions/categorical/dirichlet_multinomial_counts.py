@@ -16,22 +16,24 @@ from likely.distributions.statistics.weighted_values import WeightedValues, join
 
 
 @dataclass(frozen=True, eq=False)
-class UrnCounts(WeightedValues):
+class DirichletMultinomialStats(WeightedValues):
     """Counts above 0 of d columns with their weights, as `WeightedValues`; column d + 1 holds the rows' totals."""
 
     log_coefficients: Annotated[Array, declared.numbers("*")]  # (...): Σ w log N!/Π x!
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        ways = parameter(self.log_coefficients, "UrnCounts", "log_coefficients")
+        ways = parameter(self.log_coefficients, "DirichletMultinomialStats", "log_coefficients")
         if ways.shape != self.rows.shape:
-            raise ShapeError(sentence("UrnCounts", f"log_coefficients must have shape {self.rows.shape}", ways.shape))
+            raise ShapeError(
+                sentence("DirichletMultinomialStats", f"log_coefficients must have shape {self.rows.shape}", ways.shape)
+            )
         self._set(log_coefficients=ways)
 
     def _and_ways(self, plain: WeightedValues, ways: Any) -> Self:
         return self.trusted(**{**plain.field_values(), "log_coefficients": np.asarray(ways)})
 
-    def __add__(self, other: UrnCounts) -> Self:  # type: ignore[override]
+    def __add__(self, other: DirichletMultinomialStats) -> Self:  # type: ignore[override]
         return self._and_ways(_plain(self) + _plain(other), self.log_coefficients + other.log_coefficients)
 
     def __mul__(self, factor: float) -> Self:
@@ -48,12 +50,12 @@ class UrnCounts(WeightedValues):
         return self._and_ways(_plain(self).member(k), np.array(self.log_coefficients[k]))
 
 
-def _plain(stats: UrnCounts) -> WeightedValues:
+def _plain(stats: DirichletMultinomialStats) -> WeightedValues:
     parts = {name: part for name, part in stats.field_values().items() if name != "log_coefficients"}
     return WeightedValues.trusted(**parts)
 
 
-def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | None) -> UrnCounts:
+def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | None) -> DirichletMultinomialStats:
     """The statistic of sparse rows (n, d) with their totals and log N!/Π x! (n,), under weights (m, n)."""
     table = scipy.sparse.csr_array(scipy.sparse.hstack([x, scipy.sparse.csr_array(totals[:, None])], format="csr"))
     n, width = table.shape
@@ -71,7 +73,7 @@ def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | N
     alone = w.shape[0] == 1
     parts = [np.concatenate(part) if part else np.empty(0) for part in (cells, values, each)]
     plain = joined(WeightedValues, total[0] if alone else total, shape, parts[0].astype(np.intp), *parts[1:])
-    found = UrnCounts.trusted(
+    found = DirichletMultinomialStats.trusted(
         **plain.field_values(), log_coefficients=np.asarray(log_coefficients[0] if alone else log_coefficients)
     )
     if alone and members is not None:
@@ -79,7 +81,7 @@ def urn_counts(x: Any, totals: Array, ways: Array, shares: Any, members: int | N
     return found
 
 
-def _repeated(stats: UrnCounts, members: int) -> UrnCounts:
+def _repeated(stats: DirichletMultinomialStats, members: int) -> DirichletMultinomialStats:
     """The same for each member."""
     m, width = len(stats.cell), stats.weight.shape[-1]
     lead = {

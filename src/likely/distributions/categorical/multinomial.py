@@ -274,7 +274,7 @@ class Multinomial(Distribution):
         warn_of_fractions(x, cls.__name__, EXPECTED)
         return super().fit(x, weight, **options)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> WordCounts:
+    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> MultinomialStats:
         """Sums of counts per column of rows (n, d), dense or sparse, and the weight of the rows.
 
         `weight` is (n,) or, for a stack, (n, K); `labels` (n,) names the member that each row belongs to
@@ -293,7 +293,7 @@ class Multinomial(Distribution):
             return self._counted(column_sums(x.matrix, shares), shares @ np.ones(n), shares @ x.log_coefficients)
         return self._collect_dense(rows(x, self.dim, "Multinomial"), shares)
 
-    def _collect_dense(self, x: Array, shares: Any) -> WordCounts:
+    def _collect_dense(self, x: Array, shares: Any) -> MultinomialStats:
         refuse_infinite(x, "Multinomial")
         observed = ~np.isnan(x)
         counts = np.where(observed, x, 0.0)
@@ -316,13 +316,13 @@ class Multinomial(Distribution):
         spent = (shares * xlogy(total[:, None], np.where(known, share, 1.0)).T).sum(axis=1)
         return more, -spent - xlogy(more, self._each).sum(axis=1)
 
-    def _counted(self, counts: Any, rows: Any, constant: Any, whole: bool = True) -> WordCounts:
+    def _counted(self, counts: Any, rows: Any, constant: Any, whole: bool = True) -> MultinomialStats:
         parts = {"counts": np.asarray(counts), "rows": np.asarray(rows), "constant": np.asarray(constant)}
-        return WordCounts.trusted(
+        return MultinomialStats.trusted(
             **{name: per_member(part, self.members) for name, part in parts.items()}, complete=whole
         )
 
-    def refit(self, stats: WordCounts, prior: AnyPrior | None = None) -> Multinomial:
+    def refit(self, stats: MultinomialStats, prior: AnyPrior | None = None) -> Multinomial:
         """Relative frequencies, the maximum-likelihood estimate, or with a prior the posterior mode.
 
         >>> m = Multinomial([0.5, 0.5])
@@ -339,25 +339,25 @@ class Multinomial(Distribution):
         total = stats.counts.sum(axis=-1, keepdims=True)
         return self.replace(probs=np.where(total > 0, stats.counts / np.where(total > 0, total, 1.0), self.probs))
 
-    def objective(self, stats: WordCounts, prior: AnyPrior | None = None) -> float:
+    def objective(self, stats: MultinomialStats, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics, Σ nⱼ log pⱼ + constant (+ log prior)."""
         self._check(stats)
         value = float(xlogy(stats.counts, self.probs).sum() + np.sum(stats.constant))
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
-    def weak_prior(self, stats: WordCounts) -> Any:
+    def weak_prior(self, stats: MultinomialStats) -> Any:
         """Weak symmetric `Dirichlet` prior: one pseudo-count, spread over the columns."""
         from likely.distributions.priors.multinomial_prior import MultinomialPrior
 
         return MultinomialPrior.weak(stats, self.length)
 
-    def _check(self, stats: WordCounts) -> None:
+    def _check(self, stats: MultinomialStats) -> None:
         if stats.counts.shape != self.probs.shape:
             raise ShapeError(sentence("Multinomial", f"counts must be of shape {self.probs.shape}", stats.counts.shape))
 
 
 @dataclass(frozen=True, eq=False)
-class WordCounts(Addable, Value):
+class MultinomialStats(Addable, Value):
     """Sufficient statistics of a multinomial distribution: the sum of counts per column."""
 
     counts: Annotated[Array, declared.numbers("* d", 0)]  # (..., d): Σ w x
@@ -367,13 +367,13 @@ class WordCounts(Addable, Value):
 
     def __post_init__(self) -> None:
         names = ("counts", "rows", "constant")
-        counts, rows, constant = (parameter(getattr(self, name), "WordCounts", name) for name in names)
+        counts, rows, constant = (parameter(getattr(self, name), "MultinomialStats", name) for name in names)
         lead = counts.shape[:-1]
         if counts.ndim not in (1, 2) or rows.shape != lead or constant.shape != lead:
             got = (counts.shape, rows.shape, constant.shape)
-            raise ShapeError(sentence("WordCounts", "shapes must be (..., d), (...) and (...)", got))
+            raise ShapeError(sentence("MultinomialStats", "shapes must be (..., d), (...) and (...)", got))
         if (counts < 0).any() or (rows < 0).any():
-            raise DomainError(sentence("WordCounts", "counts must not be negative"))
+            raise DomainError(sentence("MultinomialStats", "counts must not be negative"))
         self._set(counts=counts, rows=rows, constant=constant)
 
     @property
@@ -384,9 +384,11 @@ class WordCounts(Addable, Value):
     def _each(self, f: Callable[[Array], Any]) -> Self:
         return self.replace(**{name: np.asarray(f(getattr(self, name))) for name in ("counts", "rows", "constant")})
 
-    def __add__(self, other: WordCounts) -> Self:
+    def __add__(self, other: MultinomialStats) -> Self:
         if self.counts.shape != other.counts.shape:
-            raise ShapeError(sentence("WordCounts", f"both must have shape {self.counts.shape}", other.counts.shape))
+            raise ShapeError(
+                sentence("MultinomialStats", f"both must have shape {self.counts.shape}", other.counts.shape)
+            )
         return self.trusted(
             counts=self.counts + other.counts, rows=np.asarray(self.rows + other.rows),
             constant=np.asarray(self.constant + other.constant), complete=self.complete and other.complete,

@@ -443,7 +443,7 @@ class VonMisesDensity(ColumnDensity):
     """Independent von Mises angles in radians, a center and a concentration per column: `model_` is a `VonMises`.
 
     - **prior**: "weak" (pooled pseudo-observations of weight 0.1), None for maximum likelihood, or a `Prior`
-      (`DirectionPrior` fixes the concentration).
+      (`VonMisesPrior` fixes the concentration).
 
     >>> import likely as lk
     >>> lk.distributions.VonMisesDensity(prior=None).fit([[3.0], [-3.1], [3.2], [2.9]]).center_.round(4)

@@ -8,7 +8,7 @@ import numpy as np
 
 from likely.core.arrays import Array, Index
 from likely.core.blocks import Blocks
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.errors import DataError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.warnings import warn, warnings_discarded
@@ -17,7 +17,7 @@ from likely.distributions.gaussian.missing_patterns import Patterns, observed
 from likely.distributions.gaussian.moments import Moments
 from likely.distributions.gaussian.scatter_qr import ScatterRoot
 
-STOP = Stop(500, 1e-7)
+STOP = StoppingRule(500, 1e-7)
 
 
 def any_missing(x: Any) -> bool:

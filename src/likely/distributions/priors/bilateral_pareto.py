@@ -15,7 +15,7 @@ from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.distribution import lone
 from likely.distributions.scale_floor import grain
-from likely.distributions.statistics.extremes import Extremes
+from likely.distributions.statistics.extremes import MinMaxStats
 from likely.distributions.univariate.uniform import Uniform, log_width
 from likely.distributions.univariate.uniform_predictive import UniformPredictive
 
@@ -58,7 +58,7 @@ class BilateralPareto(Value):
         self._set(**parts)
 
     @classmethod
-    def weak(cls, stats: Extremes, strength: float = STRENGTH) -> BilateralPareto:
+    def weak(cls, stats: MinMaxStats, strength: float = STRENGTH) -> BilateralPareto:
         """Weakly informative prior of 0.1 pseudo-counts, its mode the unbiased estimate: (max − min)/(n − 1) outside.
 
         One prior per member of a stack. A member with a single value gets a share of the range of all rows, and where
@@ -101,13 +101,13 @@ class BilateralPareto(Value):
 
     # ------------------------------------------------------ prior and posterior
 
-    def update(self, stats: Extremes) -> BilateralPareto:
+    def update(self, stats: MinMaxStats) -> BilateralPareto:
         """Posterior: shape plus the weight of the rows, endpoints at the extremes of prior and data."""
         self._fits(stats.weight.shape, "statistics")
         low, high = self._with(stats)
         return self.trusted(low=low, high=high, shape=self.shape + stats.weight)
 
-    def _with(self, stats: Extremes) -> tuple[Array, Array]:
+    def _with(self, stats: MinMaxStats) -> tuple[Array, Array]:
         low = np.where(stats.seen, np.minimum(self.low, stats.low), self.low)
         return low, np.where(stats.seen, np.maximum(self.high, stats.high), self.high)
 
@@ -131,7 +131,7 @@ class BilateralPareto(Value):
         """Posterior predictive distribution of one row: constant between the endpoints, with Pareto tails."""
         return UniformPredictive.trusted(low=np.array(self.low), high=np.array(self.high), shape=np.array(self.shape))
 
-    def log_evidence(self, stats: Extremes) -> PerMember:
+    def log_evidence(self, stats: MinMaxStats) -> PerMember:
         """Log marginal likelihood of the rows, endpoints integrated out; one per member for a stack.
 
         Σⱼ log a(a + 1)/((a + n)(a + n + 1)) + a log R₀ − (a + n) log R, with the range R of prior and data together.

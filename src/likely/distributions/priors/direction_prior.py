@@ -22,13 +22,13 @@ from likely.numerics.special import LOG_2PI
 
 
 @dataclass(frozen=True, eq=False)
-class DirectionPrior(Value):
+class VonMisesPrior(Value):
     """Conjugate prior μ ~ VonMises(m, c) of x | μ ~ VonMises(μ, κ), κ known: posterior vector c eⁱᵐ + κ Σ eⁱˣ.
 
     `belief` is the distribution of μ, one or a stack; `concentration` κ is a number, (d,) or (K, d). Mode, mean and
     median of the direction equal its center.
 
-    >>> post = DirectionPrior(VonMises(0.0, 1.0), 4.0).update(VonMises(0.0, 4.0).collect([0.5, 0.7]))
+    >>> post = VonMisesPrior(VonMises(0.0, 1.0), 4.0).update(VonMises(0.0, 4.0).collect([0.5, 0.7]))
     >>> post.belief.center.round(4), post.belief.concentration.round(4)
     (array([0.5358]), array([8.8035]))
     """
@@ -39,21 +39,19 @@ class DirectionPrior(Value):
     concentration: Annotated[Array, declared.numbers("?", 0)]
 
     def __post_init__(self) -> None:
-        kappa = parameter(self.concentration, "DirectionPrior", "concentration")
+        kappa = parameter(self.concentration, "VonMisesPrior", "concentration")
         if not isinstance(self.belief, VonMises):
             got = type(self.belief).__name__
-            raise DomainError(
-                sentence("DirectionPrior", "belief must be a VonMises distribution of the direction", got)
-            )
+            raise DomainError(sentence("VonMisesPrior", "belief must be a VonMises distribution of the direction", got))
         if kappa.ndim > 2 or not (kappa > 0).all():
-            raise DomainError(sentence("DirectionPrior", "concentration must be positive, a number, (d,) or (K, d)"))
+            raise DomainError(sentence("VonMisesPrior", "concentration must be positive, a number, (d,) or (K, d)"))
         shape = self.belief.center.shape
         if kappa.ndim > len(shape) or any(
             n not in (1, m) for n, m in zip(kappa.shape[::-1], shape[::-1], strict=False)
         ):
             got = (shape, kappa.shape)
             expected = "belief and concentration must have shapes that broadcast"
-            raise ShapeError(sentence("DirectionPrior", expected, got))
+            raise ShapeError(sentence("VonMisesPrior", expected, got))
         self._set(belief=self.belief, concentration=kappa)
 
     @property
@@ -66,7 +64,7 @@ class DirectionPrior(Value):
         """Number of members K of a stack; None for one value."""
         return self.belief.members
 
-    def update(self, stats: FeatureSums) -> DirectionPrior:
+    def update(self, stats: FeatureSums) -> VonMisesPrior:
         """Posterior: resultant vectors add."""
         self._fits(stats.weight.shape, "statistics")
         b = self.belief
@@ -79,7 +77,7 @@ class DirectionPrior(Value):
 
     def point(self, rule: PointRule = "mode") -> VonMises:
         """Von Mises distribution at the "mode", "mean" or "median" of the direction, which are equal."""
-        check_option(rule, PointRule, "DirectionPrior", "rule")
+        check_option(rule, PointRule, "VonMisesPrior", "rule")
         return self._distribution(self.belief.center)
 
     def draw(self, rng: Generator) -> VonMises:
@@ -118,6 +116,4 @@ class DirectionPrior(Value):
 
     def _fits(self, shape: tuple[int, ...], what: str) -> None:
         if self.dim not in (1, shape[-1]) or (self.members and shape[:-1] != (self.members,)):
-            raise ShapeError(
-                sentence("DirectionPrior", f"{what} that fits {self.belief.center.shape} is needed", shape)
-            )
+            raise ShapeError(sentence("VonMisesPrior", f"{what} that fits {self.belief.center.shape} is needed", shape))

@@ -16,7 +16,7 @@ from likely.core.protocols import PointRule
 from likely.core.value import Value
 from likely.distributions.categorical.dirichlet import Dirichlet
 from likely.distributions.categorical.dirichlet_multinomial import DirichletMultinomial
-from likely.distributions.categorical.multinomial import Multinomial, WordCounts
+from likely.distributions.categorical.multinomial import Multinomial, MultinomialStats
 from likely.distributions.distribution import lone
 
 
@@ -44,7 +44,7 @@ class MultinomialPrior(Value):
         self._set(belief=belief, length=length)
 
     @classmethod
-    def weak(cls, stats: WordCounts, length: ArrayLike = 1.0) -> MultinomialPrior:
+    def weak(cls, stats: MultinomialStats, length: ArrayLike = 1.0) -> MultinomialPrior:
         """Weakly informative prior: one pseudo-count in total, α = 1 + 1/d: the mode is (n + 1/d) / (N + 1)."""
         return cls.symmetric(stats.counts.shape[-1], 1.0 / stats.counts.shape[-1], length)
 
@@ -62,7 +62,7 @@ class MultinomialPrior(Value):
         """One member of a stack."""
         return self.replace(belief=self.belief.member(k))
 
-    def update(self, stats: WordCounts) -> MultinomialPrior:
+    def update(self, stats: MultinomialStats) -> MultinomialPrior:
         """Posterior: counts add to α."""
         return self.replace(belief=self.belief.update(stats))  # type: ignore[arg-type]  # counts are all it asks for
 
@@ -82,7 +82,7 @@ class MultinomialPrior(Value):
         """Posterior predictive of one row given its total: Dirichlet-multinomial."""
         return DirichletMultinomial.trusted(alpha=self.belief.alpha, length=self.length)
 
-    def log_evidence(self, stats: WordCounts) -> PerMember:
+    def log_evidence(self, stats: MultinomialStats) -> PerMember:
         """Log marginal likelihood of the rows given their totals, probabilities integrated out; per member for a stack.
 
         Σ log Γ(αⱼ + nⱼ)/Γ(αⱼ) − log Γ(α₀ + N)/Γ(α₀) + Σ log N! / Π x!.

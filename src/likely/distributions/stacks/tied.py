@@ -26,8 +26,8 @@ class Tied(Distribution):
     """Stack of K members with tied parameters, given by an index.
 
     `what="all"`: member k is part `index[k]` of a smaller stack; statistics are summed over members with the same index
-    (tied mixtures, tied states). `what="covariance"`: parts is a Gaussian stack of K members, and members with the same
-    index share one covariance, the pooled within-member covariance (Ney 3.4).
+    (tied mixtures, tied states). `what="covariance"`: components is a Gaussian stack of K members, those with the
+    same index share one covariance, the pooled within-member covariance (Ney 3.4).
 
     >>> import likely as lk
     >>> s = Tied(lk.Gaussian([[0.0], [5.0]], 1.0), [0, 1, 1])
@@ -43,7 +43,7 @@ class Tied(Distribution):
         index = np.array(self.index, dtype=np.intp)
         size = getattr(self.components, "members", None)
         if size is None:
-            raise DomainError(sentence("Tied", "parts must be a stack", repr(self.components)[:60]))
+            raise DomainError(sentence("Tied", "components must be a stack", repr(self.components)[:60]))
         check_option(self.what, TiedPart, "Tied", "what")
         if self.what == "covariance" and not (isinstance(self.components, Gaussian) and len(index) == size):
             expected = "a tied covariance needs a Gaussian stack with one index per member"
@@ -92,18 +92,18 @@ class Tied(Distribution):
         return self.components.member(int(self.index[k]) if self._all else k)
 
     def take(self, index: Any) -> Tied:
-        """Members `index` as a stack; parts without members are kept, so that statistics still add."""
+        """Members `index` as a stack; components without members are kept, so that statistics still add."""
         if self._all:
             return self.replace(index=self.index[index])
         return self.replace(components=self.components.take(index), index=self.index[index])
 
     @property
     def smallest_eigenvalue(self) -> float | None:
-        """Smallest eigenvalue of the covariances of the parts."""
+        """Smallest eigenvalue of the covariances of the components."""
         return getattr(self.components, "smallest_eigenvalue", None)
 
     def log_prob(self, x: Rows) -> Array:
-        """Log-density per member (n, K); shared parts are evaluated once."""
+        """Log-density per member (n, K); shared components are evaluated once."""
         out = self.components.log_prob(x)
         return out[:, self.index] if self._all else out
 
@@ -134,7 +134,7 @@ class Tied(Distribution):
     # --------------------------------------------------------------- learning
 
     def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> Any:
-        """Statistics of the parts, with the weights of tied members summed."""
+        """Statistics of the components, with the weights of tied members summed."""
         if not self._all:
             return self.components.collect(x, weight, labels=labels)
         if labels is not None:
@@ -148,7 +148,7 @@ class Tied(Distribution):
         return self.components.collect(x, w @ np.eye(self.components.members)[self.index])
 
     def refit(self, stats: Any, prior: AnyPrior | None = None) -> Tied:
-        """Refit of the parts from the summed statistics of the members that share them."""
+        """Refit of the components from the summed statistics of the members that share them."""
         if self._all:
             return self.replace(components=self.components.refit(stats, prior))
         if prior is None and not stats.total_weight > 0:
@@ -184,16 +184,16 @@ class Tied(Distribution):
 
     @property
     def log_smoothing(self) -> float:
-        """Log density of the smoothing of the parts, each once."""
+        """Log density of the smoothing of the components, each once."""
         return float(getattr(self.components, "log_smoothing", 0.0))
 
     def weak_prior(self, stats: Stats) -> Any:
-        """Weakly informative prior of the parts."""
+        """Weakly informative prior of the components."""
         return self.components.weak_prior(stats)
 
 
 def untied(distribution: Any) -> Any:
-    """The distinct parts of tied members; any other distribution itself."""
+    """The distinct components of tied members; any other distribution itself."""
     return distribution.components if isinstance(distribution, Tied) and distribution.what == "all" else distribution
 
 

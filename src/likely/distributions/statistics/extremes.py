@@ -17,7 +17,7 @@ from likely.distributions.statistics.counts import per_member
 
 
 @dataclass(frozen=True, eq=False)
-class Extremes(Addable, Value):
+class MinMaxStats(Addable, Value):
     """Weight, minimum and maximum per column, merged by min and max; both are 0 where the weight is 0.
 
     >>> import likely as lk
@@ -35,16 +35,16 @@ class Extremes(Addable, Value):
     complete = True
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(part, "Extremes", name) for name, part in self.field_values().items()}
+        parts = {name: parameter(part, "MinMaxStats", name) for name, part in self.field_values().items()}
         lead, *shapes = (parts[name].shape for name in ("rows", "weight", "low", "high"))
         if len(lead) > 1 or any(len(s) != len(lead) + 1 or s[:-1] != lead or s != shapes[0] for s in shapes):
-            raise ShapeError(sentence("Extremes", "shapes must be (...) and three times (..., d)", (lead, *shapes)))
+            raise ShapeError(sentence("MinMaxStats", "shapes must be (...) and three times (..., d)", (lead, *shapes)))
         if (parts["rows"] < 0).any() or (parts["weight"] < 0).any():
-            raise DomainError(sentence("Extremes", "weights must not be negative"))
+            raise DomainError(sentence("MinMaxStats", "weights must not be negative"))
         seen = parts["weight"] > 0
         if (parts["low"] > parts["high"]).any() or (parts["low"] != 0)[~seen].any() or parts["high"][~seen].any():
             raise DomainError(
-                sentence("Extremes", "low must not exceed high, and both must be 0 where the weight is 0")
+                sentence("MinMaxStats", "low must not exceed high, and both must be 0 where the weight is 0")
             )
         self._set(**parts)
 
@@ -58,9 +58,9 @@ class Extremes(Addable, Value):
         """Total weight of the rows of all members."""
         return float(np.sum(self.rows))
 
-    def __add__(self, other: Extremes) -> Self:
+    def __add__(self, other: MinMaxStats) -> Self:
         if self.weight.shape != other.weight.shape:
-            raise ShapeError(sentence("Extremes", f"both must have shape {self.weight.shape}", other.weight.shape))
+            raise ShapeError(sentence("MinMaxStats", f"both must have shape {self.weight.shape}", other.weight.shape))
         low = np.minimum(*(np.where(s.seen, s.low, np.inf) for s in (self, other)))
         high = np.maximum(*(np.where(s.seen, s.high, -np.inf) for s in (self, other)))
         return _made(type(self), np.asarray(self.rows + other.rows), self.weight + other.weight, low, high)
@@ -71,7 +71,7 @@ class Extremes(Addable, Value):
     __rmul__ = __mul__
 
     def pooled(self) -> Self:
-        """Extremes of the rows of all members together."""
+        """MinMaxStats of the rows of all members together."""
         if self.rows.ndim == 0:
             return self
         low = np.where(self.seen, self.low, np.inf).min(axis=0)
@@ -79,7 +79,7 @@ class Extremes(Addable, Value):
         return _made(type(self), np.asarray(self.rows.sum()), self.weight.sum(axis=0), low, high)
 
     def member(self, k: Any) -> Self:
-        """Extremes of one member of a stack, or of several."""
+        """MinMaxStats of one member of a stack, or of several."""
         return self.trusted(**{name: np.array(part[k]) for name, part in self.field_values().items()})
 
 
@@ -90,8 +90,8 @@ def _made(cls: Any, rows: Array, weight: Array, low: Array, high: Array) -> Any:
     )
 
 
-def extremes(z: Array, shares: Any, members: int | None) -> Extremes:
-    """Extremes of rows (n, d), NaN for missing entries, under weights (m, n)."""
+def extremes(z: Array, shares: Any, members: int | None) -> MinMaxStats:
+    """MinMaxStats of rows (n, d), NaN for missing entries, under weights (m, n)."""
     total = np.asarray(shares @ np.ones(len(z)))
     observed = ~np.isnan(z)
     weight = np.asarray(shares @ observed.astype(np.float64))
@@ -103,5 +103,5 @@ def extremes(z: Array, shares: Any, members: int | None) -> Extremes:
         low[k] = np.where(np.isnan(own), np.inf, own).min(axis=0, initial=np.inf)
         high[k] = np.where(np.isnan(own), -np.inf, own).max(axis=0, initial=-np.inf)
     parts = [np.asarray(per_member(part, members)) for part in (total, weight, low, high)]
-    found: Extremes = _made(Extremes, *parts)
+    found: MinMaxStats = _made(MinMaxStats, *parts)
     return found

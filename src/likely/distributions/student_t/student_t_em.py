@@ -27,7 +27,7 @@ from likely.core.arrays import (
     weights,
 )
 from likely.core.blocks import ROWS, Blocks
-from likely.core.em_loop import FitStep, Stop, fit, iterate
+from likely.core.em_loop import FitStep, StoppingRule, fit, iterate
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -109,15 +109,15 @@ class StudentTEM(Distribution):
         return made.replace(fixed_dof=dof is not None)
 
     def estimated_from(
-        self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: Stop | None = None,
-        usual: Stop | None = None,
+        self, blocks: Blocks, prior: Any, engine: Engine | None = None, stop: StoppingRule | None = None,
+        usual: StoppingRule | None = None,
     ) -> FitReport:  # fmt: skip
         """A few iterations of EM, then accelerated EM to convergence; with `stop`, plain EM with that rule."""
         if stop is not None:
             return fit(self, blocks, prior=prior, engine=engine, stop=stop)
         begin = self._from_subsample(blocks, prior, engine)
         many = FIRST_PASSES if begin is self else 1
-        start = fit(begin, blocks, prior=prior, engine=engine, stop=Stop(many, 1e-8))
+        start = fit(begin, blocks, prior=prior, engine=engine, stop=StoppingRule(many, 1e-8))
         first = FitStep(start.model, start.stats, start.prior, known_objective=start.objective)
         if start.stats.filled and start.prior is not prior:  # a data-dependent prior may not have converged yet
             with warnings_once():

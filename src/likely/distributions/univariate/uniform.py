@@ -16,7 +16,7 @@ from likely.core.protocols import AnyPrior
 from likely.distributions.column_distribution import ColumnDistribution, refuse_few, unsigned_variance
 from likely.distributions.distribution import in_units, lone
 from likely.distributions.scale_floor import grain
-from likely.distributions.statistics.extremes import Extremes, extremes
+from likely.distributions.statistics.extremes import MinMaxStats, extremes
 from likely.numerics.special import LOG_2
 
 
@@ -104,10 +104,10 @@ class Uniform(ColumnDistribution):
     def _plain(cls, d: int) -> Uniform:
         return cls.trusted(low=np.zeros(d), high=np.ones(d))
 
-    def _collected(self, z: Array, shares: Any) -> Extremes:
+    def _collected(self, z: Array, shares: Any) -> MinMaxStats:
         return extremes(z, shares, self.members)
 
-    def refit(self, stats: Extremes, prior: AnyPrior | None = None) -> Self:
+    def refit(self, stats: MinMaxStats, prior: AnyPrior | None = None) -> Self:
         """Ends at the extremes, or with a prior the posterior mode; a column without data keeps its ends."""
         self._fits(stats)
         if prior is not None:
@@ -116,7 +116,7 @@ class Uniform(ColumnDistribution):
         low, high = apart(stats.low, stats.high)
         return self.replace(low=np.where(stats.seen, low, self.low), high=np.where(stats.seen, high, self.high))
 
-    def objective(self, stats: Extremes, prior: AnyPrior | None = None) -> float:
+    def objective(self, stats: MinMaxStats, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the statistics (+ log prior): −inf if a value lies beyond the ends."""
         self._fits(stats)
         inside = (self.low <= stats.low) & (stats.high <= self.high)
@@ -124,7 +124,7 @@ class Uniform(ColumnDistribution):
         value = float(np.where(stats.seen, each, 0.0).sum())
         return value if prior is None else value + float(np.sum(prior.log_density(self)))
 
-    def weak_prior(self, stats: Extremes) -> Any:
+    def weak_prior(self, stats: MinMaxStats) -> Any:
         """`BilateralPareto.weak`: ends beyond the extremes by the mean spacing of the data."""
         from likely.distributions.priors.bilateral_pareto import BilateralPareto
 

@@ -33,7 +33,7 @@ class VonMises(Centered, FeatureDistribution):
 
     Angles are any real numbers, and multiples of 2π make no difference to `log_prob`. As a distribution on the line it
     is one period, cut opposite the center: draws, `cdf` and `quantile` lie in μ − π … μ + π. κ = 0 is the uniform
-    distribution. The conjugate prior of μ with κ known is a von Mises distribution again: `DirectionPrior`. `log_prob`,
+    distribution. The conjugate prior of μ with κ known is a von Mises distribution again: `VonMisesPrior`. `log_prob`,
     `cdf` and `quantile` are accurate up to κ = 1e15, where the distribution is nearly Gaussian. What is *estimated* is
     the length of a mean unit vector, in double precision: κ has a relative error of about 2e-16 κ, which is 2e-6 at a
     standard deviation of 1e-5 radians and 2e-4 at 1e-6. Beyond κ = 5e14 it is clipped, with a warning.

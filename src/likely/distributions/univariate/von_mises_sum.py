@@ -27,7 +27,7 @@ class VonMisesSum(Centered, ColumnDistribution):
 
     p(x) = I₀(|κ eⁱˣ + c eⁱᵐ|) / (2π I₀(κ) I₀(c)): the sum of two independent von Mises angles, and m.
 
-    The predictive distribution of `DirectionPrior`: κ is the known concentration of the angles, c that of the posterior
+    The predictive distribution of `VonMisesPrior`: κ is the known concentration of the angles, c that of the posterior
     of their center. It has `log_prob` and `sample`, but no estimator of its own.
 
     >>> VonMisesSum(0.0, 2.0, 0.0).log_prob([0.0, 1.0]).round(4)

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, Seed, SequencesLike, in_memory
 from likely.core.blocks import Block
 from likely.core.covariates import apart, features, has_covariates, together, with_covariates
 from likely.core.description import Description
-from likely.core.em_loop import Stop, best_of, fit, resolve_prior
+from likely.core.em_loop import StoppingRule, best_of, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
@@ -246,7 +246,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     def run_em(self, X: Ragged, weight: ArrayLike, given: Ragged | None = None, checkpoint: Any = None) -> FitReport:
         rng = np.random.default_rng(seed_of(self.random_state))
         data = evenly(X, weight, log_mask=given)
-        prior, stop = self.prior_rule(), Stop(self.max_iter, self.tol)
+        prior, stop = self.prior_rule(), StoppingRule(self.max_iter, self.tol)
         blank = self.blank_model(X, None, weight)
         self._refuse_contradiction(blank, X, given)
 
@@ -273,7 +273,8 @@ class HMMDensity(ChainStarts, DensityEstimator):
         prior = PriorOfHMM(self.component_, self.prior, emission) if prior is None else prior
         return fit(
             start, evenly(X, weight, log_mask=given), prior=prior,
-            stop=Stop(SMALL_STEPS * self.max_iter, self.tol), hard=self.hard, checkpoint=keeper(checkpoint, 0, 1),
+            stop=StoppingRule(SMALL_STEPS * self.max_iter, self.tol), hard=self.hard,
+            checkpoint=keeper(checkpoint, 0, 1),
         )  # fmt: skip
 
     def _given_coefficients(self, plain: HMM, u: Any) -> HMM:

@@ -14,7 +14,7 @@ from likely.core.arrays import Array, n_rows
 from likely.core.blocks import Blocks
 from likely.core.columns import Columns
 from likely.core.description import Description, DescriptionTable, counted
-from likely.core.em_loop import Stop, best_of, fit, mean_log_prob, resolve_prior
+from likely.core.em_loop import StoppingRule, best_of, fit, mean_log_prob, resolve_prior
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
@@ -35,7 +35,7 @@ from likely.mixture.initialization import from_responsibilities
 from likely.mixture.mixture import Mixture, MixtureStats
 
 STARTS = ("auto", "residuals", "k-means++", "random")
-SHORT = Stop(10, 0.0)  # EM iterations on the sketch by which candidates of one initialization are compared
+SHORT = StoppingRule(10, 0.0)  # EM iterations on the sketch by which candidates of one initialization are compared
 FUNCTIONS = Identity(False)  # rows are basis functions already: they are computed once
 
 
@@ -177,7 +177,7 @@ class MixtureRegression(PredictiveRegressor):
         return given[at] / given[at].sum(axis=1, keepdims=True)
 
     def _run_em(self, rows: Columns, weight: Any, given: Any) -> FitReport:
-        rng, stop = np.random.default_rng(seed_of(self.random_state)), Stop(self.max_iter, self.tol)
+        rng, stop = np.random.default_rng(seed_of(self.random_state)), StoppingRule(self.max_iter, self.tol)
         sketch = Sketch.of(rows, weight, whose=type(self).__name__)
         # distinct rows with their weights where the sketch has all: neither order nor copies change a bit
         data = Blocks.of(sketch.rows, sketch.weight) if len(sketch) < sketch.size else Blocks.of(rows, weight)

@@ -9,7 +9,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Blocks
-from likely.core.em_loop import Stop, fit, resolve_prior
+from likely.core.em_loop import StoppingRule, fit, resolve_prior
 from likely.core.protocols import PriorLike
 from likely.core.warnings import warnings_discarded
 from likely.distributions.gaussian.covariance_types import CovarianceKind
@@ -73,7 +73,7 @@ class ContaminatedDensity(DensityEstimator):
         if self.prior is None:
             return blank
         with warnings_discarded():
-            return fit(blank, Blocks.of(X, weight), stop=Stop(min(self.max_iter, 50), 1e-4)).model
+            return fit(blank, Blocks.of(X, weight), stop=StoppingRule(min(self.max_iter, 50), 1e-4)).model
 
     def prior_rule(self) -> Any:
         def rule(model: Mixture, stats: Any) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from likely.core.arrays import Array, Index, Seed, n_rows
 from likely.core.blocks import Blocks
 from likely.core.description import Description, DescriptionTable
-from likely.core.em_loop import Stop, best_of, fit
+from likely.core.em_loop import StoppingRule, best_of, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
@@ -189,7 +189,7 @@ class MixtureDensity(DensityEstimator):
         self, start: Mixture, X: Any, weight: Any, aside: Any, sketch: Sketcher, prior: Any, keeper: Any
     ) -> FitReport:
         """EM from one initialization; empty components are reseeded as long as that improves the objective."""
-        stop, data = Stop(self.max_iter, self.tol), evenly(tallied(X), weight)
+        stop, data = StoppingRule(self.max_iter, self.tol), evenly(tallied(X), weight)
         how = {"prior": prior, "stop": stop, "hard": self.hard, "held_out": aside}
         report = fit(start, data, checkpoint=keeper, **how)
         for _ in range(RESEEDS):

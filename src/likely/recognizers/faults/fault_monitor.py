@@ -427,7 +427,7 @@ def _odds(watch: FaultWatch, evidence: Array) -> Array:
 
 def _slowest(distribution: SensorDynamics) -> float:
     """The largest modulus of the eigenvalues of the transition matrix."""
-    return float(np.abs(np.linalg.eigvals(distribution.moves)).max())
+    return float(np.abs(np.linalg.eigvals(distribution.transition)).max())
 
 
 def _held_out(watch: FaultWatch, x: Array, left_out: list[SensorDynamics]) -> list[Array]:

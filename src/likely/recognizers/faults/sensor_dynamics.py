@@ -47,7 +47,7 @@ class Innovation(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SensorDynamics(Value):
-    """First-order vector autoregression x_t − m = A (x_{t−1} − m) + w_t, w ~ N(0, noise); first frame N(m, start).
+    """First-order vector autoregression x_t − m = A (x_{t−1} − m) + w_t, w ~ N(0, Q); first frame N(m, P).
 
     The state is the frame itself, so that missing entries are marginalized by one regression per frame.
 
@@ -57,17 +57,22 @@ class SensorDynamics(Value):
     """
 
     mean: Annotated[Array, declared.numbers("p")]  # (p,)
-    moves: Annotated[Array, declared.numbers("p p")]  # (p, p)
-    noise: Annotated[Array, declared.numbers("p p")]  # (p, p)
-    start: Annotated[Array, declared.numbers("p p")]  # (p, p)
+    transition: Annotated[Array, declared.numbers("p p")]  # (p, p)
+    noise_covariance: Annotated[Array, declared.numbers("p p")]  # (p, p)
+    initial_covariance: Annotated[Array, declared.numbers("p p")]  # (p, p)
 
     def __post_init__(self) -> None:
-        parts = {name: parameter(getattr(self, name), ME, name) for name in ("mean", "moves", "noise", "start")}
+        parts = {
+            name: parameter(getattr(self, name), ME, name)
+            for name in ("mean", "transition", "noise_covariance", "initial_covariance")
+        }
         p = parts["mean"].size
-        if parts["mean"].shape != (p,) or any(parts[n].shape != (p, p) for n in ("moves", "noise", "start")):
-            expected = "mean must have shape (p,), moves, noise and start (p, p)"
+        if parts["mean"].shape != (p,) or any(
+            parts[n].shape != (p, p) for n in ("transition", "noise_covariance", "initial_covariance")
+        ):
+            expected = "mean must have shape (p,), transition, noise_covariance and initial_covariance (p, p)"
             raise ShapeError(sentence(ME, expected, [a.shape for a in parts.values()]))
-        for name in ("noise", "start"):
+        for name in ("noise_covariance", "initial_covariance"):
             if spd.cholesky(parts[name]) is None or not spd.is_symmetric(parts[name]):
                 raise DomainError(sentence(ME, f"{name} must be a covariance, positive definite", parts[name].tolist()))
         self._set(**parts)
@@ -82,12 +87,12 @@ class SensorDynamics(Value):
         """The model as a `LinearGaussian` of frames about the mean, observed without noise."""
         one = np.eye(self.dim)
         return LinearGaussian(
-            transition=self.moves,
-            process_covariance=self.noise,
+            transition=self.transition,
+            process_covariance=self.noise_covariance,
             observation=one,
             observation_covariance=0.0 * one,
             initial_mean=np.zeros(self.dim),
-            initial_covariance=self.start,
+            initial_covariance=self.initial_covariance,
         )
 
     @cached_property
@@ -98,7 +103,7 @@ class SensorDynamics(Value):
     @cached_property
     def root(self) -> Array:
         """Cholesky factor L (p, p) of the noise covariance."""
-        return np.asarray(np.linalg.cholesky(self.noise), dtype=np.float64)
+        return np.asarray(np.linalg.cholesky(self.noise_covariance), dtype=np.float64)
 
     @cached_property
     def precision(self) -> Array:
@@ -117,19 +122,23 @@ class SensorDynamics(Value):
     def white(self, before: Array, x: Array) -> Array:
         """Whitened innovations (n, p) of complete frames x (n, p) after others: standard normal in normal operation."""
         off = before - self.mean
-        return np.asarray((x - self.mean - off @ self.moves.T) @ self.whitening.T)
+        return np.asarray((x - self.mean - off @ self.transition.T) @ self.whitening.T)
 
     def after(self, before: Any, spread: Array | None, x: Any) -> Innovation:
         """Innovation of a frame x (p,), NaN where missing, after `before` (None: first) of covariance `spread`."""
         x = np.asarray(x, dtype=np.float64)
         if before is None:
-            return self._innovation(self.mean, self.start, x)
-        expected = self.mean + self.moves @ (np.asarray(before) - self.mean)
+            return self._innovation(self.mean, self.initial_covariance, x)
+        expected = self.mean + self.transition @ (np.asarray(before) - self.mean)
         if spread is None and not np.isnan(x).any():
             error = x - expected
             u = self.whitening @ error
             return Innovation(u, float(-0.5 * (u @ u) - self._constant), x, None, error)
-        covariance = self.noise if spread is None else spd.symmetric(self.noise + self.moves @ spread @ self.moves.T)
+        covariance = (
+            self.noise_covariance
+            if spread is None
+            else spd.symmetric(self.noise_covariance + self.transition @ spread @ self.transition.T)
+        )
         return self._innovation(expected, covariance, x)
 
     def _innovation(self, expected: Array, covariance: Array, x: Array) -> Innovation:
@@ -185,15 +194,23 @@ def learned(pairs: PairStats, ridge: float, shrunk: float) -> SensorDynamics:
     n = max(pairs.pairs, 1.0)
     cross = np.outer(pairs.sums / n, center)
     both = pairs.products / n - cross - cross.T + np.outer(center, center)
-    moves = _moves(both[:p, :p], both[:p, p:], ridge)
-    left = both[p:, p:] - moves @ both[:p, p:] - both[p:, :p] @ moves.T + moves @ both[:p, :p] @ moves.T
+    transition = _transition(both[:p, :p], both[:p, p:], ridge)
+    left = (
+        both[p:, p:]
+        - transition @ both[:p, p:]
+        - both[p:, :p] @ transition.T
+        + transition @ both[:p, :p] @ transition.T
+    )
     size = np.diagonal(frame)
     return SensorDynamics.trusted(
-        mean=mean, moves=moves, noise=_shrunk(left, shrunk, size), start=_shrunk(frame, shrunk, size)
+        mean=mean,
+        transition=transition,
+        noise_covariance=_shrunk(left, shrunk, size),
+        initial_covariance=_shrunk(frame, shrunk, size),
     )
 
 
-def _moves(a: Array, ab: Array, ridge: float) -> Array:
+def _transition(a: Array, ab: Array, ridge: float) -> Array:
     if np.isinf(ridge):
         return np.zeros_like(a)
     s = np.sqrt(np.maximum(np.diagonal(a), 1e-300))
@@ -284,9 +301,9 @@ def _cross_validated(
 def _rescaled(distribution: SensorDynamics, noise_factor: float) -> SensorDynamics:
     return SensorDynamics.trusted(
         mean=distribution.mean,
-        moves=distribution.moves,
-        noise=distribution.noise * noise_factor,
-        start=distribution.start * noise_factor,
+        transition=distribution.transition,
+        noise_covariance=distribution.noise_covariance * noise_factor,
+        initial_covariance=distribution.initial_covariance * noise_factor,
     )
 
 
@@ -294,7 +311,7 @@ class Plausible(NamedTuple):
     """A stack of B distributions sampled from the posterior."""
 
     mean: Array  # (B, p)
-    moves: Array  # (B, p, p)
+    transition: Array  # (B, p, p)
     root: Array  # (B, p, p): root rootᵀ = noise
 
     def frames(self, start: Array, streams: int, T: int, rng: np.random.Generator) -> Iterator[Array]:
@@ -302,9 +319,9 @@ class Plausible(NamedTuple):
         B, p = self.mean.shape
         x = rng.normal(size=(B, streams, p)) @ np.linalg.cholesky(start).T
         # copies: products with transposed stacks take twice the time
-        moves, root = (np.ascontiguousarray(a.transpose(0, 2, 1)) for a in (self.moves, self.root))
+        transition, root = (np.ascontiguousarray(a.transpose(0, 2, 1)) for a in (self.transition, self.root))
         for _ in range(T):
-            x = x @ moves + rng.standard_normal(x.shape) @ root
+            x = x @ transition + rng.standard_normal(x.shape) @ root
             yield (self.mean[:, None] + x).reshape(-1, p)
 
 
@@ -312,7 +329,7 @@ def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
     """Sample distributions from the posterior of the fitted one: Bayesian ridge regression of n pairs of frames.
 
     noise ~ inverse Wishart with n / (1 − s) degrees of freedom, s the share by which correlations are shrunk;
-    moves | noise ~ matrix normal about the fitted ones with row covariance noise and column covariance
+    transition | noise ~ matrix normal about the fitted ones with row covariance noise and column covariance
     (n (C + λ))⁻¹, C the correlations of frames and λ the ridge; the error of the constant term has covariance
     noise / n, about the extrapolated trend. If no dynamics (λ = ∞) predict held-out parts best, that does not prove
     that there are none: the largest finite ridge is the prior then. The fitted noise was scaled to held-out errors of
@@ -331,25 +348,25 @@ def plausible(found: Chosen, B: int, rng: np.random.Generator) -> Plausible:
     freedom = n / (1.0 - found.shrunk)
     size = np.sqrt((freedom - p - 1) / freedom / (1.0 + errors))
     root = size * distribution.root @ _inverse_wishart_roots(freedom, p, B, rng)
-    moves = _steady(distribution.moves, root @ rng.normal(size=(B, p, p)) @ columns.T, n)
+    transition = _steady(distribution.transition, root @ rng.normal(size=(B, p, p)) @ columns.T, n)
     constant = root @ rng.normal(size=(B, p, 1)) / np.sqrt(n) + (distribution.root @ found.trend)[:, None]
-    return Plausible(distribution.mean + np.linalg.solve(np.eye(p) - moves, constant)[..., 0], moves, root)
+    return Plausible(distribution.mean + np.linalg.solve(np.eye(p) - transition, constant)[..., 0], transition, root)
 
 
-def _steady(moves: Array, errors: Array, n: float) -> Array:
-    """moves + errors (B, p, p), with errors shrunk where the dynamics would be slower than n frames allow.
+def _steady(transition: Array, errors: Array, n: float) -> Array:
+    """transition + errors (B, p, p), with errors shrunk where the dynamics would be slower than n frames allow.
 
     The largest eigenvalue ρ of n frames has standard error √((1 − ρ²) / n): at most `ONE_SIDED` of them more. Errors
     spread eigenvalues, in the estimate and again in samples about it, so that many samples would be too slow.
     """
-    slowest = float(np.abs(np.linalg.eigvals(moves)).max())
+    slowest = float(np.abs(np.linalg.eigvals(transition)).max())
     most = max(slowest, min(slowest + ONE_SIDED * np.sqrt(max(1.0 - slowest**2, 0.0) / n), SLOWEST))
-    out, left = moves + errors, np.arange(len(errors))
+    out, left = transition + errors, np.arange(len(errors))
     for step in range(1, STEPS + 1):
         left = left[np.abs(np.linalg.eigvals(out[left])).max(axis=1) > most]
         if not len(left):
             break
-        out[left] = moves + (SMALLER**step if step < STEPS else 0.0) * errors[left]
+        out[left] = transition + (SMALLER**step if step < STEPS else 0.0) * errors[left]
     return np.asarray(out)
 
 

@@ -23,7 +23,9 @@ def simulated_alarms(watch: FaultWatch, normal: Chosen, seed: int = 0) -> float:
     Distributions are sampled from the posterior of the learned one; the limit is the largest rate among them.
     """
     rng = np.random.default_rng(seed)
-    frames = plausible(normal, DISTRIBUTIONS, rng).frames(normal.distribution.start, STREAMS, ENTRY + 1 + FRAMES, rng)
+    frames = plausible(normal, DISTRIBUTIONS, rng).frames(
+        normal.distribution.initial_covariance, STREAMS, ENTRY + 1 + FRAMES, rng
+    )
     alarm = odds_of_streams(watch, frames)[ENTRY:] > watch.threshold
     return float(alarm.reshape(FRAMES, DISTRIBUTIONS, STREAMS).mean(axis=(0, 2)).max())
 

@@ -213,7 +213,7 @@ class SpokenWords(FeatureClassifier):
         self, recording: Any, bigram: Any = None, *, beam: float | None = 300.0, penalty: float = PENALTY,
         scale: float = 1.0, confidence: bool = True, silence_threshold: float | None = SILENCE_THRESHOLD,
     ) -> Any:  # fmt: skip
-        """Connected-word recognition: a `Heard`; of several recordings, a list of them.
+        """Connected-word recognition: a `Transcript`; of several recordings, a list of them.
 
         `begins` and `ends` are seconds from the beginning of the recording, words are labels of training.
 

@@ -15,7 +15,7 @@ from likely.core.arrays import Array, Seed, SequencesLike
 from likely.core.blocks import Block
 from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, together
 from likely.core.description import Description
-from likely.core.em_loop import Stop, fit, resolve_prior
+from likely.core.em_loop import StoppingRule, fit, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
@@ -176,7 +176,7 @@ class LinearGaussianDensity(DensityEstimator):
             raise DomainError(sentence(type(self).__name__, expected, "variances that go to 0", remedy)) from error
 
     def _climb(self, learner: ConstrainedLinearGaussian, data: Any, prior: Any, checkpoint: Any) -> FitReport:
-        stop = Stop(self.max_iter, self.tol)
+        stop = StoppingRule(self.max_iter, self.tol)
         if self.accelerate:
             return fit_quasi_newton(learner, data, prior, stop, checkpoint)
         return check_converged(fit(learner, data, prior=prior, stop=stop, checkpoint=checkpoint), data, self.tol)

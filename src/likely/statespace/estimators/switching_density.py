@@ -16,7 +16,7 @@ from likely.core.arrays import Array, Seed, SequencesLike
 from likely.core.blocks import Block, Blocks
 from likely.core.covariates import frames_of, n_covariates, together
 from likely.core.description import Description
-from likely.core.em_loop import Stop, resolve_prior
+from likely.core.em_loop import StoppingRule, resolve_prior
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import PriorLike
@@ -181,9 +181,9 @@ class SwitchingDensity(DensityEstimator):
             frames = frames_of(rows)
             guess = guessed_regimes(frames, weight, first.n_regimes, seed_of(self.random_state))
             data = Blocks.of(rows, weight, log_mask=masks(guess, frames, first.n_regimes))
-            learner = learner.replace(model=fit_switching(learner, data, self.prior, Stop(FIRST, 0.0)).model)
+            learner = learner.replace(model=fit_switching(learner, data, self.prior, StoppingRule(FIRST, 0.0)).model)
         return fit_switching(
-            learner, Blocks.of(rows, weight, log_mask=known), self.prior, Stop(self.max_iter, self.tol)
+            learner, Blocks.of(rows, weight, log_mask=known), self.prior, StoppingRule(self.max_iter, self.tol)
         )
 
     def _guesses(self, first: SwitchingLinearGaussian) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.blocks import Block, Blocks, size
-from likely.core.em_loop import FALLS, INTERRUPTED, Stop, fit, gather, units
+from likely.core.em_loop import FALLS, INTERRUPTED, StoppingRule, fit, gather, units
 from likely.core.engine import Threads
 from likely.core.fit_report import FitReport
 from likely.core.job_size import fit_job
@@ -41,7 +41,7 @@ def fit_quasi_newton(
     start: ConstrainedLinearGaussian,
     data: Any,
     prior: Any = None,
-    stop: Stop = Stop(500, 1e-8),
+    stop: StoppingRule = StoppingRule(500, 1e-8),
     checkpoint: CheckpointStore | None = None,
 ) -> FitReport:
     """Fit by EM and BFGS: the maximum that EM converges to, in fewer passes; the objective never decreases.
@@ -127,7 +127,7 @@ class _QuasiNewtonRun:
         start: ConstrainedLinearGaussian,
         blocks: Blocks,
         prior: Any,
-        stop: Stop,
+        stop: StoppingRule,
         checkpoint: CheckpointStore | None,
     ) -> None:
         self.start, self.blocks, self.prior, self.stop, self.checkpoint = start, blocks, prior, stop, checkpoint
@@ -159,7 +159,7 @@ class _QuasiNewtonRun:
         progress = self.checkpoint.load(Progress) if self.checkpoint else None
         done = 0 if progress is None else len(progress.trace) - 1
         n_first = EM_PASSES if self.stop.max_iter >= EM_PASSES + RESERVED else self.stop.max_iter
-        first = Stop(min(max(n_first, done), self.stop.max_iter), self.stop.tol)
+        first = StoppingRule(min(max(n_first, done), self.stop.max_iter), self.stop.tol)
         keeper = _PartialCheckpoint(self.checkpoint, [], progress) if self.checkpoint else None
         report = fit(self.start, self.blocks, prior=self.prior, stop=first, checkpoint=keeper)
         self.report, self.trace = report, list(report.trace)
@@ -209,7 +209,7 @@ class _QuasiNewtonRun:
         bfgs.n_pending = 0
 
     def _em(self, learner: ConstrainedLinearGaussian) -> FitReport:
-        stop = Stop(max(min(EM_PASSES, self.left - 2), 1), self.stop.tol)
+        stop = StoppingRule(max(min(EM_PASSES, self.left - 2), 1), self.stop.tol)
         keeper = _PartialCheckpoint(self.checkpoint, self.trace) if self.checkpoint else None
         assert self.report is not None
         return fit(learner, self.blocks, prior=self.report.prior, stop=stop, checkpoint=keeper)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, SequencesLike, weights
-from likely.core.em_loop import Stop, fit
+from likely.core.em_loop import StoppingRule, fit
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
 from likely.core.protocols import AnyPrior, PointRule
@@ -372,7 +372,7 @@ class ConstrainedSwitchingLinearGaussian(Value):
 
 
 def fit_switching(
-    learner: ConstrainedSwitchingLinearGaussian, data: Any, prior: Any = None, stop: Stop | None = None
+    learner: ConstrainedSwitchingLinearGaussian, data: Any, prior: Any = None, stop: StoppingRule | None = None
 ) -> FitReport:
     """`fit`, whose report says what a fall means here: where the expectation is approximate, no step may help."""
     report = fit(learner, data, prior=prior, stop=stop)
