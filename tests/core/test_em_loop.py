@@ -97,7 +97,7 @@ def test_a_generator_is_refused_and_pointed_to_online(gappy, make):
 
 @pytest.mark.parametrize("bad", [{"max_iter": 0}, {"tol": -1.0}, {"tol": np.nan}])
 def test_when_to_stop_must_make_sense(bad):
-    with pytest.raises(DomainError, match="max_iter must be whole and at least 1"):
+    with pytest.raises(DomainError, match="max_iter must be an integer and at least 1"):
         StoppingRule(**bad)
 
 

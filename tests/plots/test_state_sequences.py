@@ -71,7 +71,7 @@ def test_on_given_axes_or_a_pair(model, x):
 def test_estimators_speak_of_the_states_that_were_asked_for(rng):
     x = [np.repeat([0.0, 5.0, 0.0], 6) + rng.normal(size=18) for _ in range(4)]
     h = lk.HMMDensity(n_states=2, durations=7, random_state=0).fit(x)
-    seen = decoded_sequence(h, x[0])
+    seen = decoded_sequence(h, x[0], whose="plot_trellis")
     np.testing.assert_allclose(seen.shares, h.predict_proba(x[0]), atol=1e-12)
     np.testing.assert_array_equal(seen.path, h.predict(x[0]))
     assert plot_trellis(h, x[0]).get_ylim() == (1.5, -0.5)
