@@ -12,7 +12,7 @@ from likely._version import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import reference_pages
+import generated_pages
 
 project = "likely"
 author = "The likely developers"
@@ -29,6 +29,8 @@ if not tags.has("fast"):  # noqa: F821  # ./run test: pages of source code take 
     extensions.append("sphinx.ext.viewcode")
 exclude_patterns = ["_build"]
 default_role = "py:obj"  # `Gaussian` in a docstring is a link
+
+suppress_warnings = ["ref.python"]  # a word in the type of a parameter that is the name of several attributes
 
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
@@ -78,7 +80,7 @@ def short_names(app, env, node, contnode):
     """`lk.Gaussian` and, in a docstring, `Gaussian` are links to likely.Gaussian; other words are plain literals."""
     target = node.get("reftarget", "").removeprefix("lk.").removesuffix("()")
     domain, found = env.get_domain("py"), []
-    for name in (f"likely.{target}", *(f"likely.{space}.{target}" for space in reference_pages.SPACES)):
+    for name in (f"likely.{target}", *(f"likely.{space}.{target}" for space in generated_pages.SPACES)):
         if name in domain.objects:
             found.append(name)
     if not found or not target:
@@ -88,7 +90,7 @@ def short_names(app, env, node, contnode):
 
 
 def setup(app):
-    app.connect("builder-inited", lambda app: reference_pages.write())
+    app.connect("builder-inited", lambda app: generated_pages.write())
     app.connect("autodoc-process-docstring", plain_bars)
     app.connect("missing-reference", short_names)
     app.add_html_math_renderer("mathml", (mathml(False), None), (mathml(True), None))

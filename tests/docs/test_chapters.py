@@ -91,7 +91,8 @@ def test_links_are_plain(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert re.findall(r"\{(?:doc|ref)\}`", text) == []
     linked = re.findall(r"\]\(([\w/.-]+\.md)(?:#[\w-]*)?\)", text)
-    assert [name for name in linked if not (page.parent / name).exists()] == []
+    made = {"reference/index.md", "gallery.md"}  # when the pages are built
+    assert [name for name in linked if name not in made and not (page.parent / name).exists()] == []
 
 
 def test_pages_are_found() -> None:

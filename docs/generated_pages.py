@@ -1,4 +1,4 @@
-"""Writes the pages of the reference: one per public name, and an index by subject (docs/reference/subjects.toml)."""
+"""Writes the pages of the reference, one per public name with an index by subject, and the gallery of figures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from likely.core.value import INTERNAL as OF_VALUES
 from likely.estimation.component import INTERNAL as OF_COMPONENTS
 from likely.names import SPACES as NAMESPACES
 
-HERE = Path(__file__).parent / "reference"
+DOCS = Path(__file__).parent
+HERE = DOCS / "reference"
 SPACES = [space.removeprefix("likely.") for space in NAMESPACES]
 HIDDEN = OF_VALUES | OF_COMPONENTS
 INDEX = """# API reference
@@ -109,6 +110,26 @@ EXTEND = """lk.extend
 """
 
 
+FIGURE = re.compile(r"^!\[(.+?)\]\(\.\./(_static/[\w-]+\.png)\)", re.MULTILINE)
+GALLERY = """# Gallery
+
+Every figure of the user guide; a click leads to the chapter that draws it.
+
+"""
+
+
+def gallery() -> str:
+    """The figures of the chapters as thumbnails that lead there."""
+    cells = []
+    for page in re.findall(r"^[\w-]+$", (DOCS / "guide" / "index.md").read_text(encoding="utf-8"), re.MULTILINE):
+        text = (DOCS / "guide" / f"{page}.md").read_text(encoding="utf-8")
+        title = text.partition("\n")[0].removeprefix("# ")
+        for caption, picture in FIGURE.findall(text):
+            picture = f'<img src="{picture}" alt="{caption}"/>'
+            cells.append(f'<a href="guide/{page}.html" title="{caption}">{picture}{title}</a>')
+    return GALLERY + '<div class="gallery">\n' + "\n".join(cells) + "\n</div>\n"
+
+
 def write() -> None:
     """Write what differs from the files that are there, so that Sphinx builds only these anew."""
     subjects = tomllib.loads((HERE / "subjects.toml").read_text(encoding="utf-8"))
@@ -117,7 +138,7 @@ def write() -> None:
     for file in HERE.iterdir():
         if file.name not in wanted and file.suffix in (".rst", ".md"):
             file.unlink()
-    for name, text in wanted.items():
+    for name, text in (wanted | {"../gallery.md": gallery()}).items():
         file = HERE / name
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             file.write_text(text, encoding="utf-8")
