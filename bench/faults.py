@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import table
 
 import likely as lk
 from likely.recognizers.faults.fault_monitor import FaultMonitor
+from pages import best_bold, table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "faults.md"
@@ -95,8 +95,7 @@ def detection(runs: Any, faults: list[int]) -> str:
                 k,
                 a[0],
                 b[0],
-                f"**{100 * a[1]:.1f}**",
-                f"{100 * b[1]:.1f}",
+                *best_bold([100 * a[1], 100 * b[1]], ".1f", largest=True),
                 f"{100 * a[2]:.1f}",
                 f"{100 * b[2]:.1f}",
                 loud,

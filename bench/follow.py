@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from pages import table
 from scipy.signal import lfilter
 
 import likely as lk
@@ -25,6 +24,7 @@ from likely.cli.following.follow_models import subject_of
 from likely.core.ragged import Ragged
 from likely.estimation.novelty.held_out_frames import independent_frames
 from likely.estimation.novelty.hmm_novelty_score import ChainTail
+from pages import table
 
 ABOVE = (0.3, 3.0, 6.0, 7.75, 15.5, 30.0, 77.5)  # independent frames above the threshold; 7.75: 1 / `supported_rate_`
 LEAST = 4.5  # alarms cannot be asked for more often than in one of four lines

@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from pages import Page
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, FactorAnalysis, LatentDirichletAllocation
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -36,6 +35,7 @@ from sklearn.naive_bayes import MultinomialNB
 import likely as lk
 from likely.metrics.clusterings import adjusted_rand_index, normalized_mutual_information, purity
 from likely.metrics.confidence_intervals import Interval
+from pages import Page
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "mixtures.md"

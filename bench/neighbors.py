@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pages import Page, table
 
 import likely as lk
+from pages import Page, table
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "bench" / "neighbors.json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +14,16 @@ def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
     """A Markdown table."""
     rows = [list(head), ["---"] * len(list(head)), *lines]
     return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in rows) + "\n"
+
+
+def best_bold(values: Sequence[float], form: str = ".2f", largest: bool = False) -> list[str]:
+    """Figures that are compared with each other as cells: the best, as it is printed, is bold.
+
+    >>> best_bold([0.512, 0.509, 0.9]), best_bold([99.6, 99.8], ".1f", largest=True)
+    (['**0.51**', '**0.51**', '0.90'], ['99.6', '**99.8**'])
+    """
+    best = format(max(values) if largest else min(values), form)
+    return [f"**{cell}**" if cell == best else cell for cell in (format(value, form) for value in values)]
 
 
 def sections_of(path: Path) -> dict[str, str]:

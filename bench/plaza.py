@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pages import table
 from scipy.optimize import minimize
 
 import likely as lk
 from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.state_space import StateSpace
 from likely.statespace.nonlinear.unscented_kalman_filter import CubatureKalmanFilter, UnscentedKalmanFilter
+from pages import table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "localization.md"
@@ -233,7 +233,7 @@ def measured(robot: Robot, odometry: str, errors: str, logs: Any, name: str) -> 
     nees = np.einsum("ti,ti->t", away, np.linalg.solve(filtered.covariance[:, :2, :2], away[..., None])[..., 0])
     later = slice(LEARNED_FROM, None)
     line = [
-        name, f"**{rmse(filtered.mean, robot.truth):.2f}**", f"{rmse(filtered.mean[later], robot.truth[later]):.2f}",
+        name, f"{rmse(filtered.mean, robot.truth):.2f}", f"{rmse(filtered.mean[later], robot.truth[later]):.2f}",
         f"{rmse(smoothed.mean, robot.truth):.2f}", f"{nees.mean():.1f}", f"{filtered.log_prob:.0f}",
         f"{100 * beyond_four_sd(f, robot.ranges, u):.2f} %", f"{seconds:.1f}",
     ]  # fmt: skip

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import table
 from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
 from likely.metrics.confidence_intervals import proportion_interval
+from pages import table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "sequences.md"

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pages import Page
 
 from likely import LinearGaussian, LinearGaussianDensity
 from likely.statespace import structural_components
+from pages import Page
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data") / "timeseries"
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "time-series.md"

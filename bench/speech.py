@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pages import Page, sections_of
 
 from likely.core.ragged import Ragged
 from likely.features.mfcc import MFCC
 from likely.metrics.confidence_intervals import Interval, proportion_interval
 from likely.metrics.word_error_rate import WordErrors, word_errors
 from likely.recognizers.speech.spoken_words import FEATURES, PENALTY, SpokenWords
+from pages import Page, sections_of
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "speech.md"

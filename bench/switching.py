@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import table
 
 from likely.core.ragged import Ragged
 from likely.statespace.estimators.switching_density import SwitchingDensity, guessed_regimes
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
+from pages import table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "switching.md"

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pages import table
 from scipy.stats import chi2
 
 import likely as lk
 from likely.recognizers.tracking.tracker import Tracker
+from pages import best_bold, table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "target-tracking.md"
@@ -113,10 +113,10 @@ def together(parts: list[Ahead]) -> Ahead:
 
 def line(name: str, found: Ahead) -> list[str]:
     """Errors and coverage as a row of the table."""
-    rms = [f"{np.sqrt((e**2).mean()):.2f}" for e in found[:3]]
+    rms = best_bold([float(np.sqrt((e**2).mean())) for e in found[:3]])
     median = [f"{np.median(e):.2f}" for e in found[:3]]
     inside = [f"{100 * (found.distances <= chi2.ppf(level, 2)).mean():.1f}" for level in LEVELS]
-    cells = [f"**{rms[0]}** ({median[0]})", f"{rms[1]} ({median[1]})", f"{rms[2]} ({median[2]})"]
+    cells = [f"{root} ({middle})" for root, middle in zip(rms, median, strict=True)]
     return [name, str(len(found.ours)), *cells, *inside]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
+import hashlib
 import importlib.util
 import inspect
 import json
@@ -10,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -19,9 +22,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DRIVER = Path(os.environ.get("LIKELY_PEERS") or ROOT.parent / "shared" / "bench")
-
-OF_THE_DRIVER = ("likely_plugin",)  # imports the shared driver
 
 
 def loaded(path: Path) -> ModuleType:
@@ -34,7 +34,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 startup = loaded(ROOT / "bench" / "startup.py")
-SCRIPTS = sorted(path for folder in ("bench", "docs", "net") for path in (ROOT / folder).glob("*.py"))
+SCRIPTS = sorted(path for folder in ("bench", "docs", "net") for path in (ROOT / folder).rglob("*.py"))
 
 
 def stale(source: str) -> Iterator[str]:
@@ -90,7 +90,7 @@ def test_scripts_use_names_that_exist(path: Path) -> None:
     assert list(stale(path.read_text(encoding="utf-8"))) == []
 
 
-@pytest.mark.parametrize("name", [p.stem for p in SCRIPTS if p.parent.name == "bench" and p.stem not in OF_THE_DRIVER])
+@pytest.mark.parametrize("name", [p.stem for p in SCRIPTS if p.parent.name == "bench"])
 def test_scripts_can_be_imported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
     loaded(ROOT / "bench" / f"{name}.py")
@@ -102,14 +102,79 @@ def test_a_first_call_that_is_timed_runs(name: str) -> None:
     exec(startup.PREPARE + startup.FIRST_CALLS[name], {})
 
 
+def test_every_library_of_the_benchmark_has_an_environment(bench: Any) -> None:
+    works = bench.load()
+    every = {peer for work in works.values() for peer in work.peers}
+    assert {bench.environments.environment_of(peer) for peer in every} == {*bench.environments.table()}
+    assert all("likely" in work.peers for work in works.values())
+    needed = bench.environments.requirements(["torch", "likely", "dynamax"])
+    assert [line.split()[0] for line in needed] == ["torch", "jax"]
+
+
+def test_bold_is_the_best_and_a_row_that_lost_stays(bench: Any) -> None:
+    work = bench.load()["kde"]
+    common = {"workload": "kde", "first": 1.0, "memory": 3.0, "busy": 0.0, "note": ""}
+    records = [
+        {**common, "peer": "likely", "status": "ok", "median": 0.5, "quality": {"max_abs_err": 1e-6}},
+        {**common, "peer": "scipy", "status": "ok", "median": 0.25, "quality": {"max_abs_err": 1e-12}},
+        {**common, "peer": "sklearn", "status": "ok", "median": 0.1, "quality": {"max_abs_err": 1e-2}},  # another job
+        {"workload": "kde", "peer": "torch", "status": "not installed", "why": "no environment", "note": ""},
+    ]
+    text = bench.tables(records, {"kde": work})
+    rows = {line.split("|")[1].strip(): line for line in text.splitlines() if line.startswith("| ")}
+    assert "**250 ms**" in rows["scipy"] and "**" not in rows["likely"] + rows["sklearn"]
+    assert "| 500 ms | 1 s | 2.00 | 3 MiB |" in rows["likely"] and "another job" in rows["sklearn"]
+    assert "not installed" in rows["torch"]
+
+
+def test_tables_are_published_between_markers(bench: Any, tmp_path: Path) -> None:
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"before\n{bench.BEGIN}\nold\n{bench.END}\nafter\n")
+    bench.publish(f"{bench.BEGIN}\nnew\n{bench.END}", page)
+    assert page.read_text() == f"before\n{bench.BEGIN}\nnew\n{bench.END}\nafter\n"
+    published = (ROOT / "docs" / "results" / "benchmarks.md").read_text(encoding="utf-8")
+    assert published.count(bench.BEGIN) == published.count(bench.END) == 1
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    return loaded(ROOT / "bench" / "run.py")
+
+
+@pytest.mark.slow
+def test_a_library_is_measured_in_a_process_of_its_own(bench: Any) -> None:
+    options = argparse.Namespace(quick=True, quiet=0.0, threads=1, budget=0.0)
+    pairs = [("gaussian_ml", "likely"), ("gaussian_ml", "numpy"), ("gaussian_gaps", "scipy")]
+    ours, plain, other = bench.run_together(pairs, bench.load(), options)
+    assert ours["status"] == plain["status"] == "ok" and 0 < ours["median"] < 60
+    assert ours["quality"]["loglik"] == pytest.approx(plain["quality"]["loglik"], abs=1e-9)
+    assert other["status"] == "infeasible" and "NaN" in other["why"]
+
+
 @pytest.mark.campaign
-@pytest.mark.skipif(not (DRIVER / "peers.py").is_file(), reason="no data: set LIKELY_PEERS to the folder of peers.py")
 def test_every_workload_of_ours_runs(tmp_path: Path) -> None:
     bench = shutil.copytree(ROOT / "bench", tmp_path / "bench", ignore=shutil.ignore_patterns("results.jsonl", ".*"))
-    env = {**os.environ, "LIKELY_PEERS": str(DRIVER)}
-    command = [sys.executable, str(bench / "run.py"), "--quick", "--peers", "likely"]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True)
+    command = [sys.executable, str(bench / "run.py"), "--quick", "--peers", "likely,sklearn,numpy,scipy"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     records = [json.loads(line) for line in (bench / "results.jsonl").read_text().splitlines()]
     ran = {r["workload"] for r in records if r.get("peer") == "likely" and r["status"] == "ok"}
-    assert len(ran) >= 28 and {"hmm_gauss", "hmm_gmm", "gmm_full", "kalman_em", "latency_hmm"} <= ran
+    assert len(ran) >= 30 and {"hmm_gauss", "hmm_gmm", "gmm_full", "kalman_em", "latency_hmm"} <= ran
+
+
+DATA = Path(os.environ.get("LIKELY_DATA") or ROOT.parent / "shared" / "data")
+FILES = tomllib.loads((ROOT / "bench" / "data.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no data: set LIKELY_DATA to the folder that holds them")
+@pytest.mark.parametrize("name", FILES)
+def test_data_have_their_checksum(name: str) -> None:
+    digests = [hashlib.sha256(path.read_bytes()) for path in sorted(DATA.glob(name))]
+    assert len(digests) == FILES[name].get("files", 1)
+    one = digests[0] if "files" not in FILES[name] else hashlib.sha256(b"".join(d.digest() for d in digests))
+    assert one.hexdigest() == FILES[name]["sha256"]
+
+
+def test_data_have_a_source_and_a_license() -> None:
+    assert all(entry["source"] and entry["license"] and entry["form"] for entry in FILES.values())
