@@ -241,6 +241,16 @@ def test_a_weight_is_a_number_of_copies(method, rng):
     np.testing.assert_allclose(weighted.interval(X, 0.8), copied.interval(X, 0.8), rtol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["split", "cross"])
+def test_copies_of_a_row_do_not_train_and_calibrate(method, rng):
+    from sklearn.neighbors import KNeighborsRegressor
+
+    X, y = line(rng, 300)
+    model = lk.ConformalRegressor(KNeighborsRegressor(1), method).fit(X[:200], y[:200], sample_weight=np.full(200, 3))
+    low, high = model.interval(X[200:], 0.8)
+    assert ((low <= y[200:]) & (y[200:] <= high)).mean() > 0.7
+
+
 def test_the_order_of_rows_does_not_matter(rng):
     X, y = line(rng, 60)
     mixed = rng.permutation(60)

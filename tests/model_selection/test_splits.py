@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import load_iris
 from sklearn.model_selection import KFold
 
 import likely as lk
@@ -73,11 +74,43 @@ def test_a_table_of_categories_is_split_row_by_row():
     assert all(len(np.unique(X[split.train])) == 2 for split in splits)
 
 
-def test_leave_one_out_leaves_out_one_row(rows):
+def test_leave_one_out_leaves_out_one_distinct_row(rows):
     X, y = rows
     twice = np.concatenate([X, X[:5]])
     splits = make_splits(twice, np.concatenate([y, y[:5]]), "leave-one-out")
-    assert len(splits) == 108 and all(len(split.test) == 1 for split in splits)
+    assert len(splits) == 103 and sorted(len(split.test) for split in splits) == [1] * 98 + [2] * 5
+
+
+@pytest.mark.parametrize("cv", [5, 0.3, "leave-one-out"])
+def test_equal_rows_stay_together(rows, rng, cv):
+    X, y = rows
+    w = rng.integers(0, 4, 103)
+    copies = Copies(X, y, w.astype(float)).written_out(cv)
+    for split in make_splits(copies.X, copies.labels, cv):
+        assert not set(copies.row[split.train]) & set(copies.row[split.test])
+    masses = [len(split.test) for split in make_splits(copies.X, copies.labels, 5)]
+    assert max(masses) <= min(masses) + 10
+
+
+def test_rows_of_measurements_with_few_digits_stay_together():
+    X, y = load_iris(return_X_y=True)
+    row = np.repeat(np.arange(150), 3)
+    for split in make_splits(X[row], y[row], 5):
+        assert not set(row[split.train]) & set(row[split.test])
+
+
+def test_a_table_of_few_cells_is_split_row_by_row_whatever_its_type(rng):
+    sex, rank, saved = rng.choice(["f", "m"], 200), rng.choice([1.0, 2.0, np.nan], 200), rng.integers(0, 2, 200)
+    for X in (
+        pd.DataFrame({"sex": sex, "class": rank}), pl.DataFrame({"sex": sex, "class": rank}),
+        np.array([sex, rank], dtype=object).T, lk.core.Columns(sex=sex, rank=rank[:, None]),
+    ):  # fmt: skip
+        sizes = [len(split.test) for split in make_splits(X, saved, 5)]
+        assert sizes == [40] * 5
+    pixels = np.repeat(rng.integers(0, 17, (60, 64)), 2, axis=0)  # 17⁶⁴ combinations: copies
+    for split in make_splits(pixels, np.zeros(120, int), 5):
+        assert not set(split.train // 2) & set(split.test // 2)
+
 
 
 def test_time_is_an_expanding_window(rng):

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index
-from likely.core.columns import Columns
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import Prior
 from likely.core.warnings import warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.foreign_classifiers import checked_targets, weight_argument
-from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
+from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parallel import in_threads
 from likely.estimation.scikit_learn import check_random_state, clone, number_of_rows
@@ -407,10 +406,8 @@ def _splits(
     X: Any, y: Targets | None, labels: Index, cv: Any, weight: Array | None, groups: Any, time: Any, seed: int
 ) -> list[Split]:  # fmt: skip
     """Common splits; of a regression equal rows are told apart by their y."""
-    rows = X
-    if y is not None and y.classes is None:
-        rows = Columns(x=equal_rows(X), y=y.values)
-    splits = make_splits(rows, labels, cv, weight=weight, groups=groups, time=time, seed=seed)
+    target = y.values if y is not None and y.classes is None else None
+    splits = make_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed, target=target)
     splits = [split for split in splits if len(split.test) and len(split.train)]
     if not splits:
         raise DataError(sentence("compare", "some rows must be left for testing", "none"))

@@ -14,13 +14,12 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _check_y, check_consistent_length
 
 from likely.core.arrays import Array
-from likely.core.columns import Columns
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import warn, warnings_once
 from likely.estimation.base_estimator import BaseEstimator, RegressorMixin, check_is_fitted, whole_state
 from likely.estimation.foreign_classifiers import fitted, weight_argument
-from likely.estimation.foreign_tables import as_table, equal_rows, take_rows
+from likely.estimation.foreign_tables import as_table, take_rows
 from likely.estimation.input_validation import row_weights
 from likely.estimation.parallel import in_threads
 from likely.estimation.parameter_constraints import HasMethods, Interval, StrOptions
@@ -119,7 +118,11 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the models, and score the rows that they did not see; an integer weight of k is k rows."""
+        """Fit the models, and score the rows that they did not see.
+
+        An integer weight of k is k copies of a row, which train or calibrate together: no model is scored on a copy of
+        a row of its training (see `lk.evaluate`).
+        """
         self._validate_params()
         X, y, weight = self._targets(as_table(X), y, sample_weight)
         self.normalized_ = gives_deviation(self.estimator) if self.normalized == "auto" else bool(self.normalized)
@@ -225,8 +228,8 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         X, at, w, _, _, _ = Copies(X, each, weight).written_out(cv)
         w, y = np.ones(len(at)) if w is None else w, y[at]
-        rows = Columns(x=equal_rows(X), y=y)  # equal rows differ by their y, and are dealt in any order alike
-        splits = [s for s in make_splits(rows, np.zeros(len(y), np.intp), cv, weight=w, seed=seed) if len(s.test)]
+        splits = make_splits(X, np.zeros(len(y), np.intp), cv, weight=w, seed=seed, target=y)
+        splits = [s for s in splits if len(s.test)]
         if self.method == "split" and len(splits) > 1:
             remedy = 'pass a share between 0 and 1, or use method="cross"'
             raise DomainError(sentence("ConformalRegressor", 'method="split" takes one split', repr(self.cv), remedy))

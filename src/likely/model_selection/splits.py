@@ -7,12 +7,16 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from likely.core.arrays import Array, Index
+from likely.core.columns import Columns
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.core.ragged import Ragged
 from likely.estimation.foreign_tables import equal_rows, take_rows
 
 MOST = 20  # mean number of copies per row up to which they are expanded
+LEVELS = 20  # different whole numbers up to which a column counts as one of categories
 HEAVY = 0.01  # the share of a class from which a unit could unbalance the folds
 
 
@@ -24,7 +28,7 @@ class Split(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """Rows as they are assigned to folds: an integer weight of k is k rows, which may go to different folds."""
+    """Rows as they are assigned to folds: an integer weight of k is k equal rows, also for who takes no weights."""
 
     X: Any
     labels: Index
@@ -45,13 +49,19 @@ class Copies(NamedTuple):
 
 
 def make_splits(
-    X: Any, labels: Index, cv: Any, *, weight: Array | None = None, groups: Any = None, time: Any = None, seed: Any = 0
-) -> list[Split]:
+    X: Any, labels: Index, cv: Any, *, weight: Array | None = None, groups: Any = None, time: Any = None, seed: Any = 0,
+    target: Array | None = None, equal_apart: bool = False,
+) -> list[Split]:  # fmt: skip
     """The splits that `cv` specifies for rows X with classes `labels` (n,); rows of weight 0 are excluded.
+
+    Weights are frequencies: one of k equals k copies of a row. Equal rows, written out or weighted, stay on one side of
+    each split, so that no model is tested on a row that it has seen. The exception are tables of categories, where rows
+    of different cases are equal by chance (`_by_chance`); there each row is a case of its own. `target` (n,) or (n, m),
+    of regressions, belongs to the row; `equal_apart` treats all equal rows as cases of their own.
 
     - an integer: that many stratified folds; with `groups`, each group in one fold. The assignment
       depends on the content of the rows and the seed, not on their order.
-    - "leave-one-out": each row, or group, on its own.
+    - "leave-one-out": each distinct row, or group, on its own.
     - "time": an expanding window; the last five sixths of the rows in the order of `time` in five blocks, each tested
       with the earlier rows as training set. Equal times are never split.
     - a share between 0 and 1: one hold-out set of that size, stratified and grouped.
@@ -69,7 +79,11 @@ def make_splits(
             if groups is None
             else [_without_tested_groups(split, _checked_groups(groups, labels)) for split in splits]
         )
-    unit = _units(X, groups, labels, here)
+    if groups is None:
+        unit = _distinct(X, target, labels, here, equal_apart)
+    else:
+        named = _checked_groups(groups, labels)[here].astype(str)
+        unit = np.unique(named, return_inverse=True)[1].astype(np.intp)
     fold = _folds(unit, labels[here], None if weight is None else weight[here], cv, seed)
     return [Split(here[fold != k], here[fold == k]) for k in range(fold.max() + 1) if (fold == k).any()]
 
@@ -84,14 +98,50 @@ def fold_of(splits: list[Split], n: int) -> Index | None:
     return fold
 
 
-def _units(X: Any, groups: Any, labels: Index, here: Index) -> Index:
-    """Unit number (m,) of each row that counts; a unit is never split."""
-    if groups is not None:
-        groups = _checked_groups(groups, labels)
-        return np.unique(groups[here].astype(str), return_inverse=True)[1].astype(np.intp)
+def _distinct(X: Any, target: Any, labels: Index, here: Index, apart: bool) -> Index:
+    """Number (m,) of each row that counts, in the order of contents; equal rows share one unless they are cells."""
+    content = equal_rows(X) if target is None else equal_rows(Columns(x=equal_rows(X), y=target))
+    content, label = content[here], labels[here]
+    order = np.lexsort((label, content))
+    first = np.append(True, (np.diff(content[order]) != 0) | (np.diff(label[order]) != 0))
+    if apart or not first.all() and _by_chance([X, labels] if target is None else [X, target], len(here)):
+        first[:] = True
     unit = np.empty(len(here), dtype=np.intp)
-    unit[np.lexsort((labels[here], equal_rows(X)[here]))] = np.arange(len(here))  # copies are interchangeable
+    unit[order] = np.cumsum(first) - 1
     return unit
+
+
+def _by_chance(tables: list[Any], n: int) -> bool:
+    """Whether n rows may be equal by chance: all columns hold categories, and there are at most n² combinations.
+
+    Categories are text, bools, or at most 20 whole numbers: one of several measurements hardly occurs twice.
+    """
+    log_cells = 0.0
+    for column in (column for table in tables for column in _columns(table)):
+        a = np.asarray(column)
+        if a.ndim != 1:
+            return False
+        numeric = a.dtype.kind in "iuf"
+        if numeric and (a.dtype.kind == "f" and (a[~np.isnan(a)] % 1).any()):
+            return False
+        levels = len(np.unique(a if a.dtype.kind in "biufmMUS" else a.astype(str)))
+        if numeric and levels > LEVELS:
+            return False
+        log_cells += np.log(max(levels, 1))
+    return bool(log_cells <= 2 * np.log(n))
+
+
+def _columns(table: Any) -> Iterator[Any]:
+    """The columns of an array, a frame or parts; sequences and sparse matrices give themselves, which are no column."""
+    if isinstance(table, Columns):
+        yield from (column for part in table.parts.values() for column in _columns(part))
+    elif hasattr(table, "columns"):
+        yield from (table[name] for name in table.columns)
+    elif isinstance(table, Ragged) or issparse(table):
+        yield np.empty((0, 0))
+    else:
+        a = np.asarray(table, dtype=object) if isinstance(table, list) else np.asarray(table)
+        yield from [a] if a.ndim == 1 else a.reshape(len(a), -1).T
 
 
 def _checked_groups(groups: Any, labels: Index) -> Any:

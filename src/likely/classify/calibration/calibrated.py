@@ -227,7 +227,8 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         response = response_of(self.estimator_)
         rows = np.arange(len(labels)) if weight is None else np.flatnonzero(weight > 0)
         raw = raw_scores(self.estimator_, take_rows(X, rows), self.classes_, response)
-        splits = make_splits(raw, labels[rows], 5, groups=None if groups is None else np.asarray(groups)[rows])
+        of = None if groups is None else np.asarray(groups)[rows]
+        splits = make_splits(raw, labels[rows], 5, groups=of, equal_apart=True)  # equal scores of unequal rows
         fold = np.zeros(len(rows), dtype=np.intp)
         for k, split in enumerate(splits):
             fold[split.test] = k
