@@ -292,3 +292,58 @@ def test_paired_differences_and_the_simplest_within_an_error(rng):
     assert simplest_within_error(scores, np.array([9.0, 1.0, 4.0, 9.0, 0.0, 1.0])) == 2
     assert simplest_within_error(scores, None) == 4
     assert simplest_within_error(scores, np.full(6, np.nan)) == 4
+
+
+# ------------------------------------------------------- what the table must say
+
+
+def lines(rng, n=60):
+    x = rng.uniform(-1, 1, (n, 1))
+    return x, 2.0 + x[:, 0] + 0.3 * rng.standard_normal(n)
+
+
+def test_flat_priors_give_probabilities_only_among_themselves(rng):
+    """The evidence of a flat constant has the unit of one target less: a ratio to others would depend on it."""
+    x, y = lines(rng)
+    flat = {f"flat {d}": lk.BayesianLinearRegression(lk.basis.Polynomial(d)) for d in (1, 2)}
+    alike = [lk.compare(flat, x, unit * y).probabilities for unit in (1.0, 1e3)]
+    np.testing.assert_allclose(*alike, rtol=1e-6)
+    proper = {"proper": lk.BayesianLinearRegression(lk.basis.Polynomial(1), penalize_constant=True)}
+    mixed = lk.compare(flat | proper, x, y)
+    assert mixed.probabilities is None and np.isfinite(mixed.log_evidence).all()
+    told = "flat 1 has a flat prior of 'constant', and proper has not; the ratio of their evidences would depend on"
+    assert told in str(mixed)
+    both = proper | {"given": lk.BayesianLinearRegression(prior=lk.Gaussian(np.zeros(2), 100.0))}
+    assert lk.compare(both, x, y).probabilities is not None
+
+
+def test_rows_without_a_target_are_left_out_of_the_scores(rng):
+    x, y = lines(rng)
+    gaps = np.concatenate([y, np.full(20, np.nan)])
+    models = {"line": lk.LinearRegression(), "ridge": lk.Ridge(1.0), "peer": BayesianRidge()}
+    found, whole = lk.compare(models, np.concatenate([x, x[:20]]), gaps), lk.compare(models, x, y)
+    assert found.scores.shape == (3, 60) and "20 rows without a target were left out" in str(found)
+    assert found.failures == ("", "", "") and not (found.scores == 0).any()
+    assert [s.value for s in found.log_score] == pytest.approx([s.value for s in whole.log_score], rel=0.1)
+    given = [(np.arange(40), np.arange(40, 80))]
+    assert lk.compare(models, np.concatenate([x, x[:20]]), gaps, cv=given).scores.shape == (3, 20)
+    with pytest.raises(lk.DataError, match="some rows must have a target, got 60 of NaN"):
+        lk.compare(models, x, np.full(60, np.nan))
+
+
+def test_weights_that_a_model_does_not_take_are_told(rng):
+    x, y = lines(rng)
+    w = rng.uniform(0.5, 2.0, 60)
+    models = {"line": lk.LinearRegression(), "process": GaussianProcessRegressor(alpha=0.1)}
+    with pytest.warns(lk.FitWarning, match="process: fit takes no weights, so rows count alike in training"):
+        found = lk.compare(models, x, y, sample_weight=w)
+    assert "process: fit takes no weights" in str(found) and "line: fit" not in str(found)
+    assert lk.compare(models, x, y, sample_weight=np.full(60, 2)).notes == ()
+
+
+def test_warnings_of_the_fits_are_in_the_notes(rng):
+    x, y = lines(rng)
+    twice = np.concatenate([x, x], axis=1)
+    found = lk.compare({"least squares": lk.LinearRegression(), "ridge": lk.Ridge(1.0)}, twice, y)
+    assert any(note.startswith("least squares: LinearRegression:") for note in found.notes)
+    assert not any("ridge:" in note for note in found.notes)

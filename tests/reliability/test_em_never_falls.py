@@ -17,7 +17,7 @@ import pytest
 from likely import DataError, LikelyError, StoppingRule, fit
 from likely.core import Serial
 from likely.core.em_loop import FALLS, FitStep, iterate
-from likely.core.warnings import _collecting, warnings_discarded
+from likely.core.warnings import warnings_collected, warnings_discarded
 from likely.distributions.gaussian.factor_gaussian import FactorGaussian
 from tests.properties.compare import arrays_of
 from tests.reliability.em_problems import FAMILIES, Problem, problem
@@ -38,7 +38,7 @@ def size(step: FitStep) -> float:
 def climbs(p: Problem, look: bool) -> int:
     """Make some steps; every one must keep its word. Gives how often a floor intervened."""
     floors, before = 0, None
-    with _collecting() as heard:
+    with warnings_collected() as heard:
         steps = iterate(p.start, p.data, prior=p.prior, engine=Serial(), hard=p.hard)
         for _ in range(STEPS):
             told = len(heard)
@@ -150,7 +150,7 @@ def test_a_fit_without_prior_returns_the_model_before_a_fall(family):
         p = problem(family, seed)
         if p.prior is not None or not something_seen(p):
             continue
-        with _collecting() as heard:
+        with warnings_collected() as heard:
             report = fit(p.start, p.data, engine=Serial(), stop=StoppingRule(30, 0.0), hard=p.hard)
         slack = FALLS * np.maximum(np.abs(report.trace), report.stats.total_weight)
         assert (np.diff(report.trace) >= -slack[:-1]).all()

@@ -10,7 +10,7 @@ import pytest
 from likely import LikelyError
 from likely.core import Serial
 from likely.core.em_loop import iterate
-from likely.core.warnings import _collecting
+from likely.core.warnings import warnings_collected
 from likely.hmm.forward_backward import log_likelihoods
 from tests.properties.compare import arrays_of
 from tests.reliability.hmm_problems import EMISSIONS, Problem, problem
@@ -23,7 +23,7 @@ NOTHING = re.compile("at least one (row|frame)")
 def climbs(p: Problem, look: bool) -> bool:
     """Make some steps, each of which must keep its word; False where the sequences are impossible from the start."""
     before = None
-    with _collecting() as heard, np.errstate(all="ignore"):
+    with warnings_collected() as heard, np.errstate(all="ignore"):
         steps = iterate(p.start, p.data, prior=p.prior, engine=Serial(), hard=p.hard)
         for _ in range(STEPS):
             told = len(heard)

@@ -100,7 +100,7 @@ def _frames_to_the_caller() -> int:
 @contextmanager
 def warnings_once(named: Callable[[Note], Note | None] = lambda note: note) -> Iterator[None]:
     """Context manager that collects warnings and issues each distinct one once at the end, named; None drops it."""
-    with _collecting() as collected:
+    with warnings_collected() as collected:
         yield
     for note in dict.fromkeys(collected):
         other = named(note)
@@ -128,12 +128,13 @@ def _renamed(text: str, whose: str, inner: tuple[str, ...]) -> str:
 @contextmanager
 def warnings_discarded() -> Iterator[None]:
     """Context manager that discards warnings, for code whose warnings are issued elsewhere."""
-    with _collecting():
+    with warnings_collected():
         yield
 
 
 @contextmanager
-def _collecting() -> Iterator[list[Note]]:
+def warnings_collected() -> Iterator[list[Note]]:
+    """Context manager that keeps warnings in a list, for code that tells them in its own way."""
     collected: list[Note] = []
     before = _collector.set(collected)
     try:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index
-from likely.core.description import Description, DescriptionTable
+from likely.core.description import Description, DescriptionTable, counted
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.protocols import Prior
-from likely.core.warnings import warnings_discarded
+from likely.core.warnings import warn, warnings_collected, warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.foreign_classifiers import checked_targets, weight_argument
 from likely.estimation.foreign_tables import as_table, take_rows
@@ -57,6 +57,9 @@ class Comparison:
         Held-out log score of each tested row.
     failures : tuple of str
         Why a model could not be fitted or scored; empty where it could.
+    notes : tuple of str
+        What a reader of the table should know: warnings of the fits, weights that a model does not take, rows left out,
+        and why there are no posterior probabilities.
     """
 
     names: tuple[str, ...]
@@ -71,6 +74,7 @@ class Comparison:
     failures: tuple[str, ...]
     seconds: tuple[float, ...]
     classes: NDArray[Any] | None = None  # of classifiers
+    notes: tuple[str, ...] = ()
 
     @property
     def best(self) -> str:
@@ -102,11 +106,8 @@ class Comparison:
         n = f"{self.scores.shape[1]:,}"
         what = {"density": "log p(x)", "classifier": "log p(class | x)", "regression": "log p(y | x)"}[self.kind]
         facts = {"score": what, "tested rows": n, "best": self.best}
-        none = [name for i, name in enumerate(self.names) if np.isnan(self.log_evidence[i]) and not self.failures[i]]
-        notes = [f"{self.names[i]} failed: {why}" for i, why in enumerate(self.failures) if why]
-        if self.probabilities is None:
-            notes.append(f"no posterior probabilities: {', '.join(none)} has no log evidence" if len(none) == 1 else
-                         f"no posterior probabilities: {len(none)} models have no log evidence")  # fmt: skip
+        failed = [f"{self.names[i]} failed: {why}" for i, why in enumerate(self.failures) if why]
+        notes = [*failed, *self.notes]
         return Description("Comparison", facts=facts, tables=[self.table], notes=notes)
 
     def log_prob(self, X: Any, y: Any = None) -> Array:
@@ -175,8 +176,12 @@ def compare(
 
     Posterior probabilities of models are p(M_k | D) ∝ p(M_k) p(D | M_k) with the evidence p(D | M_k), the marginal
     likelihood of all rows. A model has one if it is a conjugate prior, or an estimator whose fit gives `log_evidence_`
-    (a density with a conjugate prior that was given; "weak" priors are scaled by the data and give none). Beside them
-    each model is fitted to the training rows of common folds and scored by the log density of the others.
+    (a density with a conjugate prior that was given; "weak" priors are scaled by the data and give none). A flat prior
+    has no scale, and its evidence the unit of other data: such evidences give probabilities only where all models have
+    the same flat parameters (`improper_prior_`), such as the constant of `BayesianLinearRegression`. An evidence that
+    was maximized over α and β (type II) is that of the best prior of its family, and favors families with more of
+    them ("ard"). Beside the evidence each model is fitted to the training rows of common folds and scored by the log
+    density of the others.
 
     Parameters
     ----------
@@ -187,13 +192,14 @@ def compare(
     X : rows (n, d), data frame or sequences
         The data that all models are compared on.
     y : labels or numbers (n,), optional
-        None: the models are densities.
+        None: the models are densities. Rows of a regression whose target is NaN are left out, and `notes` says how many.
     prior : array-like (m,) or mapping by name, optional
         Prior probabilities of the models, up to a factor; None: all equal.
     cv, groups, time, random_state, n_jobs :
         As in `evaluate`.
     sample_weight : array-like (n,), optional
-        An integer weight of k is k rows.
+        An integer weight of k is k copies of a row, which are trained on or tested together (see `evaluate`). Other
+        weights are passed to models that take them; the others are fitted without, and `notes` says so.
 
     Returns
     -------
@@ -218,13 +224,40 @@ def compare(
     X, at, weight, groups, time, _ = Copies(X, np.arange(len(labels)), weight, groups, time).written_out(cv)
     labels, targets = labels[at], None if targets is None else targets.take(at)
     seed = int(check_random_state(random_state).randint(2**31))
-    splits = _splits(X, targets, labels, cv, weight, groups, time, seed)
-    tasks = [(model, split) for _, model in named for split in [None, *splits]]
-    with warnings_discarded():
-        done = in_threads(lambda task: _run(kind, *task, X, targets, weight), tasks, n_jobs)
+    used, notes = _observed(kind, targets, weight, len(labels))
+    splits = _splits(X, targets, labels, cv, weight, groups, time, seed, used)
+    notes += _unweighted(named, None if weight is None else weight[used])
+    everything = Split(used, np.empty(0, np.intp))
+    tasks = [(model, split) for _, model in named for split in [everything, *splits]]
+    done = in_threads(lambda task: _run(kind, *task, X, targets, weight), tasks, n_jobs)
     each = [done[i : i + 1 + len(splits)] for i in range(0, len(done), 1 + len(splits))]
     cluster = None if groups is None else np.unique(np.asarray(groups).astype(str), return_inverse=True)[1]
-    return _compared(kind, named, each, splits, weight, cluster, chances, targets)
+    return _compared(kind, named, each, splits, weight, cluster, chances, targets, notes)
+
+
+def _observed(kind: str, y: Targets | None, weight: Array | None, n: int) -> tuple[Index, list[str]]:
+    """The rows with weight and a target, and a note of those without a target."""
+    weighted = np.ones(n, dtype=bool) if weight is None else weight > 0
+    if kind != "regression" or y is None:
+        return np.flatnonzero(weighted), []
+    missing = np.isnan(y.values.reshape(n, -1)).all(axis=1) & weighted
+    used = np.flatnonzero(weighted & ~missing)
+    if not len(used):
+        raise DataError(sentence("compare", "some rows must have a target", f"{n} of NaN"))
+    count = int(missing.sum())
+    return used, [f"{counted(count, 'row')} without a target {'was' if count == 1 else 'were'} left out"] if count else []
+
+
+def _unweighted(named: Sequence[tuple[str, Any]], weight: Array | None) -> list[str]:
+    """A note of models that take no weights, where rows have unequal ones; it is a warning as well."""
+    if weight is None or np.ptp(weight) == 0:
+        return []
+    names = [name for name, model in named if weight_argument(model) is None]
+    if not names:
+        return []
+    told = f"{', '.join(names)}: fit takes no weights, so rows count alike in training; scores are weighted"
+    warn(f"compare: {told}")
+    return [told]
 
 
 class _Done(NamedTuple):
@@ -232,44 +265,43 @@ class _Done(NamedTuple):
     score: Array | None  # (k,) of the tested rows of a split
     seconds: float
     failure: str
+    told: tuple[str, ...] = ()  # warnings of the fit
 
 
-def _run(
-    kind: str, model: Any, split: Split | None, X: Any, y: Targets | None, weight: Array | None
-) -> _Done:  # fmt: skip
-    """A model fitted to all rows (no split), or to the training rows of a split and scored by the others."""
+def _run(kind: str, model: Any, split: Split, X: Any, y: Targets | None, weight: Array | None) -> _Done:
+    """A model fitted to the training rows of a split, and scored by its test rows, if there are any."""
     start = perf_counter()
-    try:
-        rows = None if split is None else split.train
-        learned = _fitted(model, X, y, weight, rows)
-        if split is None:
-            return _Done(learned, None, perf_counter() - start, "")
-        tested = take_rows(X, split.test)
-        score = np.asarray(KINDS[kind].score(learned, tested, None if y is None else y.take(split.test)), np.float64)
-        if np.isnan(score).any():
-            raise DataError("the log score of a held-out row is not a number")
-        return _Done(None, score, perf_counter() - start, "")
-    except Exception as error:  # the failure of one model does not stop the others
-        text = " ".join(str(error).split())[:200]
-        return _Done(None, None, perf_counter() - start, text or type(error).__name__)
+    with warnings_collected() as told:
+        try:
+            learned, score = _fitted(model, X, y, weight, split.train), None
+            if len(split.test):
+                tested = take_rows(X, split.test)
+                found = KINDS[kind].score(learned, tested, None if y is None else y.take(split.test))
+                score = np.asarray(found, dtype=np.float64)
+                if np.isnan(score).any():
+                    raise DataError("the log score of a held-out row is not a number")
+            failure = ""
+        except Exception as error:  # the failure of one model does not stop the others
+            learned, score = None, None
+            failure = " ".join(str(error).split())[:200] or type(error).__name__
+    warnings = tuple(dict.fromkeys(map(str, told)))
+    return _Done(None if len(split.test) else learned, score, perf_counter() - start, failure, warnings)
 
 
-def _fitted(model: Any, X: Any, y: Targets | None, weight: Array | None, rows: Index | None) -> Any:
-    """A clone fitted to some rows (None: all of positive weight), without a novelty threshold."""
-    rows = np.flatnonzero(weight > 0) if rows is None and weight is not None else rows
+def _fitted(model: Any, X: Any, y: Targets | None, weight: Array | None, rows: Index) -> Any:
+    """A clone fitted to some rows, without a novelty threshold."""
     fresh = clone(model)
     if getattr(fresh, "novelty", None) is not None:
         fresh.set_params(novelty=None)
-    given = (X if rows is None else take_rows(X, rows),)
-    given += () if y is None else (y.values if rows is None else y.values[rows],)
+    given = (take_rows(X, rows),) + (() if y is None else (y.values[rows],))
     name = None if weight is None else weight_argument(fresh)
-    weights = {} if name is None or weight is None else {name: weight if rows is None else weight[rows]}
+    weights = {} if name is None or weight is None else {name: weight[rows]}
     return fresh.fit(*given, **weights)
 
 
 def _compared(
     kind: str, named: Sequence[tuple[str, Any]], each: Sequence[Sequence[_Done]], splits: Sequence[Split],
-    weight: Array | None, cluster: Index | None, chances: Array, targets: Targets | None,
+    weight: Array | None, cluster: Index | None, chances: Array, targets: Targets | None, notes: Sequence[str],
 ) -> Comparison:  # fmt: skip
     tested = np.concatenate([split.test for split in splits])
     failures = tuple(next((d.failure for d in done if d.failure), "") for done in each)
@@ -291,14 +323,40 @@ def _compared(
     models = tuple(done[0].model if ok else None for done, ok in zip(each, able, strict=True))
     evidence = np.array([getattr(model, "log_evidence_", None) for model in models], dtype=np.float64)
     evidence[~np.array(able)] = np.nan
-    probabilities = _posterior(evidence, chances, np.array(able))
+    names = tuple(name for name, _ in named)
+    why = _incomparable(names, models, evidence, np.array(able))
+    probabilities = None if why else _posterior(evidence, chances, np.array(able))
     seconds = tuple(sum(d.seconds for d in done) for done in each)
     weights = _stacking(scores, able, w) if probabilities is None else probabilities
     classes = None if targets is None else targets.classes
-    names = tuple(name for name, _ in named)
+    notes = (*notes, *_warnings(names, each), *([why] if why else []))
     return Comparison(
-        names, kind, models, evidence, probabilities, log_score, behind, weights, scores, failures, seconds, classes
-    )
+        names, kind, models, evidence, probabilities, log_score, behind, weights, scores, failures, seconds, classes,
+        notes,
+    )  # fmt: skip
+
+
+def _warnings(names: Sequence[str], each: Sequence[Sequence[_Done]]) -> list[str]:
+    """Warnings of the fits to all rows, each once, with the models that gave it."""
+    whose: dict[str, list[str]] = {}
+    for name, done in zip(names, each, strict=True):
+        for text in done[0].told:
+            whose.setdefault(text, []).append(name)
+    return [f"{', '.join(who)}: {text}" for text, who in whose.items()]
+
+
+def _incomparable(names: Sequence[str], models: Sequence[Any], evidence: Array, able: NDArray[np.bool_]) -> str:
+    """Why the evidences give no posterior probabilities; empty where they do."""
+    none = [names[i] for i in np.flatnonzero(able & np.isnan(evidence))]
+    if none:
+        which = f"{none[0]} has" if len(none) == 1 else f"{len(none)} models have"
+        return f"no posterior probabilities: {which} no log evidence"
+    flat = {names[i]: tuple(getattr(models[i], "improper_prior_", ())) for i in np.flatnonzero(able)}
+    if len(set(flat.values())) > 1:
+        some, other = (next(n for n, f in flat.items() if bool(f) is has) for has in (True, False))
+        told = f"{some} has a flat prior of {flat[some][0]!r}, and {other} has not"
+        return f"no posterior probabilities: {told}; the ratio of their evidences would depend on the unit of y"
+    return ""
 
 
 def _mean_score(score: Array, weight: Array | None) -> Mean:
@@ -403,11 +461,13 @@ def _prior(prior: Any, names: list[str]) -> Array:
 
 
 def _splits(
-    X: Any, y: Targets | None, labels: Index, cv: Any, weight: Array | None, groups: Any, time: Any, seed: int
+    X: Any, y: Targets | None, labels: Index, cv: Any, weight: Array | None, groups: Any, time: Any, seed: int,
+    used: Index,
 ) -> list[Split]:  # fmt: skip
     """Common splits; of a regression equal rows are told apart by their y."""
     target = y.values if y is not None and y.classes is None else None
     splits = make_splits(X, labels, cv, weight=weight, groups=groups, time=time, seed=seed, target=target)
+    splits = [Split(*(part[np.isin(part, used)] for part in split)) for split in splits]
     splits = [split for split in splits if len(split.test) and len(split.train)]
     if not splits:
         raise DataError(sentence("compare", "some rows must be left for testing", "none"))

@@ -35,7 +35,8 @@ class BayesianLinearRegression(LinearRegressor):
     - **noise_variance**: known variance of the noise, for a Gaussian prior; None: chosen by the evidence.
     - **penalize_constant**: whether α applies to the constant as well. If not, the constant has a flat prior, as in
       scikit-learn, so that adding a number to all targets adds it to all predictions; `log_evidence_` is then that
-      of models with the same constant, comparable among them.
+      of models with the same constant, comparable among them and not with others (`improper_prior_`): its unit is
+      that of one target less.
 
     `log_evidence_`, `alpha_`, `beta_` and `effective_parameters_` (γ) say what was found; several targets have one
     each, and their log evidences add. `posterior_` is the distribution of the coefficients, which `update` continues.
@@ -100,6 +101,14 @@ class BayesianLinearRegression(LinearRegressor):
     @property
     def _flat(self) -> bool:
         return self._has_constant and not self.penalize_constant
+
+    @property
+    def improper_prior_(self) -> tuple[str, ...]:
+        """Names of the parameters with a flat prior: the constant, where α does not apply to it.
+
+        The evidence then has the unit of one target less, and is comparable between models with the same constant.
+        """
+        return ("constant",) if isinstance(self.prior, str) and self._flat else ()
 
     def _by_evidence(self) -> None:
         rule = maximize if self.prior == "evidence" else relevance

@@ -168,6 +168,11 @@ class LinearRegressor(PredictiveRegressor):
         return float(found) if self.one_target_ else found
 
     @property
+    def improper_prior_(self) -> tuple[str, ...]:
+        """Names of the parameters with a flat prior: evidences are comparable between models with the same ones."""
+        return ()
+
+    @property
     def condition_number_(self) -> float:
         """Condition number of the design matrix with columns of norm 1."""
         return condition_number(self.stats_)
