@@ -131,3 +131,20 @@ def test_relevance_never_lowers_the_evidence(rng, monkeypatch):
     assert (np.diff(values) >= -1e-9).all()
     monkeypatch.setattr(evidence, "SWEEPS", 1)
     assert not evidence.relevance(problem(phi, y)).converged
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_on_the_plateau_of_a_narrow_prior_the_boundary_is_the_solution(scale):
+    """Targets without a trend: the evidence grows to a limit as α does, and rounding decides among its last values."""
+    boundary = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        phi, y = rng.standard_normal((30, 3)), scale * rng.standard_normal(30)
+        found = maximize(problem(phi, y))
+        assert found.converged
+        if np.isinf(found.alpha).all():
+            boundary += 1
+            assert "all coefficients are 0" in found.reason and found.effective == 0
+            for alpha in (1e2, 1e4, 1e6):
+                assert dense(phi, y, np.full(3, alpha * found.beta), found.beta) <= found.log_evidence + 1e-9
+    assert boundary > 20

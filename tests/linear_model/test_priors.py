@@ -153,7 +153,7 @@ def test_bad_input_is_refused(rng):
         MatrixNormalInverseWishart([0.0], 1.0, 1.0, 1.5).point("mean")
     two = GaussianRegression(np.zeros((2, 2)), np.eye(2))
     y = np.array([[1.0, np.nan], [1.0, 2.0]])
-    with pytest.raises(DomainError, match="complete targets"):
+    with pytest.raises(DomainError, match="complete rows"):
         MatrixNormalInverseWishart(np.zeros((2, 2)), 1.0, 1.0, 3.0).update(two.collect(y, [[1.0], [2.0]]))
     with pytest.raises(DomainError, match="joint predictive"):
         MatrixNormalInverseWishart(np.zeros((2, 2)), 1.0, 1.0, 3.0).predictive().given([[1.0]], joint=True)

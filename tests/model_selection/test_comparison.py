@@ -7,6 +7,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import BayesianRidge, LogisticRegression, Ridge
 from sklearn.neighbors import KernelDensity
 
@@ -338,7 +339,7 @@ def test_weights_that_a_model_does_not_take_are_told(rng):
     with pytest.warns(lk.FitWarning, match="process: fit takes no weights, so rows count alike in training"):
         found = lk.compare(models, x, y, sample_weight=w)
     assert "process: fit takes no weights" in str(found) and "line: fit" not in str(found)
-    assert lk.compare(models, x, y, sample_weight=np.full(60, 2)).notes == ()
+    assert "takes no weights" not in str(lk.compare(models, x, y, sample_weight=np.full(60, 2)))
 
 
 def test_warnings_of_the_fits_are_in_the_notes(rng):

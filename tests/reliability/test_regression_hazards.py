@@ -67,6 +67,11 @@ ANSWERED = {
     "many columns": lambda: (np.random.default_rng(2).standard_normal((10, 3)), np.arange(10.0)),
     "missing targets": lambda: changed(y=lambda y: np.where(np.arange(40) % 3 == 0, np.nan, y)),
 }
+WITHOUT_FREEDOM = {  # the only cases without a predictive density
+    "least squares": ["two rows", "as many rows as functions"],
+    "polynomial": ["two rows", "as many rows as functions", "many columns", "missing targets"],
+    "ridge by leave-one-out": ["two rows"],
+}
 REFUSED = {
     "infinity in X": lambda: changed(X=lambda X: np.where(np.arange(120).reshape(40, 3) == 7, np.inf, X)),
     "infinity in y": lambda: changed(y=lambda y: np.where(np.arange(40) == 7, -np.inf, y)),
@@ -93,8 +98,9 @@ def test_hazards_that_have_an_answer(name, hazard):
     str(m.summary())
     try:
         mean, std = m.predict(X, return_std=True)
-    except lk.LikelyError as error:  # least squares without a residual degree of freedom
-        assert name in ("least squares", "polynomial") and "predictive density needs" in str(error)
+    except lk.LikelyError as error:  # without a residual degree of freedom
+        told = "predictive density needs" if name in ("least squares", "polynomial") else "noise variance RSS/(n − γ)"
+        assert told in str(error) and hazard in WITHOUT_FREEDOM[name]
         return
     assert np.isfinite(mean).all() and (std >= 0).all() and not np.isnan(std).any()
 

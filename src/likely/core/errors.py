@@ -21,6 +21,10 @@ class DomainError(LikelyError):
     """A parameter lies outside the domain of its distribution."""
 
 
+class NotDetermined(DomainError, AttributeError):
+    """A fitted attribute that this fit does not determine; `hasattr` is False."""
+
+
 class DataError(LikelyError):
     """The data hold values that the model cannot use: infinite values, negative counts, no rows."""
 

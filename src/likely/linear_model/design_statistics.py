@@ -21,9 +21,21 @@ PRODUCTS = 1e8  # rows × columns² up to which the Gram matrix in double-double
 WELL_CONDITIONED = 1e2  # condition number up to which the R factor of the scatter matrix has 12 digits,
 CONDITION = 1e5  # and up to which the R factor of the rows, by QR, has 11; then it is the Gram matrix again
 PART = 4  # blocks per task
+TINY = 1e-290  # squares below it have lost digits
 METHODS = {
     "GramStats": "Gram matrix in double-double", "ScatterRoot": "R factor by QR", "Moments": "R factor of the scatter",
 }  # fmt: skip
+
+
+def _about_first(take: Any) -> Any:
+    """Statistics of rows about the first one."""
+    return lambda z, w: take(z, w, z[0] if len(z) else np.zeros(z.shape[1]))
+
+
+KINDS = {
+    "GramStats": gram_of_rows, "ScatterRoot": _about_first(root_of_rows), "Moments": _about_first(moments.of_rows),
+}  # fmt: skip
+LIMITS = {"Moments": WELL_CONDITIONED, "ScatterRoot": CONDITION}
 
 
 class Table(NamedTuple):
@@ -37,7 +49,7 @@ class Table(NamedTuple):
 
     def rows(self, at: slice) -> tuple[Array, Array, Array | None, Array | None]:
         """φ (k, M), y (k, m), weights and relative noise variances of the rows whose targets were observed."""
-        X = _some(self.X, at)
+        X = take_some(self.X, at)
         y, w, v = self.y[at], *(None if a is None else a[at] for a in (self.weight, self.noise))
         refuse_infinite(y, "regression")
         missing = np.isnan(y)
@@ -50,7 +62,7 @@ class Table(NamedTuple):
             )
         if unseen.any():
             keep = np.flatnonzero(~unseen)
-            X, y, w, v = _some(X, keep), y[keep], None if w is None else w[keep], None if v is None else v[keep]
+            X, y, w, v = take_some(X, keep), y[keep], None if w is None else w[keep], None if v is None else v[keep]
         with np.errstate(all="ignore"):  # what overflows is told by row and column
             return np.asarray(self.basis.design(X), dtype=np.float64), y, w, v
 
@@ -65,8 +77,9 @@ def collected(table: Table, take: Any = gram_of_rows) -> RegressionStats:
         by = w if v is None else 1 / v if w is None else w / v
         sums = take(z, by)
         if sums is None:
-            refuse_gaps(_some(table.X, at), phi)
+            refuse_gaps(take_some(table.X, at), phi)
             raise moments.overflow("regression")
+        _refuse_underflow(z, by, phi.shape[1])
         n = float(len(y)) if w is None else float(w.sum())
         log_noise = 0.0 if v is None else float(np.log(v).sum() if w is None else w @ np.log(v))
         return RegressionStats.of(sums, y.shape[1], n, log_noise)
@@ -75,21 +88,33 @@ def collected(table: Table, take: Any = gram_of_rows) -> RegressionStats:
     return Threads().total(collect, Blocks.of(np.arange(n), table.weight, blocks=PART))
 
 
-def _some(X: Any, at: Any) -> Any:
+def take_some(X: Any, at: Any) -> Any:
     """Rows of an array or of a data frame."""
     return X.iloc[at] if hasattr(X, "iloc") else X[at]
+
+
+def _refuse_underflow(z: Array, weight: Array | None, M: int) -> None:
+    """Raise an error where squares of a column are too small for a number: all of its sums would be 0."""
+    most = np.abs(z).max(axis=0, initial=0.0)
+    share = 1.0 if weight is None or not len(weight) else float(weight.max())
+    small = np.flatnonzero((most > 0) & (most**2 * share < TINY))
+    if len(small):
+        j = int(small[0])
+        what = f"basis function {j}" if j < M else "the target"
+        expected = f"squares of {what} must be at least {TINY:g}"
+        raise DataError(sentence("regression", expected, f"values up to {most[j]:.3g}", "multiply it by a constant"))
 
 
 def chosen(table: Table) -> RegressionStats:
     """Gram matrix in double-double for small and for ill-conditioned tables, else the cheapest R factor that serves."""
     n, m = table.y.shape
     with np.errstate(all="ignore"):
-        width = len(table.basis.design(_some(table.X, slice(1)))[0]) + m
+        width = len(table.basis.design(take_some(table.X, slice(1)))[0]) + m
     if n * width**2 < PRODUCTS:
         return collected(table)
-    for take, limit in ((moments.of_rows, WELL_CONDITIONED), (root_of_rows, CONDITION)):
-        stats = collected(table, lambda z, w, take=take: take(z, w, z[0] if len(z) else np.zeros(z.shape[1])))
-        if condition_number(stats) <= limit:
+    for kind, limit in LIMITS.items():
+        stats = collected(table, KINDS[kind])
+        if condition_number(stats, centered=True) <= limit:
             return stats
     return collected(table)
 

@@ -21,6 +21,7 @@ LIMIT = 1e10  # ratio to the largest eigenvalue from which the prior wins: all c
 STEPS = 240  # points per grid over the ratio α/β
 SWEEPS = 1000  # of automatic relevance determination
 TOLERANCE = 1e-10  # nats per row
+PLATEAU = 1e-13  # nats per row: below it the evidence is that of no basis function, up to rounding
 
 
 class Evidence(NamedTuple):
@@ -74,7 +75,8 @@ def maximize(problem: Problem, prior_root: Array | None = None) -> Evidence:
     grid = np.linspace(low, high, STEPS)
     values = evidence(np.exp(grid)[:, None])
     best = int(values.argmax())
-    if best == STEPS - 1:
+    limit = -0.5 * n * np.log(problem.rest + p2.sum())  # of the evidence, as the prior narrows
+    if values[best] <= limit + PLATEAU * max(n, 1.0):
         return _prior_wins(problem, M)
     if best == 0:
         ratio, converged, reason = np.exp(low), False, "the evidence grows without bound as the prior widens"

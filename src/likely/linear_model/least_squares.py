@@ -179,6 +179,16 @@ class RegressionStats(Addable, Value):
         return root_of(self.sums)
 
     @cached_property
+    def regular_root(self) -> Array:
+        """The same, where basis functions that depend on those before them leave nothing, not rounding."""
+        if isinstance(self.sums, GramStats):
+            return self.root
+        R, (_, _, dependent) = self.root.copy(), self.solve()
+        i = np.arange(dependent.shape[-1])
+        R[..., i, i] = np.where(dependent, 0.0, R[..., i, i])
+        return R
+
+    @cached_property
     def target_scatter(self) -> Array:
         """Σ w (y − ȳ)² of each target about its mean (..., m)."""
         if isinstance(self.sums, GramStats):
@@ -206,7 +216,7 @@ class LeastSquares(NamedTuple):
 def root_of(sums: Any) -> Array:
     """R (..., D, D) of moments, of an R factor about the mean, or of a Gram matrix."""
     if isinstance(sums, GramStats):
-        root = double_double.cholesky(_without_ones(sums), 0.0)[0]
+        root = double_double.cholesky(_without_ones(sums), TOLERANCE["GramStats"])[0]
         return root.value()
     if isinstance(sums, ScatterRoot):
         scatter = sums.root
@@ -260,11 +270,15 @@ def solve(stats: RegressionStats) -> LeastSquares:
 
 def _norms(R11: Array, sums: Moments | ScatterRoot) -> Array:
     """Norms of the basis functions (..., M), of which rounding is a share: about the mean if the first is constant."""
-    first = sums.scatter[..., 0, 0] if isinstance(sums, Moments) else (sums.root[:, 0] ** 2).sum()
     squares = R11**2
     about = squares[..., 1:, :].sum(axis=-2)
     about[..., 0] = squares[..., 0, 0]
-    return np.sqrt(np.where(np.asarray(first == 0)[..., None], about, squares.sum(axis=-2)))
+    return np.sqrt(np.where(np.asarray(_first_is_constant(sums))[..., None], about, squares.sum(axis=-2)))
+
+
+def _first_is_constant(sums: Moments | ScatterRoot) -> Any:
+    """Whether the first basis function has no scatter about its mean (...)."""
+    return (sums.scatter[..., 0, 0] if isinstance(sums, Moments) else (sums.root[:, 0] ** 2).sum()) == 0
 
 
 def _solve_gram(sums: GramStats, m: int, tolerance: float) -> LeastSquares:
@@ -289,17 +303,23 @@ def inverse_gram(stats: RegressionStats) -> Array:
         root, dependent = double_double.cholesky(G, TOLERANCE["GramStats"])
         if not dependent.any():
             inverse = double_double.solve_upper(root, double_double.exactly(np.eye(M)))
-            terms = DoubleDouble(inverse.high[:, None], inverse.low[:, None]) * DoubleDouble(inverse.high, inverse.low)
-            total = terms.at((..., 0))
-            for j in range(1, M):
-                total = total + terms.at((..., j))
-            return total.value()
+            return _square(inverse)
     R = stats.root[:M, :M]
     if stats.solve().dependent.any():
         half = _minimum_norm(R, np.eye(M), TOLERANCE[type(stats.sums).__name__])
     else:
         half = np.asarray(np.linalg.inv(R), dtype=np.float64)
     return np.asarray(half @ half.T)
+
+
+def _square(a: DoubleDouble) -> Array:
+    """A Aᵀ (M, M) of a matrix in double-double, in units of its rows; of low parts only the products with high ones."""
+    size = np.abs(a.high).max(axis=1, keepdims=True)
+    size = 2.0 ** np.round(np.log2(np.where(size > 0, size, 1.0)))
+    high, low = a.high / size, a.low / size
+    cross = high @ low.T
+    total = double_double.gram(np.ascontiguousarray(high.T)) + double_double.exactly(cross + cross.T)
+    return np.asarray(total.value() * size * size.T)
 
 
 def _minimum_norm(R: Array, b: Array, tolerance: float) -> Array:
@@ -313,12 +333,19 @@ def _minimum_norm(R: Array, b: Array, tolerance: float) -> Array:
     return np.asarray(w - null @ np.linalg.lstsq(null, w, rcond=None)[0] if null.size else w)
 
 
-def condition_number(stats: RegressionStats) -> float:
-    """Condition number of the design matrix with columns of norm 1; infinite if columns depend on each other."""
+def condition_number(stats: RegressionStats, centered: bool = False) -> float:
+    """Condition number of the design matrix with columns of norm 1; infinite if columns depend on each other.
+
+    `centered`: of columns about their means, if the first is constant. Sums about the mean lose digits by that one.
+    """
     M = stats.root.shape[-1] - stats.targets
     R = stats.root[:M, :M]
+    if centered and not isinstance(stats.sums, GramStats) and _first_is_constant(stats.sums):
+        R = R[1:, 1:]
     norms = np.sqrt((R**2).sum(axis=0))
     if not (norms > 0).all():
         return float("inf")
     s = np.linalg.svd(R / norms, compute_uv=False)
-    return float(s[0] / s[-1]) if len(s) and s[-1] > 0 else float("inf")
+    if not len(s):
+        return 1.0
+    return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")

@@ -369,14 +369,21 @@ def penalized_posterior(stats: RegressionStats, alpha: Array, beta: float, basis
 
     A coefficient with α = 0 has a flat prior, one with α infinite is 0.
     """
-    M = len(alpha)
-    R = stats.root * np.sqrt(beta)
+    root, mean = penalized(stats, alpha / beta)
+    return CoefficientsGivenNoise.from_root(mean[0], np.sqrt(beta) * root, np.asarray(1 / beta), basis)
+
+
+def penalized(stats: RegressionStats, penalty: Array) -> tuple[Array, Array]:
+    """L (M, M) with L Lᵀ = ΦᵀΦ + diag(penalty), and the coefficients (m, M) of penalized least squares.
+
+    A coefficient with an infinite penalty is 0.
+    """
+    M, R = len(penalty), stats.regular_root
     size = (R[:, :M] ** 2).sum(axis=0)
-    out = np.isinf(alpha)
-    finite = np.where(out, NEVER * np.where(size > 0, size, 1.0), alpha)
-    root, mean, _ = _posterior(np.diag(np.sqrt(finite)), np.zeros((1, M)), R)
-    mean = np.where(out, 0.0, mean[0])
-    return CoefficientsGivenNoise.from_root(mean, root, np.asarray(1 / beta), basis)
+    out = np.isinf(penalty)
+    finite = np.where(out, NEVER * np.where(size > 0, size, 1.0), penalty)
+    root, mean, _ = _posterior(np.diag(np.sqrt(finite)), np.zeros((stats.targets, M)), R)
+    return root, np.where(out, 0.0, mean)
 
 
 def weak_regression_prior(model: GaussianRegression, stats: RegressionStats) -> MatrixNormalInverseWishart:
@@ -412,8 +419,8 @@ def _checked_root(stats: RegressionStats, M: int, m: int, whose: str) -> Array:
         remedy = "collect with a GaussianRegression"
         raise ShapeError(sentence(whose, "RegressionStats are needed", type(stats).__name__, remedy))
     if not stats.complete:
-        expected = "a posterior in closed form needs complete targets"
-        raise DomainError(sentence(whose, expected, "expected statistics of rows with missing targets"))
+        expected = "a posterior in closed form needs complete rows"
+        raise DomainError(sentence(whose, expected, "expected statistics of rows with missing entries"))
     R = stats.root
     if stats.targets != m or R.shape[-1] != M + m:
         expected = f"statistics of {m} targets and {M} basis functions are needed"

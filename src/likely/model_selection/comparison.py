@@ -192,7 +192,7 @@ def compare(
     X : rows (n, d), data frame or sequences
         The data that all models are compared on.
     y : labels or numbers (n,), optional
-        None: the models are densities. Rows of a regression whose target is NaN are left out, and `notes` says how many.
+        None: the models are densities. Rows of a regression whose target is NaN are left out; `notes` says how many.
     prior : array-like (m,) or mapping by name, optional
         Prior probabilities of the models, up to a factor; None: all equal.
     cv, groups, time, random_state, n_jobs :
@@ -245,7 +245,8 @@ def _observed(kind: str, y: Targets | None, weight: Array | None, n: int) -> tup
     if not len(used):
         raise DataError(sentence("compare", "some rows must have a target", f"{n} of NaN"))
     count = int(missing.sum())
-    return used, [f"{counted(count, 'row')} without a target {'was' if count == 1 else 'were'} left out"] if count else []
+    told = f"{counted(count, 'row')} without a target {'was' if count == 1 else 'were'} left out"
+    return used, [told] if count else []
 
 
 def _unweighted(named: Sequence[tuple[str, Any]], weight: Array | None) -> list[str]:
@@ -347,11 +348,11 @@ def _warnings(names: Sequence[str], each: Sequence[Sequence[_Done]]) -> list[str
 
 def _incomparable(names: Sequence[str], models: Sequence[Any], evidence: Array, able: NDArray[np.bool_]) -> str:
     """Why the evidences give no posterior probabilities; empty where they do."""
-    none = [names[i] for i in np.flatnonzero(able & np.isnan(evidence))]
+    none = [names[int(i)] for i in np.flatnonzero(able & np.isnan(evidence))]
     if none:
         which = f"{none[0]} has" if len(none) == 1 else f"{len(none)} models have"
         return f"no posterior probabilities: {which} no log evidence"
-    flat = {names[i]: tuple(getattr(models[i], "improper_prior_", ())) for i in np.flatnonzero(able)}
+    flat = {names[i]: tuple(getattr(models[i], "improper_prior_", ())) for i in np.flatnonzero(able).tolist()}
     if len(set(flat.values())) > 1:
         some, other = (next(n for n, f in flat.items() if bool(f) is has) for has in (True, False))
         told = f"{some} has a flat prior of {flat[some][0]!r}, and {other} has not"

@@ -104,7 +104,7 @@ def _distinct(X: Any, target: Any, labels: Index, here: Index, apart: bool) -> I
     content, label = content[here], labels[here]
     order = np.lexsort((label, content))
     first = np.append(True, (np.diff(content[order]) != 0) | (np.diff(label[order]) != 0))
-    if apart or not first.all() and _by_chance([X, labels] if target is None else [X, target], len(here)):
+    if apart or (not first.all() and _by_chance([X, labels] if target is None else [X, target], len(here))):
         first[:] = True
     unit = np.empty(len(here), dtype=np.intp)
     unit[order] = np.cumsum(first) - 1

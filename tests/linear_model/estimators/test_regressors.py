@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
+import mpmath
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn.linear_model
 from scipy.stats import multivariate_normal
 
 import likely as lk
 from likely import DataError, DomainError, FitWarning, ShapeError
-from likely.basis import Identity, Polynomial
+from likely.basis import Identity, OrthogonalPolynomial, Polynomial
 from likely.linear_model import design_statistics
 
 ALL = {
@@ -254,15 +257,44 @@ def test_the_line_of_the_notes():
     np.testing.assert_allclose([row[2] for row in m.summary()["coefficients"].rows], [0.352222, 0.637193], atol=5e-7)
 
 
+def sine(seed, n, noise):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 1, n)
+    return x[:, None], np.sin(2 * np.pi * x) + noise * rng.standard_normal(n)
+
+
 def test_the_evidence_chooses_a_cubic_for_a_sine():
-    """Herbst 3.4.1: polynomials on noisy sin 2πx, evidence best at degree 3, on at least 15 of 20 seeds."""
-    chosen = []
+    """Herbst 1.1 and 3.4.1, Bishop 1.1 and 3.5.1: sin 2πx at random x in [0, 1], noise 0.3, evidence of degrees 0 to 9.
+
+    With orthogonal polynomials, and with powers of 2x − 1 and the fixed α = 5e-3 and known β of Bishop, the maximum is
+    at degree 3 on at least 15 of 20 seeds (here 18 and 20).
+    """
+    best, fixed = [], []
     for seed in range(20):
-        x = np.linspace(-1, 1, 30)  # one period, about 0: monomials of [0, 1] are nearly collinear, and 4 is as good
-        t = np.sin(np.pi * x) + 0.25 * np.random.default_rng(seed).standard_normal(30)
-        fits = [lk.BayesianLinearRegression(Polynomial(d)).fit(x[:, None], t) for d in range(10)]
-        chosen.append(int(np.argmax([m.log_evidence_ for m in fits])))
-    assert chosen.count(3) >= 15
+        x, t = sine(seed, 25, 0.3)
+        fits = [lk.BayesianLinearRegression(OrthogonalPolynomial(d)).fit(x, t) for d in range(10)]
+        best.append(int(np.argmax([m.log_evidence_ for m in fits])))
+        fixed.append(best_degree(2 * x - 1, t, 5e-3, 0.09))
+    assert best.count(3) >= 15 and fixed.count(3) >= 15
+
+
+def best_degree(x, t, alpha, noise):
+    """The degree of largest evidence under w ~ N(0, 1/α) of all powers, with known noise."""
+    priors = [lk.Gaussian(np.zeros(d + 1), 1 / alpha) for d in range(10)]
+    models = [lk.BayesianLinearRegression(Polynomial(d), p, noise_variance=noise) for d, p in enumerate(priors)]
+    fits = [model.fit(x, t) for model in models]
+    return int(np.argmax([m.log_evidence_ for m in fits]))
+
+
+def test_powers_of_the_unit_interval_favor_a_quartic():
+    """The set-up of the notes to the letter, powers of x in [0, 1] under one α, does not give degree 3.
+
+    The cubic nearest to the sine there has coefficients up to 33, improbable under the prior; a quartic with smaller
+    ones fits as well, since powers on [0, 1] are nearly collinear. Degree 4 wins on most seeds, at Bishop's ten points
+    as at 25.
+    """
+    ten, many = ([best_degree(*sine(seed, n, 0.3), 5e-3, 0.09) for seed in range(20)] for n in (10, 25))
+    assert ten.count(4) > 10 > ten.count(3) and many.count(4) > 10 > many.count(3)
 
 
 def test_automatic_relevance_determination_removes_what_says_nothing(rng):
@@ -326,8 +358,15 @@ def test_dependent_functions_are_named(rng):
     np.testing.assert_allclose(
         m.predict(frame), lk.LinearRegression().fit(frame[["a", "b", "c"]], y).predict(X), rtol=1e-9
     )
-    with pytest.raises(DomainError, match="independent basis functions"):
-        m.predictive(frame)
+    alone = lk.LinearRegression().fit(frame[["a", "b", "c"]], y)
+    both = m.predict(frame, return_std=True), alone.predict(frame[["a", "b", "c"]], return_std=True)
+    np.testing.assert_allclose(*both, rtol=1e-9)
+    np.testing.assert_allclose(m.interval(frame, 0.8), alone.interval(frame[["a", "b", "c"]], 0.8), rtol=1e-9)
+    np.testing.assert_allclose(m.predictive(frame).mean[:, 0], m.predict(frame), rtol=1e-9)
+    other = frame.assign(d=1.0)
+    with pytest.raises(DomainError, match="'d' must be the combination of other functions that it was in training, go"):
+        m.predictive(other)
+    assert np.isfinite(m.predict(other)).all()
 
 
 def test_the_method_follows_size_and_condition(rng, monkeypatch):
@@ -351,12 +390,152 @@ def test_the_method_follows_size_and_condition(rng, monkeypatch):
     assert "R factor" in str(m.summary())
 
 
-def test_rows_cannot_be_added_to_an_r_factor(rng, monkeypatch):
-    X, y = made(rng)
+@pytest.mark.parametrize(("spread", "method"), [(1.0, "R factor of the scatter"), (1e-3, "R factor by QR")])
+def test_rows_are_added_to_what_fit_kept(rng, monkeypatch, spread, method):
+    X, y = made(rng, 600)
+    X = np.column_stack([X, X[:, 0] + spread * rng.standard_normal(600)])
+    whole = lk.LinearRegression().fit(X, y)
     monkeypatch.setattr(design_statistics, "PRODUCTS", 0.0)
-    m = lk.LinearRegression().fit(X, y)
-    with pytest.raises(DomainError, match="begin with partial_fit"):
-        m.partial_fit(X, y)
+    m = lk.LinearRegression().fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    assert m.method_ == method
+    np.testing.assert_allclose(m.coefficients_, whole.coefficients_, rtol=1e-9)
+    np.testing.assert_allclose(m.standard_errors_, whole.standard_errors_, rtol=1e-9)
+
+
+def test_a_stream_that_becomes_ill_conditioned_is_told(rng, monkeypatch):
+    X, y = made(rng, 300)
+    monkeypatch.setattr(design_statistics, "PRODUCTS", 0.0)
+    m = lk.LinearRegression().fit(X[:50], y[:50])
+    near = np.repeat(X[:, :1], 3, axis=1) * 1e4 + 1e-2 * X
+    with pytest.warns(FitWarning, match=r"the condition number .* exceeds 100, and the R factor of the scatter of fit"):
+        m.partial_fit(near, y)
+
+
+def test_columns_far_from_0_are_as_fast_as_others(rng, monkeypatch):
+    """Sums about the mean lose digits by the condition number of centered columns."""
+    X, y = made(rng, 500)
+    monkeypatch.setattr(design_statistics, "PRODUCTS", 0.0)
+    far = lk.LinearRegression().fit(X + 1e4, y)
+    assert far.condition_number_ > 1e3 and far.method_ == "R factor of the scatter"
+    np.testing.assert_allclose(far.coef_, lk.LinearRegression().fit(X, y).coef_, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "object", "list"])
+def test_categories_of_any_table(rng, kind):
+    city, size = rng.choice(["a", "b", "c"], 90), rng.uniform(1, 2, 90)
+    y = 3.0 * (city == "b") - (city == "c") + 2.0 * size + 0.1 * rng.standard_normal(90)
+    tables = {
+        "pandas": pd.DataFrame({"city": city, "size": size}), "polars": pl.DataFrame({"city": city, "size": size}),
+        "object": np.array([city, size], dtype=object).T, "list": np.array([city, size], dtype=object).T.tolist(),
+    }  # fmt: skip
+    X = tables[kind]
+    names = ("city", "size") if kind in ("pandas", "polars") else (0, 1)
+    basis = lk.basis.PerColumn({names[0]: lk.basis.OneHot(), names[1]: lk.basis.Polynomial(1)})
+    wanted = np.linalg.lstsq(np.column_stack([np.ones(90), city == "b", city == "c", size]), y, rcond=None)[0]
+    for model in (lk.LinearRegression(basis), lk.BayesianLinearRegression(basis)):
+        m = model.fit(X, y)
+        np.testing.assert_allclose(m.coefficients_, wanted, atol=0.2)
+        assert m.predict(X).shape == m.predictive(X).mean[:, 0].shape == (90,)
+    np.testing.assert_allclose(lk.LinearRegression(basis).fit(X, y).coefficients_, wanted, rtol=1e-9)
+    weighted = lk.LinearRegression(basis).fit(X, y, sample_weight=np.arange(90) % 3)
+    assert float(weighted.stats_.rows) == (np.arange(90) % 3).sum()
+
+
+def test_several_targets_have_the_intervals_of_each_alone(rng):
+    X, y = made(rng, 30)
+    Y = np.column_stack([y, y**2, rng.standard_normal(30)])
+    m = lk.LinearRegression().fit(X, Y)
+    assert float(m.posterior_.dof) - 3 + 1 == 26
+    low, high = m.interval(X, 0.9)
+    for j in range(3):
+        alone = lk.LinearRegression().fit(X, Y[:, j])
+        np.testing.assert_allclose((low[:, j], high[:, j]), alone.interval(X, 0.9), rtol=1e-9)
+        np.testing.assert_allclose(m.standard_errors_[j], alone.standard_errors_, rtol=1e-9)
+
+
+def test_with_missing_entries_standard_errors_and_evidence_are_withheld(rng):
+    """Expected moments count incomplete rows as if they were observed: nothing is said rather than too much."""
+    X, y = made(rng, 300)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    y[:100] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = (lk.LinearRegression(), lk.Ridge(), lk.BayesianLinearRegression())
+        m, ridge, bayes = (model.fit(X, y) for model in models)
+    assert float(m.stats_.rows) == 200
+    for model, name in ((m, "standard_errors_"), (m, "covariance_"), (bayes, "log_evidence_")):
+        assert not hasattr(model, name)
+        with pytest.raises(DomainError, match="with missing entries of X the rows count as if they were observed"):
+            getattr(model, name)
+    for model in (m, ridge, bayes):
+        assert all(row[2] is None for row in model.summary()["coefficients"].rows)
+        assert "entries of X were missing" in str(model.summary()) and "AIC" not in model.summary().facts
+        assert np.isfinite(model.interval(X[:5], 0.9)).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert bayes.fit(X[~np.isnan(X).any(axis=1)], y[~np.isnan(X).any(axis=1)]).log_evidence_ < 0
+        found = lk.compare([bayes], X, y)
+    assert np.isnan(found.log_evidence).all() and found.probabilities is None
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e-7, 1e7])
+@pytest.mark.parametrize("alpha", [1e-30, 1e-3, 1.0, 1e10])
+def test_predictions_of_ridge_are_the_means_of_its_predictive(rng, scale, alpha):
+    """Columns of unlike scales and penalties: no singular value is dropped because it is small."""
+    X, y = made(rng)
+    X = X * [1.0, scale, 1.0]
+    m = lk.Ridge(alpha).fit(X, y)
+    np.testing.assert_allclose(m.predictive(X).mean[:, 0], m.predict(X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(m.path([alpha])[0], m.coefficients_, rtol=1e-12)
+    with mpmath.workdps(80):
+        phi = mpmath.matrix(Identity().design(X).tolist())
+        penalty = mpmath.diag([0, alpha, alpha, alpha])
+        want = phi * mpmath.lu_solve(phi.T * phi + penalty, phi.T * mpmath.matrix(y.tolist()))
+    np.testing.assert_allclose(m.predict(X), [float(v) for v in want], rtol=1e-9, atol=1e-9)
+
+
+def test_a_penalty_of_dependent_columns_has_the_solution_of_minimum_norm(rng, monkeypatch):
+    X, y = made(rng)
+    X = np.column_stack([X, X[:, 0]])
+    for products in (1e8, 0.0):
+        monkeypatch.setattr(design_statistics, "PRODUCTS", products)
+        for alpha, error in ((1e-25, 1e-2), (1e-9, 1e-6)):  # rounding over the root of the penalty
+            m = lk.Ridge(alpha).fit(X, y)
+            assert m.coef_[0] == pytest.approx(m.coef_[3], rel=error)
+            np.testing.assert_allclose(m.predictive(X).mean[:, 0], m.predict(X), rtol=1e-9)
+
+
+def test_ridge_without_degrees_of_freedom_has_no_noise_variance():
+    m = lk.Ridge(1.0).fit([[1.0, 2.0]], [3.0])
+    assert m.predict([[1.0, 2.0]]) == pytest.approx([3.0]) and np.isinf(m.noise_variance_)
+    with pytest.raises(DomainError, match=r"needs more rows than effective parameters γ, got 1 rows, γ = 1"):
+        m.predict([[1.0, 2.0]], return_std=True)
+    assert all(row[2] is None for row in m.summary()["coefficients"].rows)
+    two = lk.Ridge(1.0).fit([[1.0], [2.0]], [3.0, 4.0])
+    assert two.noise_variance_ > 1e-3 and np.isfinite(two.predict([[1.0]], return_std=True)[1]).all()
+
+
+def test_values_whose_squares_are_0_are_refused(rng):
+    X, y = made(rng)
+    for bad in ((X * [1.0, 1e-170, 1.0], y), (X, 1e-170 * y)):
+        with pytest.raises(DataError, match=r"must be at least 1e-290, got values up to .*e-1[67].*multiply it by"):
+            lk.LinearRegression().fit(*bad)
+    small = lk.LinearRegression().fit(1e-100 * X, 1e-100 * y)
+    np.testing.assert_allclose(small.coef_, lk.LinearRegression().fit(X, y).coef_, rtol=1e-9)
+
+
+def test_many_coefficients_take_no_cube_of_memory(rng):
+    """Standard errors of 300 functions: a cube of their number would be 430 MB."""
+    X = rng.standard_normal((700, 300))
+    m = lk.LinearRegression().fit(X, X[:, 0] + rng.standard_normal(700))
+    tracemalloc.start()
+    found = m.standard_errors_
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+    phi = Identity().design(X)
+    variance = float(m.residual_scatter_[0, 0]) / (700 - 301)
+    np.testing.assert_allclose(found, np.sqrt(variance * np.diagonal(np.linalg.inv(phi.T @ phi))), rtol=1e-9)
 
 
 def test_an_exact_fit_is_said(rng):

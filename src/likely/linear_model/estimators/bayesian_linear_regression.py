@@ -15,7 +15,7 @@ from likely.core.warnings import warn
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.estimation.parameter_constraints import Interval
 from likely.linear_model.design_statistics import Table, problem_of
-from likely.linear_model.estimators.regression_summary import normal_rows
+from likely.linear_model.estimators.regression_summary import FILLED, bare_rows, normal_rows
 from likely.linear_model.estimators.regressor import LinearRegressor
 from likely.linear_model.evidence import Evidence, maximize, relevance
 from likely.linear_model.priors import CoefficientsGivenNoise, MatrixNormalInverseWishart, penalized_posterior
@@ -72,7 +72,13 @@ class BayesianLinearRegression(LinearRegressor):
     alpha_: Any
     beta_: Any
     effective_parameters_: Any
-    log_evidence_: float
+    log_evidence_: float  # not with missing entries of X
+    _optional_state = ("log_evidence_",)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "log_evidence_" and "stats_" in self.__dict__:
+            self._refuse_filled("the log evidence")
+        return super().__getattr__(name)
 
     def _estimate(self, table: Table | None) -> None:
         if isinstance(self.prior, str):
@@ -132,9 +138,15 @@ class BayesianLinearRegression(LinearRegressor):
             self.alpha_ = (float(alpha[0]) if common else alpha[0]) if self.one_target_ else alpha
         self.beta_ = each([float(one.beta) for one in found])
         self.effective_parameters_ = each([one.effective + float(self._flat and alpha is not None) for one in found])
-        self.log_evidence_ = float(sum(one.log_evidence for one in found))
+        self._keep_evidence(sum(one.log_evidence for one in found))
         self.converged_ = all(bool(one.converged) for one in found)
         self.reason_ = "; ".join(dict.fromkeys(one.reason for one in found))
+
+    def _keep_evidence(self, value: float) -> None:
+        """`log_evidence_`, unless entries of X were missing: that of expected moments is none."""
+        self.__dict__.pop("log_evidence_", None)
+        if self.stats_.complete:
+            self.log_evidence_ = float(value)
 
     def _with_gaussian(self, prior: Gaussian) -> None:
         """A Gaussian prior of the coefficients; noise variance known, or of largest evidence."""
@@ -176,9 +188,8 @@ class BayesianLinearRegression(LinearRegressor):
         """Evidence and effective parameters of given priors."""
         self.__dict__.pop("posterior_", None)
         priors, gamma = self._priors(), []
-        self.log_evidence_ = float(
-            sum(float(np.sum(p.log_evidence(_target(self.stats_, j, p)))) for j, p in enumerate(priors))
-        )
+        each = (p.log_evidence(_target(self.stats_, j, p)) for j, p in enumerate(priors) if self.stats_.complete)
+        self._keep_evidence(sum(float(np.sum(one)) for one in each))
         for before, after in zip(priors, self._posteriors(), strict=True):
             shrunk = np.linalg.solve(after._root, before._root)
             gamma.append(float(len(shrunk) - (shrunk**2).sum()))
@@ -230,7 +241,9 @@ class BayesianLinearRegression(LinearRegressor):
 
     def _own_facts(self) -> dict[str, Any]:
         words = self.prior if isinstance(self.prior, str) else type(self.prior).__name__
-        facts = {"prior": words, "log evidence": self.log_evidence_}
+        facts: dict[str, Any] = {"prior": words}
+        if self.stats_.complete:
+            facts["log evidence"] = self.log_evidence_
         return {**facts, "converged": f"{'yes' if self.converged_ else 'NO'} ({self.reason_})"}
 
     def _target_facts(self, j: int) -> tuple[dict[str, Any], list[str]]:
@@ -241,10 +254,13 @@ class BayesianLinearRegression(LinearRegressor):
         facts["effective parameters"] = float(
             np.ravel(self.effective_parameters_)[min(j, np.size(self.effective_parameters_) - 1)]
         )
-        notes = ["the constant has a flat prior"] if isinstance(self.prior, str) and self._flat else []
+        notes = ["the constant has a flat prior"] if self.improper_prior_ else []
+        notes += [FILLED] if self.stats_.filled else []
         return facts, notes
 
     def _coefficient_rows(self, j: int, level: float) -> list[tuple[Any, ...]]:
+        if self.stats_.filled:
+            return bare_rows(self.function_names_, np.atleast_2d(self.coefficients_)[j])
         posteriors = self._posteriors()
         post, w = posteriors[min(j, len(posteriors) - 1)], np.atleast_2d(self.coefficients_)[j]
         variance = np.diagonal(spd.precision(post._root))
@@ -257,7 +273,8 @@ class BayesianLinearRegression(LinearRegressor):
 
     def _sound_state(self, m: int, M: int) -> bool:
         sound = self._per_target(self.beta_) and type(self.converged_) is bool and isinstance(self.reason_, str)
-        sound = sound and np.ndim(self.log_evidence_) == 0 and np.isfinite(self.log_evidence_)
+        value = self.__dict__.get("log_evidence_", 0.0)
+        sound = sound and np.ndim(value) == 0 and bool(np.isfinite(value))
         if not sound or self.alpha_ is None:
             return bool(sound) and not isinstance(self.prior, str)
         shape = (*(() if self.one_target_ else (m,)), *(() if self._common else (M,)))

@@ -41,7 +41,8 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
 
     def _checked_rows(self, X: Any, reset: bool) -> Any:
         plain = self.basis is None or isinstance(self.basis, Identity)
-        if not plain and hasattr(X, "columns") and hasattr(X, "iloc"):  # a basis may take categories
+        if not plain and (hasattr(X, "columns") or _has_categories(X)):  # a basis may take categories
+            X = X if hasattr(X, "columns") else np.asarray(X, dtype=object)
             validate_data(self, X, skip_check_array=True, reset=reset)
             return X
         remedy = "drop the column, or use a basis that takes categories, such as lk.basis.OneHot"
@@ -130,3 +131,11 @@ class PredictiveRegressor(RegressorMixin, BaseEstimator):
 def any_missing_entries(X: Any) -> bool:
     """True if a table of numbers has a missing entry; a data frame is the matter of its basis."""
     return isinstance(X, np.ndarray) and X.dtype.kind == "f" and any_missing(X)
+
+
+def _has_categories(X: Any) -> bool:
+    """Whether rows hold texts."""
+    table = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object) if isinstance(X, list | tuple) else None
+    if table is None or table.ndim != 2 or table.dtype.kind not in "OUS":
+        return False
+    return table.dtype.kind in "US" or any(isinstance(cell, str) for cell in table.ravel()[: 64 * table.shape[1]])

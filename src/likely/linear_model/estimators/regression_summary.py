@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ from scipy import special
 
 from likely.core.description import Description, DescriptionTable, counted
 
+FILLED = "standard errors, tests and information criteria are left out: entries of X were missing"
+FILLED_FACTS = ("F", "p of F", "log-likelihood", "AIC", "BIC")  # which rows with missing entries do not determine
 COUNTED = "AIC and BIC count the coefficients, as statsmodels does, and not the noise variance"
 
 
@@ -34,8 +37,8 @@ def _of_target(estimator: Any, j: int, level: float) -> Description:
     return Description(f"target {j}", facts=facts, tables=[table], notes=notes)
 
 
-def least_squares_facts(estimator: Any, j: int) -> dict[str, Any]:
-    """Goodness of fit of least squares, by the definitions of statsmodels' OLS."""
+def least_squares_facts(estimator: Any, j: int, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Goodness of fit of least squares, by the definitions of statsmodels' OLS; those in `without` are left out."""
     stats = estimator.stats_
     n, M = float(stats.rows), np.atleast_2d(estimator.coefficients_).shape[1]
     rank = int((~estimator.dependent_).sum())
@@ -56,19 +59,22 @@ def least_squares_facts(estimator: Any, j: int) -> dict[str, Any]:
     if rss > 0:
         value = -0.5 * (n * (np.log(2 * np.pi * rss / n) + 1) + float(stats.log_noise))
         facts |= {"log-likelihood": value, "AIC": 2 * rank - 2 * value, "BIC": rank * np.log(n) - 2 * value}
-    return facts
+    return {name: value for name, value in facts.items() if name not in without}
 
 
 def t_rows(names: list[str], w: Any, errors: Any, dof: float, level: float) -> list[tuple[Any, ...]]:
     """Coefficients with standard errors, t statistics, p values and intervals."""
-    if not dof > 0:
-        return [(name, float(c), None, None, None, None, None) for name, c in zip(names, w, strict=True)]
     half = float(special.stdtrit(dof, 0.5 + 0.5 * level))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = w / errors
     p = 2 * special.stdtr(dof, -np.abs(t))
     each = zip(names, w, errors, t, p, w - half * errors, w + half * errors, strict=True)
     return [(name, *map(float, numbers)) for name, *numbers in each]
+
+
+def bare_rows(names: list[str], w: Any) -> list[tuple[Any, ...]]:
+    """Coefficients whose errors are not determined."""
+    return [(name, float(c), None, None, None, None, None) for name, c in zip(names, w, strict=True)]
 
 
 def normal_rows(names: list[str], w: Any, errors: Any, quantile: float) -> list[tuple[Any, ...]]:

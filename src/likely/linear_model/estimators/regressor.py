@@ -11,7 +11,7 @@ from likely.basis.polynomials import Identity
 from likely.core.arrays import Array, n_rows, numbers, refuse_infinite
 from likely.core.description import Description
 from likely.core.engine import one_blas_thread
-from likely.core.errors import DataError, DomainError, sentence
+from likely.core.errors import DataError, DomainError, NotDetermined, sentence
 from likely.core.warnings import warn
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.distributions.gaussian.missing_values_em import em_moments, expected_rows, gaussian_of
@@ -19,7 +19,7 @@ from likely.distributions.gaussian.moments import Moments
 from likely.distributions.student_t.student_t import StudentT
 from likely.estimation.base_estimator import check_is_fitted, whole_or_nothing, whole_state
 from likely.estimation.input_validation import row_weights
-from likely.linear_model.design_statistics import METHODS, Table, chosen, collected
+from likely.linear_model.design_statistics import KINDS, LIMITS, METHODS, Table, chosen, collected, take_some
 from likely.linear_model.estimators.predictive_regressor import PredictiveRegressor, any_missing_entries
 from likely.linear_model.estimators.regression_summary import regression_description
 from likely.linear_model.gaussian_regression import GaussianRegression
@@ -81,15 +81,26 @@ class LinearRegressor(PredictiveRegressor):
                 remedy = "fill it in (lk.impute), or fit all rows at once"
                 raise DataError(sentence(type(self).__name__, "a stream needs complete rows", "NaN in X", remedy))
             with self._named(), one_blas_thread():
-                new = collected(table)
-                known = None if first else self.stats_
-                if known is not None and type(known.sums) is not type(new.sums):
-                    kept, remedy = METHODS[type(known.sums).__name__], "begin with partial_fit"
-                    expected = "rows can be added to a Gram matrix in double-double"
-                    raise DomainError(sentence(type(self).__name__, expected, f"the {kept} of fit", remedy))
-                self.stats_ = new if known is None else known + new
+                if first:
+                    self.stats_ = collected(table)
+                else:
+                    self._add(table)
                 self._adopt(None)
         return self
+
+    def _add(self, table: Table) -> None:
+        """Add the statistics of more rows, of the kind that is kept."""
+        if self.stats_.filled:
+            remedy = "fill them in (lk.impute) before the first fit"
+            expected = "rows can be added to complete rows"
+            raise DomainError(sentence(type(self).__name__, expected, "a fit with missing entries of X", remedy))
+        kind = type(self.stats_.sums).__name__
+        self.stats_ = self.stats_ + collected(table, KINDS[kind])
+        condition, limit = condition_number(self.stats_, centered=True), LIMITS.get(kind, np.inf)
+        if condition > limit:
+            kept = METHODS[kind]
+            told = f"the condition number {condition:.3g} exceeds {limit:g}, and the {kept} of fit loses digits"
+            warn(sentence(type(self).__name__, told, remedy="fit all rows at once, or begin with partial_fit"))
 
     def _told_of_placement(self, table: Table) -> None:
         if self.basis is not None and table.basis is not self.basis:
@@ -116,7 +127,7 @@ class LinearRegressor(PredictiveRegressor):
             seen = np.flatnonzero(weight > 0)
             if not len(seen):
                 raise DataError(sentence(type(self).__name__, "at least one row with weight is needed", "none"))
-            X, y, weight = X.iloc[seen] if hasattr(X, "iloc") else X[seen], y[seen], weight[seen]
+            X, y, weight = take_some(X, seen), y[seen], weight[seen]
             noise = None if noise is None else noise[seen]
         basis = (Identity() if self.basis is None else self.basis) if reset else self.basis_
         if reset and self.basis is not None:
@@ -145,7 +156,11 @@ class LinearRegressor(PredictiveRegressor):
             expected = "relative_noise needs complete rows"
             raise DataError(sentence(whose, expected, "NaN in X", "fill it in (lk.impute)"))
         refuse_infinite(np.asarray(table.X), whose)
-        joint = em_moments(np.concatenate([table.X, table.y], axis=1), table.weight, whose)
+        seen = np.flatnonzero(~np.isnan(table.y).all(axis=1))  # rows without a target do not count
+        if not len(seen):
+            raise DataError(sentence(whose, "at least one row with a target is needed", "none"))
+        weight = None if table.weight is None else table.weight[seen]
+        joint = em_moments(np.concatenate([table.X[seen], table.y[seen]], axis=1), weight, whose)
         if basis.constant:
             joint = _with_ones(joint)
         return RegressionStats.of(joint, table.y.shape[1])
@@ -166,6 +181,13 @@ class LinearRegressor(PredictiveRegressor):
         """Coefficient of the constant; 0 if the basis has none."""
         found = self.coefficients_[..., 0] if self._has_constant else np.zeros(self.coefficients_.shape[:-1])
         return float(found) if self.one_target_ else found
+
+    def _refuse_filled(self, what: str) -> None:
+        """Raise an error where entries of X were missing: expected moments count them as if they had been observed."""
+        if self.stats_.filled:
+            expected = f"{what} needs complete rows: with missing entries of X the rows count as if they were observed"
+            remedy = "fit the complete rows, or impute several times (lk.impute)"
+            raise NotDetermined(sentence(type(self).__name__, expected, remedy=remedy))
 
     @property
     def improper_prior_(self) -> tuple[str, ...]:
@@ -221,7 +243,7 @@ class LinearRegressor(PredictiveRegressor):
         if not self.one_target_ or any_missing_entries(X):
             expected = "a joint predictive needs one target and complete rows"
             raise DomainError(sentence(type(self).__name__, expected))
-        return self._one_posterior().given(self._design(X), joint=True)
+        return self._one_posterior().given(self._estimable_design(X), joint=True)
 
     def sample_functions(self, X: Any, n: int = 1, rng: Any = None) -> Array:
         """n functions sampled from the posterior, at rows X: (n, rows), or (n, rows, m) for several targets."""
@@ -243,6 +265,10 @@ class LinearRegressor(PredictiveRegressor):
         half_a, half_b = (np.linalg.solve(posterior._root, part.T) for part in (a, b))
         return np.asarray(half_a.T @ half_b / getattr(posterior, "noise_variance", 1.0))
 
+    def _estimable_design(self, X: Any) -> Array:
+        """Basis functions of rows whose prediction is determined; of others an error."""
+        return self._design(X)
+
     def _posteriors(self) -> list[Any]:
         found = self.posterior_
         return list(found) if isinstance(found, tuple) else [found]
@@ -258,7 +284,7 @@ class LinearRegressor(PredictiveRegressor):
         """Predictive densities at validated rows; uncertainty of missing entries adds to the variance."""
         if any_missing_entries(X):
             return self._given_expected(X)
-        phi = self._design(X)
+        phi = self._estimable_design(X)
         each = [p.given(phi) for p in self._posteriors()]
         if len(each) == 1:
             return each[0]

@@ -17,14 +17,15 @@ from likely.core.errors import DomainError, sentence
 from likely.core.warnings import warn
 from likely.estimation.parameter_constraints import Interval, StrOptions
 from likely.linear_model.design_statistics import Table, problem_of
-from likely.linear_model.estimators.regression_summary import normal_rows
+from likely.linear_model.estimators.regression_summary import FILLED, bare_rows, normal_rows
 from likely.linear_model.estimators.regressor import LinearRegressor
 from likely.linear_model.evidence import maximize
-from likely.linear_model.priors import CoefficientsGivenNoise, penalized_posterior
+from likely.linear_model.priors import CoefficientsGivenNoise, penalized, penalized_posterior
 from likely.numerics import spd
 
 STEPS = 61  # penalties of the path: 4 per decade
 DECADES = 15
+UNDETERMINED = 1e-9  # share of n − γ in n up to which the residuals say nothing about the noise
 
 
 class Ridge(LinearRegressor):
@@ -37,7 +38,8 @@ class Ridge(LinearRegressor):
 
     `alpha_` is the penalty taken (one per target with "evidence"), `path(alphas)` gives the coefficients along
     penalties, and `leave_one_out_` the mean squared errors of `alphas_`. The predictive density is that of the Gaussian
-    prior whose mode ridge regression is, with noise variance RSS/(n − γ).
+    prior whose mode ridge regression is, with noise variance RSS/(n − γ); where n − γ is 0 nothing determines the
+    noise, `noise_variance_` is infinite, and there is no predictive density.
 
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 3.0, 5.0, 7.5])
     >>> Ridge(5.0).fit(X, y).coefficients_
@@ -85,7 +87,8 @@ class Ridge(LinearRegressor):
         gamma, rss = (np.array([one[i] for one in found]) for i in (1, 2))
         n = float(self.stats_.rows)
         least = [1e-14 * float(s) / n if s > 0 else 1e-14 for s in self.stats_.target_scatter]
-        noise = np.maximum(rss / np.maximum(n - gamma, 1e-3 * n), least)
+        left = n - gamma
+        noise = np.where(left > UNDETERMINED * n, np.maximum(rss / np.where(left > 0, left, 1.0), least), np.inf)
         each = (float(a[0]) if self.one_target_ else a for a in (alphas, noise, gamma))
         self.alpha_, self.noise_variance_, self.effective_parameters_ = each
 
@@ -108,35 +111,27 @@ class Ridge(LinearRegressor):
     def _solution(self, j: int, alpha: float) -> tuple[Array, float, float]:
         """Coefficients (M,), effective parameters and residual sum of squares of a target at a penalty."""
         first = int(self._has_constant)
-        w = self._along(j, np.array([alpha]))[0]
+        w = self._at(alpha)[j]
         values = self._eigenvalues()
         seen = values > 1e-24 * values.max(initial=0.0)
         gamma = first + float((values[seen] / (values[seen] + alpha)).sum())
         rest = self.stats_.root @ np.concatenate([-w, np.eye(self.stats_.targets)[j]])
         return w, gamma, float(rest @ rest)
 
-    def _along(self, j: int, alphas: Array) -> Array:
-        """Coefficients (A, M) of a target along penalties, from one singular value decomposition."""
-        first, R = int(self._has_constant), self.stats_.root
-        M = R.shape[-1] - self.stats_.targets
-        U, s, Vt = np.linalg.svd(R[first:M, first:M])
-        p = U.T @ R[first:M, M + j]
-        tiny = 1e-12 * s.max(initial=0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shrunk = np.where(s > tiny, s * p / (s**2 + alphas[:, None]), 0.0)
-        w = shrunk @ Vt
-        if not first:
-            return np.asarray(w)
-        constant = (R[0, M + j] - w @ R[0, 1:M]) / R[0, 0]
-        return np.concatenate([constant[:, None], w], axis=1)
+    def _at(self, alpha: float) -> Array:
+        """Coefficients (m, M) at a penalty, as in the posterior; at 0 those of least squares, of minimum norm."""
+        if alpha == 0:
+            return self.stats_.solve().coefficients
+        M = self.stats_.root.shape[-1] - self.stats_.targets
+        return penalized(self.stats_, np.where(np.arange(M) < int(self._has_constant), 0.0, alpha))[1]
 
     def path(self, alphas: Any) -> Array:
         """Coefficients along penalties: (A, M), or (A, m, M) for several targets."""
         penalties = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
         if penalties.ndim != 1 or not (penalties >= 0).all():
             raise DomainError(sentence("Ridge", "penalties must be numbers of at least 0", repr(alphas)))
-        each = [self._along(j, penalties) for j in range(self.stats_.targets)]
-        return each[0] if self.one_target_ else np.stack(each, axis=1)
+        found = np.stack([self._at(float(alpha)) for alpha in penalties])
+        return found[:, 0] if self.one_target_ else found
 
     # ------------------------------------------------------------ leave-one-out
 
@@ -144,7 +139,8 @@ class Ridge(LinearRegressor):
         if table is None or self.stats_.filled:
             expected, remedy = "leave-one-out needs all rows at once, and complete", 'use alpha="evidence", or a number'
             raise DomainError(sentence("Ridge", expected, "a stream" if table is None else "NaN in X", remedy))
-        largest = max(float(self._eigenvalues().max(initial=0.0)), 1e-300)
+        largest = float(self._eigenvalues().max(initial=0.0))
+        largest = largest if largest > 1e-280 else 1.0  # nothing to penalize: any penalty will do
         given = None if self.alphas is None else np.asarray(self.alphas, dtype=np.float64)
         if given is not None and (given.ndim != 1 or not given.size or not (given >= 0).all()):
             raise DomainError(sentence("Ridge", "alphas must be numbers of at least 0", repr(self.alphas)))
@@ -158,7 +154,7 @@ class Ridge(LinearRegressor):
         M = R.shape[-1] - m
         _, s, Vt = np.linalg.svd(R[first:M, first:M])
         s2 = s**2
-        W = np.stack([self._along(j, alphas) for j in range(m)], axis=1)  # (A, m, M)
+        W = np.stack([self._at(float(alpha)) for alpha in alphas])  # (A, m, M)
         shift = R[0, 1:M] / R[0, 0] if first else np.zeros(M)
         shrink = np.where(s2[:, None] > 0, 1 / (s2[:, None] + alphas), 0.0)  # (M, A)
 
@@ -181,6 +177,11 @@ class Ridge(LinearRegressor):
     @cached_property
     def posterior_(self) -> Any:
         """Distribution of the coefficients under the prior whose mode they are, one per target."""
+        if not np.isfinite(self.noise_variance_).all():
+            expected = "the noise variance RSS/(n − γ) needs more rows than effective parameters γ"
+            got = f"{float(self.stats_.rows):g} rows, γ = {float(np.max(self.effective_parameters_)):.6g}"
+            remedy = "pass more rows, or a larger alpha; predict(X) is determined"
+            raise DomainError(sentence("Ridge", expected, got, remedy))
         found = tuple(self._posterior_of(j) for j in range(self.stats_.targets))
         return found[0] if len(found) == 1 else found
 
@@ -194,7 +195,8 @@ class Ridge(LinearRegressor):
         )
 
     def _sound_state(self, m: int, M: int) -> bool:
-        return self._per_target(self.alpha_, self.noise_variance_, self.effective_parameters_)
+        known = self._per_target(self.alpha_, self.effective_parameters_)
+        return known and self._per_target(np.where(np.isposinf(self.noise_variance_), 0.0, self.noise_variance_))
 
     def _own_facts(self) -> dict[str, Any]:
         return {"penalty chosen by": self.alpha if isinstance(self.alpha, str) else "given"}
@@ -210,9 +212,13 @@ class Ridge(LinearRegressor):
             if self._has_constant
             else float((self.stats_.root[:, M + j] ** 2).sum())
         )
-        return {"rows": float(self.stats_.rows), **facts, "R²": 1 - rest / total if total > 0 else float("nan")}, []
+        notes = [FILLED] if self.stats_.filled else []
+        return {"rows": float(self.stats_.rows), **facts, "R²": 1 - rest / total if total > 0 else float("nan")}, notes
 
     def _coefficient_rows(self, j: int, level: float) -> list[tuple[Any, ...]]:
-        post, w = self._posteriors()[j], np.atleast_2d(self.coefficients_)[j]
+        w = np.atleast_2d(self.coefficients_)[j]
+        if self.stats_.filled or not np.isfinite(self.noise_variance_).all():
+            return bare_rows(self.function_names_, w)
+        post = self._posteriors()[j]
         errors = np.sqrt(np.diagonal(spd.precision(post._root)))
         return normal_rows(self.function_names_, w, errors, float(special.ndtri(0.5 + 0.5 * level)))
