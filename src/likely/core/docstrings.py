@@ -157,6 +157,9 @@ ATTRIBUTES: dict[str, Entry] = {
     "labels_": ("ndarray of int (n,)", "Cluster of each training sample."),
     "model_": ("value", "The fitted model."),
     "n_features_in_": ("int", "Number of columns."),
+    "n_iter_": ("int", "Number of iterations."),
+    "point_model_": ("value", "The point estimate, where `model_` is a posterior predictive distribution."),
+    "prior_": ("Prior or None", "Prior of the parameters that was used; None is maximum likelihood."),
     "report_": ("FitReport", "How the fit went: objective, iterations, why it stopped."),
     "stats_": ("statistics", "Sufficient statistics of the training data."),
 }

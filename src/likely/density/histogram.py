@@ -35,16 +35,35 @@ HistogramKind = Literal["grid", "columns"]
 
 @dataclass(frozen=True, eq=False)
 class Histogram(Distribution):
-    """Histogram density p(x) = probability of the bin of x / volume of the bin; 0 outside the edges   (Herbst 2.5).
-
-    - **edges**: the increasing bin edges of each column; flat, with `bins`, in files.
-    - **masses**: probabilities of the bins: of a joint grid ("grid": one bin per combination, (b₁, …, b_d) or flat), or
-      of each column ("columns": the columns are independent, one after the other (Σ b,)); a leading axis makes a stack.
-    - **pseudo_count**: pseudo-counts that `refit` adds per bin of mean width, uniformly over the range, so that no bin
-      has probability 0.
+    """Histogram density p(x) = probability of the bin of x / volume of the bin; 0 outside the edges.
 
     A bin includes its left edge, and the last one its right edge, too. Missing values (NaN) are summed out.
 
+    Parameters
+    ----------
+    edges : sequence of array-like
+        The increasing bin edges of each column; flat, with `bins`, in files.
+    masses : array-like
+        Probabilities of the bins: of a joint grid ("grid": one bin per combination, (b₁, …, b_d) or flat), or of each
+        column ("columns": the columns are independent, one after the other (Σ b,)); a leading axis makes a stack.
+    kind : {"grid", "columns"}, default "grid"
+        A joint grid, or independent columns.
+    bins : array-like of int (d,), optional
+        Number of bins of each column, where edges are flat.
+    pseudo_count : float, default 0.0
+        Pseudo-counts that `refit` adds per bin of mean width, uniformly over the range, so that no bin has probability
+        0.
+
+    See Also
+    --------
+    HistogramDensity : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.5.
+
+    Examples
+    --------
     >>> h = Histogram([[0.0, 1.0, 3.0]], [0.5, 0.5])
     >>> np.exp(h.log_prob([0.5, 2.0, 3.0, 4.0]))
     array([0.5 , 0.25, 0.25, 0.  ])
@@ -143,7 +162,7 @@ class Histogram(Distribution):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack; −inf outside the edges. NaN is a missing value."""
+        """Log-density log p(x) of each row; −inf outside the edges."""
         x = x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64)
 
         def evaluate(block: Any) -> Array:

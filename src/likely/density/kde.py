@@ -48,29 +48,53 @@ FAR = 1e100  # bandwidths beyond which squares might overflow
 
 @dataclass(frozen=True, eq=False)
 class KDE(StoredPoints):
-    """Kernel density estimate p(x) = Σ_n w_n k((x − x_n)/h) / Πh, with Σ_n w_n = 1   (Ney 5.2, Herbst 2.5).
-
-    - **points**: (n, d), or for a stack a list of them (flat with `edges`).
-    - **bandwidth**: widths h of the kernel in the columns' own units, as in scikit-learn: a number (the same for all
-      columns), (d,), or (K, d) for a stack.
-    - **kernel**: "gaussian", "t" (with `dof`), "cube" (of edge h), "exponential", or inside the ball of radius h
-      "tophat", "epanechnikov", "linear", "cosine", "quartic" (biweight), "triweight", "tricube"; each is normalized
-      in d dimensions.
-    - **weight**: (n,), one per point; points of weight 0 are dropped.
-    - **tolerance**: largest |Δ log p| of any row: points too far to matter are left out by a bound. None: 0 (exact) up
-      to 4,096 points, 1e-6 beyond. A row far from every point has a finite log p nevertheless, for a Gaussian kernel
-      as long as r²/2 is finite (1e154 bandwidths).
-    - **rule**: how `refit` chooses the bandwidth: "leave-one-out", "maximum", "scott", "silverman", a number (a
-      relative bandwidth, in standard deviations), or "fixed": the bandwidth stays as it is.
-    - **unit**: the standard deviations that a relative bandwidth multiplies: those within all members together, in
-      the member's own size ("pooled"), those of the member's own columns ("class"), or the root of the mean of their
-      squares, so that all columns have one bandwidth ("common").
-    - **kernel_covariance**: instead of `bandwidth`, (d, d) or (K, d, d): the covariance H of an elliptical Gaussian
-      kernel (`scipy.stats.gaussian_kde.covariance`). Other kernels take k(H^(−1/2) (x − x_n)) / |H|^(1/2) likewise.
-      It is not `covariance`, which is that of the whole distribution.
+    """Kernel density estimate p(x) = Σ_n w_n k((x − x_n)/h) / Πh, with Σ_n w_n = 1.
 
     NaN entries are integrated out, which is exact for gaussian, t and cube; other kernels refuse them.
 
+    Parameters
+    ----------
+    points : array-like (n, d)
+        The points x_n; for a stack a list of them (flat with `edges`).
+    bandwidth : float or array-like, optional
+        Widths h of the kernel in the columns' own units, as in scikit-learn: a number (the same for all
+        columns), (d,), or (K, d) for a stack.
+    kernel : str, default "gaussian"
+        "gaussian", "t" (with `dof`), "cube" (of edge h), "exponential", or inside the ball of radius h
+        "tophat", "epanechnikov", "linear", "cosine", "quartic" (biweight), "triweight", "tricube"; each is normalized
+        in d dimensions.
+    weight : array-like (n,), optional
+        Weight per point; points of weight 0 are dropped.
+    dof : float, default 3.0
+        Degrees of freedom of the t kernel.
+    edges : array-like of int (K + 1,), optional
+        Where the points of each member of a stack begin.
+    tolerance : float, optional
+        Largest |Δ log p| of any row: points too far to matter are left out by a bound. None: 0 (exact) up
+        to 4,096 points, 1e-6 beyond. A row far from every point has a finite log p nevertheless, for a Gaussian kernel
+        as long as r²/2 is finite (1e154 bandwidths).
+    rule : {"fixed", "leave-one-out", "maximum", "scott", "silverman"} or float, default "fixed"
+        How `refit` chooses the bandwidth; a number is a relative bandwidth, in standard deviations; "fixed": the
+        bandwidth stays as it is.
+    unit : {"pooled", "class", "common"}, default "pooled"
+        The standard deviations that a relative bandwidth multiplies: those within all members together, in
+        the member's own size ("pooled"), those of the member's own columns ("class"), or the root of the mean of their
+        squares, so that all columns have one bandwidth ("common").
+    kernel_covariance : array-like (d, d) or (K, d, d), optional
+        Instead of `bandwidth`, the covariance H of an elliptical Gaussian kernel
+        (`scipy.stats.gaussian_kde.covariance`). Other kernels take k(H^(−1/2) (x − x_n)) / |H|^(1/2) likewise.
+        It is not `covariance`, which is that of the whole distribution.
+
+    See Also
+    --------
+    KernelDensity : The estimator.
+
+    References
+    ----------
+    Silverman (1986); Bishop (2006), chapter 2; Ney, lecture notes, 5.2; Herbst and du Preez, lecture notes, 2.5.
+
+    Examples
+    --------
     >>> KDE([0.0, 1.0, 5.0], 0.5).log_prob([[0.5], [50.0]]).round(1)
     array([-1.1000e+00, -4.0513e+03])
     """
@@ -207,7 +231,7 @@ class KDE(StoredPoints):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack. NaN is a missing value."""
+        """Log-density log p(x) of each row."""
         z = rows(x, self.dim, "KDE")
         refuse_infinite(z, "KDE")
         out = np.stack([one._scores(z) for one in self._each], axis=1)
@@ -387,7 +411,13 @@ class KDE(StoredPoints):
         return out.reshape(np.shape(z))
 
     def quantile(self, p: ArrayLike) -> Array:
-        """x with P(X ≤ x) = p in one dimension, by bisection; for a stack, (n, K)."""
+        """Quantiles x with P(X ≤ x) = p in one dimension, by bisection.
+
+        Returns
+        -------
+        ndarray (n,)
+            Quantiles; (n, K) for a stack of K members.
+        """
         self._only_one_column()
         p = np.asarray(p, dtype=np.float64)
         if self.members is not None:
@@ -546,12 +576,36 @@ class KDE(StoredPoints):
 
 
 def coulomb_potential(points: ArrayLike, x: ArrayLike, weight: ArrayLike | None = None, epsilon: float = 1e-3) -> Array:
-    """Coulomb potential of charged points, beside a kernel density.
-
-    Σ_n w_n / (ε + ‖x − x_n‖) of rows x (n,): the Coulomb potential of charged points   (Ney 5.2).
+    """Coulomb potential Σ_n w_n / (ε + ‖x − x_n‖) of charged points.
 
     It is a score and no density: it has no finite integral, so it cannot be normalized.
 
+    Parameters
+    ----------
+    points : array-like (n, d)
+        The points x_n.
+    x : array-like (m, d)
+        Rows.
+    weight : array-like (n,), optional
+        Weight (charge) per point.
+    epsilon : float, default 1e-3
+        The term ε that keeps the potential finite.
+
+    Returns
+    -------
+    ndarray (m,)
+        The potential at each row.
+
+    See Also
+    --------
+    KDE : Kernels that integrate to one.
+
+    References
+    ----------
+    Ney, lecture notes, 5.2.
+
+    Examples
+    --------
     >>> coulomb_potential([[0.0], [2.0]], [[1.0]], epsilon=1.0)
     array([1.])
     """

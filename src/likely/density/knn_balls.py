@@ -33,21 +33,47 @@ ASKED = 2000  # rows that `objective` scores at most
 
 @dataclass(frozen=True, eq=False)
 class KNNBalls(StoredPoints):
-    """k-nearest-neighbor density p(x) = k / (N V_k(x)) by the smallest ball about x with k rows (Ney 5.3, Herbst 2.5).
+    """Nearest-neighbor density p(x) = k / (N V_k(x)) by the smallest ball about x with k rows.
 
     V_k is the volume of the ball. The density does *not* integrate to one (its tails fall as 1/r^d): it can compare
-    rows and classes, but has no expectations. `unbiased` puts k − 1 for k, which is unbiased for a Poisson process.
-
-    - **points, weight, edges**: as those of `KDE`; k counts weights, so a weight of 3 is three rows, and
-      points of weight 0 are dropped.
-    - **unit**: (d,), the units of the columns; `refit` takes their standard deviations if `scaled`.
-    - **metric**: "l1", "l2" or "linf": the norm of the ball.
-    - **shared**: the members of a stack share one ball with k rows of all of them: p(x | c) = k_c / (N_c V), and
-      the posterior of a classifier is the share k_c / k of the votes, the k-nearest-neighbor rule. Else each member
-      has its own ball, and with k = 1 the class of the nearest row wins.
+    rows and classes, but has no expectations.
 
     Missing values (NaN) are left out: the density of the observed columns is estimated by balls in these.
 
+    Parameters
+    ----------
+    points : array-like (n, d)
+        The points; for a stack a list of them (flat with `edges`).
+    n_neighbors : float, default 1.0
+        The number k; it counts weights, so a weight of 3 is three rows.
+    weight : array-like (n,), optional
+        Weight per point; points of weight 0 are dropped.
+    unit : array-like (d,), optional
+        Units of the columns; `refit` takes their standard deviations if `scaled`.
+    metric : {"l1", "l2", "linf"}, default "l2"
+        The norm of the ball.
+    shared : bool, default False
+        The members of a stack share one ball with k rows of all of them: p(x | c) = k_c / (N_c V), and
+        the posterior of a classifier is the share k_c / k of the votes, the k-nearest-neighbor rule. Else each member
+        has its own ball, and with k = 1 the class of the nearest row wins.
+    unbiased : bool, default False
+        Put k − 1 for k, which is unbiased for a Poisson process.
+    scaled : bool, default False
+        Measure columns in their standard deviations.
+    edges : array-like of int (K + 1,), optional
+        Where the points of each member of a stack begin.
+
+    See Also
+    --------
+    KNNDensity : The estimator.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 4; Bishop (2006), chapter 2; Ney, lecture notes, 5.3; Herbst and du Preez,
+    lecture notes, 2.5.
+
+    Examples
+    --------
     >>> KNNBalls([[0.0], [1.0], [4.0]], 1).log_prob([[2.0]]).round(4)  # 1 / (3 · 2)
     array([-1.7918])
     """
@@ -111,7 +137,7 @@ class KNNBalls(StoredPoints):
     # ---------------------------------------------------------------- density
 
     def log_prob(self, x: ArrayLike) -> Array:
-        """log p(x) for rows (n, d): (n,), or (n, K) for a stack."""
+        """Log-density log p(x) of each row."""
         z = rows(x, self.dim, "KNNBalls")
         refuse_infinite(z, "KNNBalls")
         out = np.zeros((len(z), self.members or 1))

@@ -73,6 +73,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
     """
 
     traits = Traits()
+    report_: FitReport
     prior: Any = None
     max_iter: int = 100
     tol: float = 1e-6

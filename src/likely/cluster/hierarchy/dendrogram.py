@@ -17,11 +17,33 @@ from likely.core.value import Value
 @final
 @dataclass(frozen=True, eq=False)
 class Dendrogram(Value):
-    """A tree of merges: merge t joins clusters merges[t] into cluster n + t, at a height   (Ney 6.2.3).
+    """Dendrogram: a tree of merges, in which merge t joins clusters merges[t] into cluster n + t, at a height.
 
     Clusters 0 … n − 1 are the rows. Merges are in order of time, with increasing heights, except for linkages
     with inversions (centroid and median): these are kept, and counted by `inversions`.
 
+    Parameters
+    ----------
+    merges : array-like of int (n − 1, 2)
+        The clusters that each merge joins.
+    heights : array-like (n − 1,)
+        Height of each merge.
+    weight : array-like (n,)
+        Weight per row.
+    method : str, optional
+        The linkage.
+
+    See Also
+    --------
+    linkage : The dendrogram of rows.
+    plot_dendrogram : Its plot.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 10; Ney, lecture notes, 6.2.3.
+
+    Examples
+    --------
     >>> from likely.cluster.hierarchy.linkage import linkage
     >>> d = linkage([[0.0], [1.0], [5.0], [5.5]])
     >>> d.cut(2), d.heights.round(2)
@@ -99,11 +121,28 @@ class Dendrogram(Value):
         X: ArrayLike | None = None,
         **how: Any,
     ) -> Index:
-        """Labels (n,), numbered by the first row of each cluster: k clusters, or all merges up to a height.
+        """Clusters by cutting the tree: k clusters, all merges up to a height, or the number of the smallest BIC.
 
-        criterion="likelihood" chooses the number of clusters by the BIC of rows X:
-        `cluster.hierarchy.dendrogram_cut.bic_curve`, which takes the other arguments (covariance, max_clusters).
+        Parameters
+        ----------
+        k : int, optional
+            Number of clusters.
+        height : float, optional
+            Merges up to this height are made.
+        criterion : {"likelihood"}, optional
+            Choose the number of clusters by the BIC of rows X (`bic_curve`).
+        X : array-like (n, d), optional
+            The rows, for the criterion.
+        **how : settings
+            Settings of `bic_curve`: `covariance`, `max_clusters`.
 
+        Returns
+        -------
+        ndarray of int (n,)
+            Cluster of each row, numbered by the first row of each cluster.
+
+        Examples
+        --------
         >>> from likely.cluster.hierarchy.linkage import linkage
         >>> X = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]
         >>> d = linkage(X)

@@ -23,7 +23,19 @@ FLOOR = 1e-9  # variance floor of any direction, relative to the column's varian
 
 @dataclass(frozen=True, eq=False)
 class BICCurve(Value):
-    """Log-likelihood and BIC of a tree's partitions into k clusters."""
+    """Log-likelihood and BIC of a tree's partitions into k clusters.
+
+    Parameters
+    ----------
+    k : ndarray of int (m,)
+        Numbers of clusters, ascending from 1.
+    log_likelihood : ndarray (m,)
+        Log-likelihood of rows and labels, one Gaussian per cluster.
+    bic : ndarray (m,)
+        BIC = −2 log-likelihood + parameters · log n: smaller is better.
+    covariance : {"pooled", "full", "diagonal"}
+        Covariance of the clusters.
+    """
 
     k: Annotated[Index, declared.numbers("m", 1, np.int64)]  # (m,) ascending from 1
     log_likelihood: Annotated[Array, declared.numbers("m")]  # (m,) of rows and labels, one Gaussian per cluster
@@ -39,17 +51,33 @@ class BICCurve(Value):
 def bic_curve(
     tree: Dendrogram, X: ArrayLike, *, covariance: CutChoice = "best", max_clusters: int | None = None
 ) -> BICCurve:
-    """Every cut into at most `max_clusters` clusters, scored by
+    """Log-likelihood and BIC of every cut of a dendrogram, with one Gaussian per cluster.
 
-        log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.
+    log L = Σ_A n_A log(n_A / n) + Σ_A Σ_{i ∈ A} log N(x_i; μ_A, Σ_A),     BIC = −2 log L + p log n.
 
-    - covariance "pooled": one Σ for all, p = k − 1 + k d + d (d + 1) / 2; "full" and "diagonal": each cluster's own,
-      shrunk to the pooled one by d + 2 pseudo-observations, which keeps small clusters regular; "best": the one of the
-      three with the smallest BIC.
-    - max_clusters: √n if None. Beyond, clusters of a few rows each have unbounded likelihoods.
-    - Constant columns are ignored; weights are those of the tree. Columns are divided by their standard deviations,
-      which changes all log-likelihoods by the same constant.
+    Constant columns are ignored; weights are those of the tree. Columns are divided by their standard deviations,
+    which changes all log-likelihoods by the same constant.
 
+    Parameters
+    ----------
+    tree : Dendrogram
+        The tree.
+    X : array-like (n, d)
+        Its rows.
+    covariance : {"best", "pooled", "full", "diagonal"}, default "best"
+        "pooled": one Σ for all, p = k − 1 + k d + d (d + 1) / 2; "full" and "diagonal": each cluster's own, shrunk to
+        the pooled one by d + 2 pseudo-observations, which keeps small clusters regular; "best": the one of the three
+        with the smallest BIC.
+    max_clusters : int, optional
+        Largest number of clusters; √n if None. Beyond, clusters of a few rows each have unbounded likelihoods.
+
+    Returns
+    -------
+    BICCurve
+        The curves; `best` is the number of clusters with the smallest BIC.
+
+    Examples
+    --------
     >>> from likely.cluster.hierarchy.linkage import linkage
     >>> X = np.random.default_rng(0).normal([[0.0, 0.0]] * 50 + [[6.0, 0.0]] * 50)
     >>> bic_curve(linkage(X), X).best

@@ -23,21 +23,53 @@ from likely.estimation.parameter_constraints import Interval, StrOptions
 
 
 class AgglomerativeClustering(ClusterMixin, BaseEstimator):
-    """Agglomerative hierarchical clustering: merge the closest clusters, then cut the tree   (Ney 6.2.3).
+    """Agglomerative hierarchical clustering: merge the closest clusters, then cut the tree.
 
-    - **n_clusters**, **distance_threshold**, **criterion**: where to cut; one of them. `criterion="likelihood"` takes
-      the number with the smallest BIC of one Gaussian per cluster (`cluster.hierarchy.dendrogram_cut.bic_curve`); it
-      is the default.
-    - **linkage**: "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median",
-      "coordinate-median", "likelihood" (see `linkage`); **covariance** "full" or "diagonal" is that of "likelihood".
-    - **metric**: Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
+    One of `n_clusters`, `distance_threshold` and `criterion` says where to cut; by default the criterion.
 
-    Attributes: `labels_` (n,), numbered by decreasing weight of the clusters; `dendrogram_` of the rows with positive
-    weight; `n_clusters_`; `centers_` (k, d), the means of observed values. `predict` assigns a new row to the nearest
-    of these means, Euclidean, over the d_obs columns that both have, scaled by d / d_obs; a row of the training set may
-    lie nearer to another cluster's mean than to its own. Rows may have missing entries (NaN) as `linkage` takes them,
-    if `n_clusters` or `distance_threshold` says where to cut; a cut by likelihood needs complete rows.
+    `predict` assigns a new row to the nearest of the cluster means, Euclidean, over the d_obs columns that both have,
+    scaled by d / d_obs; a row of the training set may lie nearer to another cluster's mean than to its own. Rows may
+    have missing entries (NaN) as `linkage` takes them, if `n_clusters` or `distance_threshold` says where to cut; a cut
+    by likelihood needs complete rows.
 
+    Parameters
+    ----------
+    n_clusters : int, optional
+        Number of clusters.
+    linkage : str, default "ward"
+        "ward", "single", "complete", "average", "weighted", "sum", "centroid", "median", "coordinate-median" or
+        "likelihood": how the distance of clusters is measured (see `linkage`).
+    metric : str, default "euclidean"
+        Euclidean, another of SciPy's, or "precomputed" (X is then a matrix of distances).
+    distance_threshold : float, optional
+        Height at which the tree is cut.
+    criterion : {"likelihood"}, optional
+        Take the number of clusters with the smallest BIC of one Gaussian per cluster (`bic_curve`).
+    covariance : {"full", "diagonal"}, default "full"
+        Covariance of the clusters, for linkage "likelihood".
+
+    Attributes
+    ----------
+    labels_ : ndarray of int (n,)
+        Cluster of each training row, numbered by decreasing weight of the clusters.
+    dendrogram_ : Dendrogram
+        The tree of the rows with positive weight.
+    n_clusters_ : int
+        Number of clusters.
+    centers_ : ndarray (k, d)
+        Means of observed values, one per cluster.
+
+    See Also
+    --------
+    linkage : The dendrogram alone.
+    KMeans : Clusters about means.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 10; Ney, lecture notes, 6.2.3.
+
+    Examples
+    --------
     >>> from likely.cluster.hierarchy.estimator import AgglomerativeClustering
     >>> X = [[0.0], [0.2], [0.1], [5.0], [5.3], [5.1]]
     >>> a = AgglomerativeClustering(2, linkage="average").fit(X)

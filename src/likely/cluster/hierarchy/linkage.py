@@ -42,24 +42,50 @@ def linkage(
     X: ArrayLike, method: Linkage = "ward", *, metric: Metric = "euclidean", weight: ArrayLike | None = None,
     covariance: MergedCovariance = "full",
 ) -> Dendrogram:  # fmt: skip
-    """The dendrogram of rows X (n, d), or of a matrix of distances (n, n) with metric="precomputed"   (Ney 6.2.3).
-
-    - **method**: "single", "complete", "average" (Ney's group average), "weighted" (McQuitty), "sum" (Ney's weighted
-      average: the plain sum), "centroid", "median" (Gower), "coordinate-median" (Ney's median), "ward" (heights as in
-      SciPy: the squared error grows by h²/2, and each merge is the one that adds least), "likelihood" (each merge
-      loses least of Σ_A −n_A/2 log det(Σ_A + F), F the covariance within √n Ward clusters, so that single rows have a
-      likelihood; `covariance` "full" or "diagonal"). `cluster.hierarchy.linkage_criteria.LINKS` describes each.
-    - **metric**: Euclidean, or another of SciPy's `cdist`; the last four linkages and "centroid" are Euclidean.
-    - **weight**: (n,), positive; a row of weight w is w copies that were merged at height 0.
-    - **NaN**: for linkages of distances (euclidean, cityblock) distances are over columns that both rows have, and
-      scaled by d / d_obs (pairs without such a column get the mean distance). "ward" uses the expected squared
-      distances under one Gaussian of all rows, fitted by EM, with a warning. Rows without any entry raise an error. The
-      other linkages need complete rows.
+    """Dendrogram of rows, or of a matrix of distances, by agglomerative clustering.
 
     Ward (without NaN), single and the linkages by centers need memory for n rows; others for up to n² distances.
     "likelihood" begins with Ward's merges, with a warning, above 2,000 rows (5,000 for "diagonal") or where n² d³
     is above 10¹⁰.
 
+    Missing values: for linkages of distances (euclidean, cityblock) distances are over columns that both rows have, and
+    scaled by d / d_obs (pairs without such a column get the mean distance). "ward" uses the expected squared
+    distances under one Gaussian of all rows, fitted by EM, with a warning. Rows without any entry raise an error. The
+    other linkages need complete rows.
+
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows; distances (n, n) for metric "precomputed".
+    method : str, default "ward"
+        "single", "complete", "average" (Ney's group average), "weighted" (McQuitty), "sum" (Ney's weighted
+        average: the plain sum), "centroid", "median" (Gower), "coordinate-median" (Ney's median), "ward" (heights as in
+        SciPy: the squared error grows by h²/2, and each merge is the one that adds least), "likelihood" (each merge
+        loses least of Σ_A −n_A/2 log det(Σ_A + F), F the covariance within √n Ward clusters, so that single rows have a
+        likelihood). `cluster.hierarchy.linkage_criteria.LINKS` describes each.
+    metric : str, default "euclidean"
+        Euclidean, another of SciPy's `cdist`, or "precomputed"; the last four linkages and "centroid" are Euclidean.
+    weight : array-like (n,), optional
+        Positive weights; a row of weight w is w copies that were merged at height 0.
+    covariance : {"full", "diagonal"}, default "full"
+        Covariance of the clusters, for method "likelihood".
+
+    Returns
+    -------
+    Dendrogram
+        The tree of merges.
+
+    See Also
+    --------
+    AgglomerativeClustering : The estimator.
+    plot_dendrogram : Plot of the tree.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 10; Ney, lecture notes, 6.2.3.
+
+    Examples
+    --------
     >>> linkage([[0.0], [1.0], [5.0], [5.5]], "average").heights
     array([0.5 , 1.  , 4.75])
     """

@@ -69,13 +69,32 @@ class CentroidStats(Addable, Value):
 
 @dataclass(frozen=True, eq=False)
 class Centroids(Value):
-    """k centers (k, d); a row belongs to the nearest one, ties go to the first (Ney 6.2.2).
+    """Centers of k clusters; a row belongs to the nearest one, ties go to the first.
 
     The criterion is Σ w ‖x − mean‖² over observed entries: the limit of a mixture of spherical Gaussians with
-    one small variance, missing values integrated out. With one `variance` per cluster (k,) it is
+    one small variance, missing values integrated out. With one variance per cluster it is
     Σ w (‖x − mean‖² / 2σ² + d/2 log σ²), a mixture of spherical Gaussians fitted by hard EM; each
     cluster then has one pseudo-observation of variance `typical`, so that none can shrink to a point.
 
+    Parameters
+    ----------
+    mean : array-like (k, d)
+        Centers.
+    variance : array-like (k,), optional
+        Variances σ², one per cluster.
+    typical : float, optional
+        Variance of the pseudo-observation of each cluster.
+
+    See Also
+    --------
+    KMeans : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 9; Ney, lecture notes, 6.2.2.
+
+    Examples
+    --------
     >>> c = Centroids([[0.0], [10.0]])
     >>> c.assign([[1.0], [9.0], [5.0]]).tolist()
     [0, 1, 0]
@@ -124,13 +143,25 @@ class Centroids(Value):
         return self.mean.size + (0 if self.variance is None else self.members)
 
     def assign(self, x: ArrayLike) -> Labels:
-        """The cluster of each row (n,)."""
+        """The cluster of each row.
+
+        Returns
+        -------
+        ndarray of int (n,)
+            Numbers of clusters.
+        """
         from likely.cluster.kmeans.assignment import KMeansData  # compiled loops are imported on first use
 
         return KMeansData.of(x, None, self.dim).labeled(self)
 
     def distances(self, x: ArrayLike) -> NDArray[Any]:
-        """‖x − mean‖ over observed entries (n, k); float32 rows give float32 distances."""
+        """Distances ‖x − mean‖ over observed entries.
+
+        Returns
+        -------
+        ndarray (n, k)
+            Distances; float32 rows give float32.
+        """
         x = x if isinstance(x, np.ndarray) else rows(x, self.dim, "Centroids")
         return map_rows(self._distances, x, self.members)
 
@@ -160,7 +191,13 @@ class Centroids(Value):
         return -0.5 * float(cost.sum())
 
     def with_variances(self, stats: CentroidStats) -> Centroids:
-        """The same centers with one variance per cluster, shrunk to the common variance."""
+        """The same centers with one variance per cluster, shrunk to the common variance.
+
+        Returns
+        -------
+        Centroids
+            The new value.
+        """
         total, seen = float(stats.scatter.sum()), float(stats.entries.sum())
         if not total > 0:
             expected, remedy = "rows must differ from their centers", 'use variances="equal", or fewer clusters'

@@ -38,6 +38,23 @@ class ChoiceOfK:
     """Curves over the number of clusters; NaN where one is not defined (k = 1, or as many clusters as distinct rows).
 
     The likelihoods are those of spherical Gaussians with one variance, of which k-means is the limit.
+
+    Parameters
+    ----------
+    k : ndarray of int (m,)
+        Numbers of clusters.
+    inertia : ndarray (m,)
+        Sum of w ‖x − own center‖²; always decreases.
+    held_out : ndarray (m,)
+        Mean held-out log-likelihood, in nats per row; larger is better.
+    bic : ndarray (m,)
+        BIC = −2 log-likelihood + parameters · log n (X-means, Pelleg and Moore 2000); smaller is better.
+    calinski_harabasz : ndarray (m,)
+        Variance between clusters over variance within; larger is better.
+    silhouette : ndarray (m,)
+        Mean silhouette over at most 2,000 rows; larger is better.
+    held_out_error : ndarray (m,), optional
+        Standard error of the difference to the best; None of a single fold.
     """
 
     k: Index  # (m,)
@@ -96,9 +113,40 @@ def choose_k(
     """Fit k-means for each k, on all rows and with cross-validation (of many rows: one hold-out fold), and compare.
 
     Folds are assigned by the hash of a row, so that equal rows stay together and the order of rows does not matter. If
-    each distinct row is a center, likelihoods are unbounded, and the value is NaN. `sample_weight` is
-    another name for `weight`.
+    each distinct row is a center, likelihoods are unbounded, and the value is NaN.
 
+    Parameters
+    ----------
+    x : array-like (n, d)
+        Rows; NaN is a missing value.
+    ks : iterable of int, default range(1, 11)
+        Numbers of clusters.
+    weight : array-like (n,), optional
+        Weight per row.
+    n_init : int, default 5
+        Number of initializations per k; the best fit is kept.
+    init : {"k-means++", "random", "split"} or array-like (k, d), default "k-means++"
+        Initialization, as in `KMeans`.
+    method : {"batch", "exchange"}, default "batch"
+        Algorithm, as in `KMeans`.
+    stop : Stop
+        When iterations end.
+    random_state : int, default 0
+        Seed of the initializations.
+    sample_weight : array-like (n,), optional
+        Another name for `weight`.
+
+    Returns
+    -------
+    ChoiceOfK
+        Inertia, held-out likelihood, BIC, Calinski–Harabasz index and silhouette per k; `best` says what each selects.
+
+    See Also
+    --------
+    KMeans : The estimator.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> x = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (0.0, 8.0, 16.0)])
     >>> choose_k(x, range(1, 6)).best

@@ -29,25 +29,55 @@ from likely.estimation.scikit_learn import check_random_state
 
 
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """k-means clustering: each row belongs to the nearest center, each center is the mean of its rows (Ney 6.2.2).
+    """K-means clustering: each row belongs to the nearest center, each center is the mean of its rows.
 
     Minimizes Σ w ‖x − center‖² over observed entries: missing values (NaN) are ignored in distances and means.
-
-    - **n_clusters**: number of clusters; fewer are found, with a warning, where fewer rows are distinct
-    - **init**: "k-means++" (greedy, on a sketch of the rows: independent of order, duplicates and chunks of rows),
-      "random", "split" (from one center by splitting; no randomness) or an array of centers (k, d)
-    - **n_init**: number of random initializations, of which the best is kept
-    - **method**: "batch", or "exchange", which then moves single rows while that decreases the criterion
-    - **variances**: "equal", or "own" for one variance per cluster (spherical Gaussians, hard EM)
-    - **max_iter, tol**: maximum number of passes of "batch", of "own" and of "exchange"; minimum relative decrease of
-      the criterion per pass (0: until no row moves). With variances="own" the criterion is a log-likelihood, tol the
-      minimum gain in nats per row; "exchange" continues until no row moves
-    - **random_state**: seed of the initializations
-
-    `model_` is the value (`Centroids`), `stats_` its statistics, `report_` the fit report, `n_iter_` the number of
-    passes. `partial_fit` assigns each chunk to the present centers and moves these to the mean of all rows so far
+    `partial_fit` assigns each chunk to the present centers and moves these to the mean of all rows so far
     (MacQueen 1967, in chunks).
 
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        Number of clusters; fewer are found, with a warning, where fewer rows are distinct.
+    init : {"k-means++", "random", "split"} or array-like (k, d), default "k-means++"
+        Initialization: "k-means++" (greedy, on a sketch of the rows: independent of order, duplicates and chunks of
+        rows), "random", "split" (from one center by splitting; no randomness), or centers.
+    n_init : int, default 1
+        Number of random initializations, of which the best is kept.
+    method : {"batch", "exchange"}, default "batch"
+        "exchange" then moves single rows while that decreases the criterion.
+    variances : {"equal", "own"}, default "equal"
+        "own" is one variance per cluster (spherical Gaussians, hard EM).
+    max_iter : int, default 300
+        Largest number of passes of "batch", of "own" and of "exchange".
+    tol : float, default 1e-6
+        Smallest relative decrease of the criterion per pass (0: until no row moves). With variances="own" the criterion
+        is a log-likelihood, tol the smallest gain in nats per row; "exchange" continues until no row moves.
+    random_state : int, Generator or None
+        Seed of the initializations.
+
+    Attributes
+    ----------
+    model_ : Centroids
+        The fitted centers.
+    labels_ : ndarray of int (n,)
+        Cluster of each training row.
+    inertia_ : float
+        Weighted sum of squared distances to the centers.
+    report_ : FitReport
+        How the fit went: objective, iterations, why it stopped.
+
+    See Also
+    --------
+    choose_k : The number of clusters.
+    AgglomerativeClustering : Hierarchical clustering.
+
+    References
+    ----------
+    Bishop (2006), chapter 9; Duda, Hart and Stork (2001), chapter 10; Ney, lecture notes, 6.2.2.
+
+    Examples
+    --------
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [9.0, 9.0], [9.0, 8.0]])
     >>> m = KMeans(2, random_state=0).fit(X)
     >>> m.inertia_, sorted(m.cluster_centers_.tolist())

@@ -20,19 +20,41 @@ from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row, of_share
 
 
 class HistogramDensity(DensityEstimator):
-    """Histogram density estimation: `model_` is a `Histogram` (Herbst 2.5).
-
-    - **bins**: bins of a column: "doane", "sturges", "knuth" (the number of largest posterior probability),
-      "leave-one-out" (the largest leave-one-out log-likelihood, copies left out together), a number, one number per
-      column, or edges: of all columns, or one list per column. "doane" and "sturges" use the distinct values of a
-      column, the other two the counts of the bins; their bins are not finer than the values were rounded.
-    - **joint**: True counts combinations on a grid, False each column by itself, as if they were independent.
-    - **pseudo_count**: pseudo-counts per bin, so that no bin has probability 0; 0 for relative frequencies. They are a
-      Dirichlet prior of the masses, and part of the objective where labels are missing.
+    """Histogram density estimation.
 
     Edges are fixed by the first call, also of a stream: later rows outside have p = 0, with a warning; give edges for a
     stream. The classes of a classifier share their edges. NaN is a missing value; training a grid refuses it.
 
+    Parameters
+    ----------
+    bins : {"doane", "sturges", "knuth", "leave-one-out"}, int or array-like, default "doane"
+        Bins of a column: a rule ("knuth": the number of largest posterior probability; "leave-one-out": the largest
+        leave-one-out log-likelihood, copies left out together), a number, one number per column, or edges: of all
+        columns, or one list per column. "doane" and "sturges" use the distinct values of a column, the other two the
+        counts of the bins; their bins are not finer than the values were rounded.
+    joint : bool, default False
+        Count combinations on a grid; else each column by itself, as if they were independent.
+    pseudo_count : float, default 0.5
+        Pseudo-counts per bin, so that no bin has probability 0; 0 for relative frequencies. They are a
+        Dirichlet prior of the masses, and part of the objective where labels are missing.
+
+    Attributes
+    ----------
+    model_ : Histogram
+        The fitted density.
+    bins_ : int or list of int
+        Number of bins that a rule chose, per column.
+
+    See Also
+    --------
+    KernelDensity : A smooth estimate.
+
+    References
+    ----------
+    Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.5.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.HistogramDensity(bins=[0.0, 1.0, 2.0], pseudo_count=0.0).fit([[0.5], [0.6], [1.5], [0.1]]).model_.masses
     array([0.75, 0.25])

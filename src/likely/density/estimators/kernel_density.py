@@ -21,34 +21,55 @@ KernelOption = Literal[KernelName, "elliptical"]
 
 
 class KernelDensity(DensityEstimator):
-    """Kernel density estimation (Parzen windows): `model_` is a `KDE` at the distinct rows (Ney 5.2, Herbst 2.5).
+    """Kernel density estimation (Parzen windows) with a learned bandwidth.
 
-    `bandwidth` and `kernel` mean what they mean in `sklearn.neighbors.KernelDensity`; by default the bandwidth is
-    learned.
-
-    - **bandwidth**: the width h of the kernel: a number in the columns' own units (for all columns and classes), an
-      array (d,), or (K, d) for K classes, or a rule that chooses it for each class: "leave-one-out" maximizes the
-      leave-one-out log-likelihood, "maximum" is its closed form with the nearest other row only, "scott" and
-      "silverman" are the rules for Gaussian data, in standard deviations of the columns (as in SciPy; scikit-learn's
-      are not multiplied by them). Copies of a row are one row with more weight: else the bandwidth would shrink to 0.
-    - **kernel**: "gaussian", "elliptical" (a Gaussian with the covariance of the class), "t", "cube", "exponential",
-      "tophat", "epanechnikov", "linear", "cosine", "quartic" (biweight), "triweight" or "tricube".
-    - **relative_bandwidth**: instead of `bandwidth`, a number: the width in standard deviations σ of each column in the
-      `unit`, h = relative_bandwidth · σ; of "elliptical", in the covariance of the class (SciPy's `factor`).
-    - **dof**: degrees of freedom of the t kernel.
-    - **tolerance**: the largest |Δ log p| of a score; None: exact up to 4,096 distinct rows per class, 1e-6 beyond; 0
-      is exact always.
-    - **unit**: how bandwidths of columns compare where they are not given: as standard deviations within all classes
-      together ("pooled"), as the class's own ("class", Ney 5.2: where it matters how much a column varies; in many
-      columns some hardly vary in a class), or one bandwidth for all ("common": columns in one and the same unit, as
-      pixels are). None is "pooled", and "class" of "elliptical". Each class has its own relative bandwidth in all of
-      them; for one density "pooled" and "class" are the same.
+    `bandwidth` and `kernel` mean what they mean in `sklearn.neighbors.KernelDensity`.
 
     NaN in rows that are scored is integrated out (gaussian, elliptical, t, cube); a training row with missing values
     takes them from the most similar row.
 
-    Attributes: `model_`, `bandwidth_` (widths in the columns' units), `relative_bandwidth_` (in standard deviations).
+    Parameters
+    ----------
+    bandwidth : {"leave-one-out", "maximum", "scott", "silverman"}, float or array-like, default "leave-one-out"
+        The width h of the kernel: a number in the columns' own units (for all columns and classes), an
+        array (d,), or (K, d) for K classes, or a rule that chooses it for each class: "leave-one-out" maximizes the
+        leave-one-out log-likelihood, "maximum" is its closed form with the nearest other row only, "scott" and
+        "silverman" are the rules for Gaussian data, in standard deviations of the columns (as in SciPy; scikit-learn's
+        are not multiplied by them). Copies of a row are one row with more weight: else the bandwidth would shrink to 0.
+    kernel : str, default "gaussian"
+        "gaussian", "elliptical" (a Gaussian with the covariance of the class), "t", "cube", "exponential",
+        "tophat", "epanechnikov", "linear", "cosine", "quartic" (biweight), "triweight" or "tricube".
+    relative_bandwidth : float, optional
+        Instead of `bandwidth`, the width in standard deviations σ of each column in the `unit`,
+        h = relative_bandwidth · σ; of "elliptical", in the covariance of the class (SciPy's `factor`).
+    dof : float, default 3.0
+        Degrees of freedom of the t kernel.
+    tolerance : float, optional
+        The largest |Δ log p| of a score; None: exact up to 4,096 distinct rows per class, 1e-6 beyond; 0
+        is exact always.
+    unit : {"pooled", "class", "common"}, optional
+        How bandwidths of columns compare where they are not given: as standard deviations within all classes
+        together ("pooled"), as the class's own ("class", Ney 5.2: where it matters how much a column varies; in many
+        columns some hardly vary in a class), or one bandwidth for all ("common": columns in one and the same unit, as
+        pixels are). None is "pooled", and "class" of "elliptical". Each class has its own relative bandwidth in all of
+        them; for one density "pooled" and "class" are the same.
 
+    Attributes
+    ----------
+    model_ : KDE
+        The fitted density, at the distinct rows.
+
+    See Also
+    --------
+    HistogramDensity : Piecewise constant estimates.
+    KNNDensity : Estimates by nearest neighbors.
+
+    References
+    ----------
+    Silverman (1986); Bishop (2006), chapter 2; Ney, lecture notes, 5.2; Herbst and du Preez, lecture notes, 2.5.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> X = [[0.0], [1.0], [3.0]]
     >>> lk.KernelDensity(bandwidth=0.5, kernel="tophat").fit(X).score_samples([[0.8]]).round(3)

@@ -16,17 +16,40 @@ from likely.estimation.parameter_intervals import PARAMETER_ROWS, Row
 
 
 class KNNDensity(DensityEstimator):
-    """k-nearest-neighbor density estimation, p(x) = k / (N V_k(x)): `model_` is a `KNNBalls` (Ney 5.3, Herbst 2.5).
+    """Nearest-neighbor density estimation, p(x) = k / (N V_k(x)).
 
     It does not integrate to one.
 
-    - **n_neighbors**: k, the total weight of rows that a ball must contain.
-    - **metric**: "l1", "l2" or "linf".
-    - **scaled**: measure columns in their standard deviations.
-    - **shared**: in a classifier, one ball for all classes: the posterior is then the share of the k votes, the
-      k-nearest-neighbor rule. Else each class has its own balls, and no class has probability 0.
-    - **unbiased**: k − 1 instead of k.
+    Parameters
+    ----------
+    n_neighbors : float, default 5
+        The number k: the total weight of rows that a ball must contain.
+    metric : {"l1", "l2", "linf"}, default "l2"
+        The norm of the ball.
+    scaled : bool, default True
+        Measure columns in their standard deviations.
+    shared : bool, default False
+        In a classifier, one ball for all classes: the posterior is then the share of the k votes, the
+        k-nearest-neighbor rule. Else each class has its own balls, and no class has probability 0.
+    unbiased : bool, default False
+        Use k − 1 instead of k.
 
+    Attributes
+    ----------
+    model_ : KNNBalls
+        The fitted density.
+
+    See Also
+    --------
+    KernelDensity : A density that integrates to one.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 4; Bishop (2006), chapter 2; Ney, lecture notes, 5.3; Herbst and du Preez,
+    lecture notes, 2.5.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> X, y = [[0.0], [1.0], [2.0], [9.0], [10.0]], ["low", "low", "low", "high", "high"]
     >>> lk.BayesClassifier(lk.KNNDensity(3, shared=True)).fit(X, y).predict_proba([[4.0]])
