@@ -24,8 +24,21 @@ from likely.core.warnings import warn
 @final
 @dataclass(frozen=True, eq=False)
 class BarycenterResult(Value):
-    """A DTW barycenter: `trace` holds the inertia before each iteration, and never increases.
+    """A DTW barycenter, and how it was found.
 
+    Parameters
+    ----------
+    mean : ndarray (T, D)
+        The average series.
+    trace : ndarray
+        Inertia Σ w · (squared distance) before each iteration; it never increases.
+    converged : bool
+        Whether the decrease fell below the tolerance.
+    reason : str
+        Why iterations ended.
+
+    Examples
+    --------
     >>> barycenter([[0.0, 1.0, 0.0], [0.0, 3.0, 0.0]]).mean.ravel()
     array([0., 2., 0.])
     """
@@ -46,19 +59,48 @@ def barycenter(
     metric: Literal["sqeuclidean"] = "sqeuclidean", step_pattern: StepPatternLike = "unweighted",
     band: BandLike | None = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> BarycenterResult:  # fmt: skip
-    """DTW barycenter: least weighted sum of squared DTW distances, by DBA   (Petitjean, Ketterlin, Gançarski 2011).
+    """DTW barycenter: the series of least weighted sum of squared DTW distances, by DBA.
 
     An iteration aligns every series with the average, then each frame of the average becomes the mean of all frames
     matched with it, weighted by their steps. Neither can increase the inertia; it converges to a minimum that may be
     local.
 
-    - **weight** (n,): a series of weight k counts k times. **missing values**: NaN.
-    - **init** (T, D), or **length**: frames of the average. The default initialization is the series nearest to
-      the mean of all series resampled to their median length.
-    - **step_pattern, band**: as in `dtw`, where the average is the first series. **metric**: only
-      "sqeuclidean", which the mean minimizes.
-    - **tol**: relative decrease of the inertia at convergence.
+    Parameters
+    ----------
+    seqs : list of array-like (T,) or (T, D), Ragged or array
+        The series; NaN is a missing value.
+    weight : array-like (n,), optional
+        Weight per series: a series of weight k counts k times.
+    init : array-like (T, D), optional
+        First average. By default the series nearest to the mean of all series resampled to their median length.
+    length : int, optional
+        Number of frames of the average.
+    metric : {"sqeuclidean"}
+        Local cost of two frames; only the one that the mean minimizes.
+    step_pattern : str or StepPattern, default "unweighted"
+        Step pattern as in `dtw`, where the average is the first series.
+    band : float, int, str, tuple or array-like, optional
+        Band as in `dtw`.
+    max_iter : int, default 100
+        Largest number of iterations.
+    tol : float, default 1e-5
+        Relative decrease of the inertia at convergence.
 
+    Returns
+    -------
+    BarycenterResult
+        The average, the inertia per iteration, and whether it converged.
+
+    See Also
+    --------
+    dtw : The alignment of two series.
+
+    References
+    ----------
+    Petitjean, Ketterlin and Gançarski (2011).
+
+    Examples
+    --------
     >>> b = barycenter([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])
     >>> b.mean.ravel(), b.inertia, b.converged
     (array([0., 1., 2., 2.]), 0.0, True)

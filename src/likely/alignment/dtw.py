@@ -26,8 +26,23 @@ from likely.core.value import Value
 @final
 @dataclass(frozen=True, eq=False)
 class Alignment(Value):
-    """DTW alignment of two series. `distance` and `total` are stored; the path and costs are computed on request.
+    """DTW alignment of two series: the result of `dtw`.
 
+    `distance` and `total` are stored; the path and costs are computed on request.
+
+    Parameters
+    ----------
+    total : float
+        Sum of local costs on the path, each times its step weight.
+    end : int
+        The frame of b that the last frame of a is matched with.
+    takes_root : bool
+        True if the distance is the square root of the total.
+    grid : Grid
+        The local costs, steps and band.
+
+    Examples
+    --------
     >>> w = dtw([1, 0, 1, 2, 1], [1, 0, 2, 1])
     >>> w.total, w.path.tolist()
     (1.0, [[0, 0], [1, 1], [2, 1], [3, 2], [4, 3]])
@@ -83,16 +98,40 @@ class Alignment(Value):
         return self.grid.shape
 
     def warp_a(self, x: ArrayLike) -> Array:
-        """Warp values along a, (n,) or (n, …), to the time axis of b: the mean over matched frames.
+        """Warp values along a to the time axis of b: the mean over matched frames.
 
+        Parameters
+        ----------
+        x : array-like (n,) or (n, …)
+            Values, one per frame of a.
+
+        Returns
+        -------
+        ndarray (m,) or (m, …)
+            Values, one per frame of b.
+
+        Examples
+        --------
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_a([1, 0, 1, 2, 1])
         array([1. , 0.5, 2. , 1. ])
         """
         return self._warped(x, 0)
 
     def warp_b(self, y: ArrayLike) -> Array:
-        """Warp values along b, (m,) or (m, …), to the time axis of a; NaN where no observed value is matched.
+        """Warp values along b to the time axis of a: the mean over matched frames.
 
+        Parameters
+        ----------
+        y : array-like (m,) or (m, …)
+            Values, one per frame of b.
+
+        Returns
+        -------
+        ndarray (n,) or (n, …)
+            Values, one per frame of a; NaN where no observed value is matched.
+
+        Examples
+        --------
         >>> dtw([1, 0, 1, 2, 1], [1, 0, 2, 1]).warp_b([1, 0, 2, 1])
         array([1., 0., 0., 2., 1.])
         """
@@ -126,29 +165,54 @@ def dtw(
     open_begin: bool = False,
     open_end: bool = False,
 ) -> Alignment:
-    """Dynamic time warping of two series (T,) or (T, D).
+    """Dynamic time warping of two series.
 
-    D(i, j) = C(i, j) + min of D(i−1, j−1), D(i−1, j), D(i, j−1)   (Herbst 9.3). Of equal steps the diagonal is
+    D(i, j) = C(i, j) + min of D(i−1, j−1), D(i−1, j), D(i, j−1). Of equal steps the diagonal is
     preferred, then the one along a.
 
-    - **metric** of two frames (their local cost): "cityblock" Σ|z|, "sqeuclidean" Σz², "euclidean" √Σz²,
-      "cosine", ("mahalanobis", covariance), or a function that returns the matrix of costs (n, m) of frames a (n, D)
-      and b (m, D), as SciPy's `cdist` does. `distance` is the total, for "sqeuclidean" its root.
-    - **costs**: a matrix of local costs (n, m) instead of two series; infinity forbids a match. A step of weight 0
-      passes through without a match.
-    - **step_pattern**: "unweighted" (`symmetric1` in R's dtw), or Sakoe and Chiba's "symmetric" (`symmetric2`) and
-      "asymmetric", with slope limits "symmetric 1/2", "… 1", "… 2", or a `StepPattern`.
-    - **band**: a share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), a
-      mask (n, m).
-    - **open_begin, open_end**: all of a is matched, to a part of b.
-    - **missing values**: NaN. A cost is over the entries observed in both frames, scaled to all of them. A missing
-      frame costs nothing and is matched once (cf. Yurtman et al. 2023). The distance is scaled by the number of frames
-      over the observed ones. Two frames without a common entry have the mean cost. With open ends the part of b neither
-      begins nor ends on a missing frame, and half of it must be observed.
+    Missing values are NaN. A cost is over the entries observed in both frames, scaled to all of them. A missing
+    frame costs nothing and is matched once (cf. Yurtman et al. 2023). The distance is scaled by the number of frames
+    over the observed ones. Two frames without a common entry have the mean cost. With open ends the part of b neither
+    begins nor ends on a missing frame, and half of it must be observed.
 
     The distance takes memory for three rows of the grid (for other patterns and masks, the grid); the path one byte per
     grid point.
 
+    Parameters
+    ----------
+    a, b : array-like (T,) or (T, D)
+        The series.
+    costs : array-like (n, m), optional
+        A matrix of local costs instead of two series; infinity forbids a match. A step of weight 0
+        passes through without a match.
+    metric : {"cityblock", "sqeuclidean", "euclidean", "cosine"}, tuple or callable, default "cityblock"
+        Local cost of two frames: Σ|z|, Σz², √Σz², cosine, ("mahalanobis", covariance), or a function that returns the
+        matrix of costs (n, m) of frames a (n, D) and b (m, D), as SciPy's `cdist` does.
+    step_pattern : str or StepPattern, default "unweighted"
+        "unweighted" (`symmetric1` in R's dtw), or Sakoe and Chiba's "symmetric" (`symmetric2`) and "asymmetric", with
+        slope limits "symmetric 1/2", "… 1", "… 2".
+    band : float, int, str, tuple or array-like, optional
+        A share of the longer series (0.1), a radius in frames (5), "itakura", ("itakura", slope), or a mask (n, m).
+    open_begin, open_end : bool, default False
+        All of a is matched, to a part of b that begins or ends anywhere.
+
+    Returns
+    -------
+    Alignment
+        `distance` is the total of the costs, for "sqeuclidean" its root; `path` are the matched frames.
+
+    See Also
+    --------
+    dtw_matrix : Distances of all pairs.
+    barycenter : The average of series.
+    subsequence_dtw : A query in a long series.
+
+    References
+    ----------
+    Sakoe and Chiba (1978); Rabiner and Juang (1993), chapter 4; Herbst and du Preez, lecture notes, 9.3.
+
+    Examples
+    --------
     >>> dtw([0, 1, 2, 3], [0, 0, 1, 2, 2, 3]).distance
     0.0
     """
@@ -200,11 +264,29 @@ def _grid_of_costs(costs: Any, settings: tuple[Any, ...]) -> Grid:
 
 
 def number_of_paths(n: int, m: int, diagonal: bool = True) -> int:
-    """Number of warping paths through n × m grid points, from corner to corner, by steps of one frame   (Herbst 9.3).
+    """Number of warping paths through n × m grid points, from corner to corner, by steps of one frame.
 
     With N = n − 1 and M = m − 1 steps: Σ_s (N + M − s)! / ((N − s)! (M − s)! s!); without diagonals its first term.
     (The notes use the numbers of points instead of steps.)
 
+    Parameters
+    ----------
+    n, m : int
+        Numbers of frames of the two series.
+    diagonal : bool, default True
+        Allow diagonal steps.
+
+    Returns
+    -------
+    int
+        The number of paths.
+
+    References
+    ----------
+    Herbst and du Preez, lecture notes, 9.3.
+
+    Examples
+    --------
     >>> number_of_paths(5, 4), number_of_paths(5, 4, diagonal=False)
     (129, 35)
     """

@@ -30,22 +30,54 @@ SHARES = tuple(i / 100 for i in range(21))  # candidate bands of "best"
 
 
 class DTWClassifier(ClassifierMixin, BaseEstimator):
-    """k-nearest-neighbors classifier under dynamic time warping   (Sakoe and Chiba 1978; Rakthanmanon et al. 2012).
+    """Nearest-neighbor classifier of sequences under dynamic time warping.
 
     Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D). So
     an array (n, T) is n series of one column here; for functions of one series, as `dtw`, it is n frames. The
     search is exact: lower bounds and early abandoning skip only what cannot be a neighbor; of equals the first wins.
+    Missing values are NaN, as in `dtw`; then all distances are computed.
 
-    - **n_neighbors**: number of neighbors. Posterior probabilities are shares of votes: with one neighbor they are 0 or
-      1, without a measure of uncertainty.
-    - **metric**: local cost of two frames, as in `dtw`; a name or a function.
-    - **step_pattern**: as in `dtw`. Series that cannot be aligned are no neighbors. Other patterns than "unweighted",
-      and metrics that are functions, compute all distances.
-    - **band**: as in `dtw`. band="best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
-      errors when each training series is classified by the others (`band_`, `left_out_errors_`).
-    - **weights**: "uniform", or "distance": votes count 1 / distance.
-    - **missing values**: NaN, as in `dtw`; then all distances are computed.
+    Parameters
+    ----------
+    n_neighbors : int, default 1
+        Number of neighbors. Posterior probabilities are shares of votes: with one neighbor they are 0 or
+        1, without a measure of uncertainty.
+    metric : str, tuple or callable, default "sqeuclidean"
+        Local cost of two frames, as in `dtw`.
+    step_pattern : str or StepPattern, default "unweighted"
+        Step pattern as in `dtw`. Series that cannot be aligned are no neighbors. Other patterns than "unweighted", and
+        metrics that are functions, compute all distances.
+    band : float, int, str, tuple or array-like, optional
+        Band as in `dtw`. "best" tries shares 0, 0.01, … 0.2 and takes the narrowest with the fewest
+        errors when each training series is classified by the others.
+    weights : {"uniform", "distance"}, default "uniform"
+        With "distance", votes count 1 / distance.
 
+    Attributes
+    ----------
+    band_ : band
+        The band that is used.
+    class_prior_ : ndarray (C,)
+        Shares of the classes in the training data.
+    frames_ : ndarray (N, D)
+        Frames of all training sequences, one below the other.
+    labels_ : ndarray of int (n,)
+        Class of each training sequence, as an index of `classes_`.
+    left_out_errors_ : ndarray (21,)
+        Leave-one-out error of each share 0, 0.01, … 0.2, where band is "best".
+    offsets_ : ndarray of int (n + 1,)
+        Where each training sequence begins in `frames_`.
+
+    See Also
+    --------
+    dtw : The alignment of two series.
+
+    References
+    ----------
+    Sakoe and Chiba (1978); Rakthanmanon et al. (2012).
+
+    Examples
+    --------
     >>> slow, fast = np.sin(np.linspace(0, 6, 60)), np.sin(np.linspace(0, 6, 25))
     >>> m = DTWClassifier().fit([slow, -slow], ["up", "down"])
     >>> m.predict([fast, -fast]).tolist()
@@ -147,9 +179,21 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
     def kneighbors(
         self, X: SequencesLike | None = None, n_neighbors: int | None = None, lengths: ArrayLike | None = None
     ) -> tuple[Array, Index]:
-        """Distances and indices (n, n_neighbors) of the nearest training sequences, nearest first.
+        """The nearest training sequences, nearest first; of equals the first comes first.
 
-        Without X: of each training sequence among the others. Of equals the first comes first.
+        Parameters
+        ----------
+        X : sequences, optional
+            Sequences; None: each training sequence among the others.
+        n_neighbors : int, optional
+            Number of neighbors; None is that of the classifier.
+
+        Returns
+        -------
+        distances : ndarray (n, n_neighbors)
+            Distances.
+        indices : ndarray of int (n, n_neighbors)
+            Numbers of the training sequences.
         """
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors

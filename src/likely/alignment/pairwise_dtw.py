@@ -73,12 +73,37 @@ def dtw_matrix(
     seqs: Any, others: Any = None, *, metric: MetricLike = "cityblock", step_pattern: StepPatternLike = "unweighted",
     band: BandLike | None = None, open_begin: bool = False, open_end: bool = False,
 ) -> Array:  # fmt: skip
-    """DTW distances of all pairs: (n, n), or (n, m) to `others`; each is exactly `dtw(a, b, …).distance`.
+    """DTW distances of all pairs of series; each is exactly `dtw(a, b, …).distance`.
 
-    Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D); all
-    settings are those of `dtw`. (For functions of one series, as `dtw`, an array (n, T) is n frames of T entries.)
-    With metric="sqeuclidean" a distance is the square root of the total, as in other libraries.
+    Sequences are a list of arrays (T,) or (T, D), a `Ragged`, rows of equal length (n, T), or an array (n, T, D).
+    (For functions of one series, as `dtw`, an array (n, T) is n frames of T entries.)
 
+    Parameters
+    ----------
+    seqs : list of array-like (T,) or (T, D), Ragged or array
+        The series.
+    others : list of array-like (T,) or (T, D), Ragged or array, optional
+        Other series; None compares the series with each other.
+    metric : str, tuple or callable, default "cityblock"
+        Local cost of two frames, as in `dtw`; with "sqeuclidean" a distance is the square root of the total.
+    step_pattern : str or StepPattern, default "unweighted"
+        Step pattern as in `dtw`.
+    band : float, int, str, tuple or array-like, optional
+        Band as in `dtw`.
+    open_begin, open_end : bool, default False
+        All of a is matched, to a part of b that begins or ends anywhere.
+
+    Returns
+    -------
+    ndarray (n, n) or (n, m)
+        The distances.
+
+    See Also
+    --------
+    dtw : The alignment of two series.
+
+    Examples
+    --------
     >>> dtw_matrix([[0, 1, 2], [0, 0, 1, 2], [1, 1]])
     array([[0., 0., 2.],
            [0., 0., 3.],

@@ -24,12 +24,25 @@ class Compiled(NamedTuple):
 @final
 @dataclass(frozen=True)
 class StepPattern:
-    """A step pattern: sequences of steps (di, dj, weight), each taken as a whole; `start` is the first point's weight.
+    """Step pattern of dynamic time warping: sequences of steps, each taken as a whole.
 
     Sakoe and Chiba (1978) weight a step by the frames that it advances: di + dj if symmetric, di if asymmetric. So all
     paths have the same total weight, n + m or n, and the total over that is a mean. With the slope constraint P = ½, 1,
     2 a horizontal or vertical run needs P times as many diagonal steps. Of equal sequences the first is preferred.
 
+    Parameters
+    ----------
+    chains : tuple of tuples of steps
+        Sequences of steps (di, dj, weight).
+    start : float, default 1.0
+        Weight of the first point.
+
+    References
+    ----------
+    Sakoe and Chiba (1978); Rabiner and Juang (1993), chapter 4.
+
+    Examples
+    --------
     >>> StepPattern((((1, 1, 1.0),), ((1, 0, 1.0),), ((0, 1, 1.0),))) == RULES["unweighted"]
     True
     """
@@ -46,7 +59,13 @@ class StepPattern:
             _check_step(step)
 
     def compiled(self) -> Compiled:
-        """The pattern as arrays, padded by zeros."""
+        """The pattern as arrays, padded by zeros.
+
+        Returns
+        -------
+        Compiled
+            Arrays for the compiled loops.
+        """
         longest = max(map(len, self.chains))
         moves = np.zeros((len(self.chains), longest, 2), dtype=np.int64)
         weights = np.zeros((len(self.chains), longest))

@@ -22,7 +22,18 @@ from likely.core.value import Value
 class Matches(Value):
     """Matches of a query, best first: series[starts[r]:stops[r]] is the r-th match.
 
-    >>> found = subsequence_dtw([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
+    Parameters
+    ----------
+    starts : ndarray of int (k,)
+        First frame of each match.
+    stops : ndarray of int (k,)
+        The frame after the last of each match.
+    distances : ndarray (k,)
+        Distance of each match.
+
+    Examples
+    --------
+    >>> found = subsequence([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
     >>> found.starts, found.stops
     (array([2]), array([5]))
     """
@@ -44,16 +55,41 @@ def subsequence_dtw(
     step_pattern: StepPatternLike = "unweighted",
     max_distance: float | None = None,
 ) -> Matches:
-    """The best non-overlapping matches of a query (T, D) in a long series, best first; fewer if there are no more.
+    """The best non-overlapping matches of a query in a long series, by dynamic time warping.
 
     All of the query is matched to a part of the series. The cheapest match comes first; then the cheapest of those that
-    do not overlap it, and so on; each is the best of all that end where it ends. `max_distance` excludes matches of a
-    larger distance. `metric` and `step_pattern` are those of `dtw`. Memory is a few numbers per frame of the series;
-    for other step patterns than "unweighted", and for a metric that is a function, it is the whole grid. Missing values
-    are as in `dtw` with open ends: a match neither begins nor ends on a missing frame, and half of its frames must be
-    observed.
+    do not overlap it, and so on; each is the best of all that end where it ends. Memory is a few numbers per frame of
+    the series; for other step patterns than "unweighted", and for a metric that is a function, it is the whole grid. Missing
+    values are as in `dtw` with open ends: a match neither begins nor ends on a missing frame, and half of its frames
+    must be observed.
 
-    >>> p = subsequence_dtw([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
+    Parameters
+    ----------
+    query : array-like (T,) or (T, D)
+        The query.
+    series : array-like (T,) or (T, D)
+        The series.
+    n_matches : int, default 1
+        Largest number of matches.
+    metric : str, tuple or callable, default "cityblock"
+        Local cost of two frames, as in `dtw`.
+    step_pattern : str or StepPattern, default "unweighted"
+        Step pattern as in `dtw`.
+    max_distance : float, optional
+        Matches of a larger distance are left out.
+
+    Returns
+    -------
+    Matches
+        Ranges and distances, best first; fewer than `n_matches` if there are no more.
+
+    See Also
+    --------
+    dtw : The alignment of two series.
+
+    Examples
+    --------
+    >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
     >>> p.starts, p.stops, p.distances
     (array([2, 8]), array([ 6, 11]), array([0. , 0.5]))
     """

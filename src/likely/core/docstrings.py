@@ -151,6 +151,7 @@ CONSTRUCTED = ("value", "A value of this class.")
 
 # fitted attribute → (type, description)
 ATTRIBUTES: dict[str, Entry] = {
+    "class_prior_": ("ndarray (C,)", "Class probabilities, in the order of `classes_`."),
     "classes_": ("ndarray (C,)", "Class labels, sorted."),
     "coefficients_": ("ndarray (M,) or (m, M)", "Coefficients of the basis functions; one row per target."),
     "feature_names_in_": ("ndarray of str (d,)", "Names of the columns, where X had names."),

@@ -43,13 +43,38 @@ from likely.numerics.special import LOG_2
 def kl_divergence(
     p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
 ) -> Estimate:
-    """Kullback–Leibler divergence.
-
-    KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0 (Herbst 1.6.1); infinite where q = 0 < p.
+    """Kullback–Leibler divergence KL(p ‖ q) = E_p[log p(x) − log q(x)] ≥ 0; infinite where q = 0 < p.
 
     Monte Carlo estimates draw half of the samples from each distribution, with weights of at most 2 and nonnegative
     terms. Stacks are compared member by member; a single distribution is compared with each member of a stack.
 
+    Parameters
+    ----------
+    p, q : distribution
+        The distributions.
+    bits : bool, default False
+        Measure in bits instead of nats.
+    n : int, default 100000
+        Number of samples, where there is no closed form.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
+
+    Returns
+    -------
+    Estimate
+        The divergence and its standard error, 0 for closed forms.
+
+    See Also
+    --------
+    js_divergence : A symmetric divergence.
+    cross_entropy : With the entropy of p added.
+
+    References
+    ----------
+    Cover and Thomas (2006), chapter 2; Bishop (2006), chapter 1; Herbst and du Preez, lecture notes, 1.6.1.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.kl_divergence(lk.Gaussian([0.0], 1.0), lk.Gaussian([1.0], 1.0)).value
     0.5
@@ -63,10 +88,34 @@ def kl_divergence(
 def cross_entropy(
     p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
 ) -> Estimate:
-    """Cross-entropy of q relative to p.
+    """Cross-entropy −E_p[log q(x)] = H[p] + KL(p ‖ q): the expected code length of p under a code for q.
 
-    −E_p[log q(x)] = H[p] + KL(p ‖ q): the expected code length of p under a code for q.
+    Parameters
+    ----------
+    p, q : distribution
+        The distributions.
+    bits : bool, default False
+        Measure in bits instead of nats.
+    n : int, default 100000
+        Number of samples, where there is no closed form.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
 
+    Returns
+    -------
+    Estimate
+        The cross-entropy and its standard error, 0 for closed forms.
+
+    See Also
+    --------
+    kl_divergence : The excess over the entropy of p.
+
+    References
+    ----------
+    Cover and Thomas (2006), chapter 2.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.information.cross_entropy(lk.Bernoulli(0.5), lk.Bernoulli(0.25), bits=True).value.__round__(6)
     1.207519
@@ -78,10 +127,34 @@ def cross_entropy(
 def js_divergence(
     p: AnyDensity, q: AnyDensity, bits: bool = False, n: int = 100_000, rng: Generator | None = None
 ) -> Estimate:
-    """Jensen–Shannon divergence.
+    """Jensen–Shannon divergence ½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): symmetric and at most log 2.
 
-    ½ KL(p ‖ m) + ½ KL(q ‖ m) with m = ½ (p + q): Jensen–Shannon divergence, symmetric and at most log 2.
+    Parameters
+    ----------
+    p, q : distribution
+        The distributions.
+    bits : bool, default False
+        Measure in bits instead of nats.
+    n : int, default 100000
+        Number of samples, where there is no closed form.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
 
+    Returns
+    -------
+    Estimate
+        The divergence and its standard error, 0 for closed forms.
+
+    See Also
+    --------
+    kl_divergence : The divergence that is not symmetric.
+
+    References
+    ----------
+    Lin (1991).
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.information.js_divergence(lk.Categorical([1.0, 0.0]), lk.Categorical([0.0, 1.0]), bits=True).value
     1.0

@@ -31,9 +31,7 @@ def mutual_information(
     joint: ArrayLike | ProbabilityTable | AnyDensity, other: Any = None, *, split: Any = None, given: Any = None,
     bits: bool = False, n: int = 100_000, rng: Generator | None = None, n_neighbors: int = 4,
 ) -> Estimate:  # fmt: skip
-    """Mutual information.
-
-    I[a; b] = E[log p(a, b) / (p(a) p(b))] ≥ 0, with its standard error; 0 if and only if they are independent.
+    """Mutual information I[a; b] = E[log p(a, b) / (p(a) p(b))] ≥ 0; 0 if and only if a and b are independent.
 
     `joint` is one of
 
@@ -41,9 +39,43 @@ def mutual_information(
       counts, integers, with bias correction, see `table_information`;
     - a `ProbabilityTable`: `split` names the variables of one side (all others are the other), `given` a condition;
     - a density of rows: `split` lists the columns, or the components of a `Product`, of one side. Gaussians, t
-      distributions and whatever has entropies are exact; mixtures and all others by n Monte Carlo draws;
+      distributions and whatever has entropies are exact; mixtures and all others by Monte Carlo sampling;
     - rows X with `other` rows Y, paired: by nearest neighbors, see `neighbor_information`.
 
+    Parameters
+    ----------
+    joint : array-like, ProbabilityTable or density
+        Joint distribution, or rows, as above.
+    other : array-like (n, e), optional
+        Rows of the other side.
+    split : sequence, optional
+        Variables, columns or components of one side.
+    given : sequence, optional
+        Variables of a condition.
+    bits : bool, default False
+        Measure in bits instead of nats.
+    n : int, default 100000
+        Number of samples, where there is no closed form.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
+    n_neighbors : int, default 4
+        Number of neighbors, for rows.
+
+    Returns
+    -------
+    Estimate
+        The mutual information and its standard error, 0 for closed forms.
+
+    See Also
+    --------
+    conditional_entropy : Entropy of one side given the other.
+
+    References
+    ----------
+    Cover and Thomas (2006), chapter 2; Bishop (2006), chapter 1; Kraskov, Stögbauer and Grassberger (2004).
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.mutual_information([[0.5, 0.0], [0.0, 0.5]], bits=True)
     Estimate(value=1.0, error=0.0)
@@ -66,11 +98,37 @@ def conditional_entropy(
     joint: ArrayLike | ProbabilityTable | AnyDensity, given: Any = 0, *, bits: bool = False, n: int = 100_000,
     rng: Generator | None = None,
 ) -> Estimate:  # fmt: skip
-    """Conditional entropy H[y | x] = H[x, y] − H[x] (Herbst 1.6, chain rule).
+    """Conditional entropy H[y | x] = H[x, y] − H[x].
 
-    `given` says what x is: an axis of a table (A, B), variables of a `ProbabilityTable`, columns of a density or parts
-    of a `Product`. All other variables are y.
+    Parameters
+    ----------
+    joint : array-like (A, B), ProbabilityTable or density
+        Joint distribution of x and y.
+    given : int, str or sequence, default 0
+        What x is: an axis of a table (A, B), variables of a `ProbabilityTable`, columns of a density or parts
+        of a `Product`. All other variables are y.
+    bits : bool, default False
+        Measure in bits instead of nats.
+    n : int, default 100000
+        Number of samples, where there is no closed form.
+    rng : numpy.random.Generator, optional
+        Random number generator of these samples.
 
+    Returns
+    -------
+    Estimate
+        The entropy and its standard error, 0 for closed forms.
+
+    See Also
+    --------
+    mutual_information : H[y] − H[y | x].
+
+    References
+    ----------
+    Cover and Thomas (2006), chapter 2; Herbst and du Preez, lecture notes, 1.6.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.information.conditional_entropy([[0.25, 0.25], [0.0, 0.5]], given=0, bits=True).value
     0.5
