@@ -28,8 +28,8 @@ CODES = frozenset(
 )
 # Packages whose docstrings are not yet in this form.
 PENDING = frozenset(
-    "automl basis classify core data decomposition distributions estimation "
-    "features hmm imputation inference io language linear_model mixture model_selection neighbors "
+    "automl basis classify core data distributions estimation "
+    "hmm imputation io language linear_model mixture model_selection "
     "numerics recognizers statespace".split()
 )
 

@@ -78,6 +78,7 @@ PARAMETERS: dict[str, Entry] = {
     "trials": ("int or array-like", "Number of trials."),
     "variance": ("array-like", "The variance."),
     "weight": ("array-like (n,), optional", "Weight per row: k equals k copies; for a stack also (n, K)."),
+    "whose": ("str, optional", "Name with which error messages begin."),
     "x": ("array-like (n, d)", "Rows; NaN is a missing value."),
     "y": ("array-like (n,)", "Class labels or targets, one per sample."),
     # where the same name means something else

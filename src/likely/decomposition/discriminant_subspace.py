@@ -32,15 +32,35 @@ SeparabilityCriterion = Literal["trace", "determinant"]
 
 @dataclass(frozen=True, eq=False)
 class DiscriminantSubspace(Value):
-    """Discriminant subspace of Fisher's linear discriminant analysis.
-
-    z = B (x − m): discriminant coordinates, with unit within-class covariance and diagonal between-class scatter.
+    """Discriminant subspace of Fisher's linear discriminant analysis: coordinates z = B (x − m).
 
     B S_w Bᵀ = I and B S_b Bᵀ = diag λ, with S_w = 1/n Σ_k Σ (x − m_k)(x − m_k)ᵀ, S_b = 1/n Σ_k n_k (m_k − m)(m_k − m)ᵀ,
-    λ descending (Herbst 4.1.6, Ney 8.2.3). `within` is each direction's share of the variance within classes, so
-    λ = (1 − within)/within; at most K − 1 of the λ are not 0. Where S_w is singular and class means differ, `within`
-    is 0 and λ infinite: these directions come first, scaled as if 10⁻¹⁰ of their variance lay within classes.
+    λ descending: the coordinates have unit within-class covariance and diagonal between-class scatter. At most K − 1 of
+    the λ are not 0. Where S_w is singular and class means differ, λ is infinite: these directions come first, scaled as
+    if 10⁻¹⁰ of their variance lay within classes.
 
+    Parameters
+    ----------
+    mean : array-like (d,)
+        The mean m.
+    axes : array-like (q, d)
+        The directions B, one per row.
+    within : array-like (q,)
+        Share of the variance within classes per direction, ascending: λ = (1 − within)/within.
+    centroids : array-like (K, q)
+        Class means in these coordinates.
+
+    See Also
+    --------
+    FisherDiscriminant : The estimator.
+
+    References
+    ----------
+    Duda, Hart and Stork (2001), chapter 3; Bishop (2006), chapter 4; Herbst and du Preez, lecture notes, 4.1.6; Ney,
+    lecture notes, 8.2.3.
+
+    Examples
+    --------
     >>> axes = DiscriminantSubspace.of(np.diag([1.0, 4.0]), [[0.0, 0.0], [2.0, 0.0]], [0.5, 0.5])
     >>> axes.axes, axes.ratios, axes.project([[2.0, 7.0]])
     (array([[1., 0.]]), array([1.]), array([[1.]]))
@@ -76,11 +96,24 @@ class DiscriminantSubspace(Value):
         cls, within: Any, means: ArrayLike, shares: Any, components: int | None = None, *, beyond: bool = False,
         shrinkage: float = 0.0, patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
-        """Discriminant directions from within-class scatter S_w (d, d), class means (K, d) and class proportions (K,).
+        """Discriminant directions from within-class scatter, class means and class proportions.
 
-        `components`: how many, at most the rank of S_b (K − 1 for classes in general position); with `beyond` more:
-        axes with λ = 0 follow, by descending variance of standardized columns. `shrinkage` shrinks correlations of S_w.
-        `patient`: fewer than requested are no error, as early in a stream.
+        Parameters
+        ----------
+        within : array-like (d, d)
+            Within-class scatter S_w.
+        means : array-like (K, d)
+            Class means.
+        shares : array-like (K,)
+            Class proportions.
+        components : int, optional
+            Number of directions, at most the rank of S_b (K − 1 for classes in general position).
+        beyond : bool, default False
+            Allow more: axes with λ = 0 follow, by descending variance of standardized columns.
+        shrinkage : float, default 0.0
+            Shrinks correlations of S_w.
+        patient : bool, default False
+            Fewer directions than requested are no error, as early in a stream.
         """
         W, M, p = (
             parameter(within, "DiscriminantSubspace", "within"),
@@ -106,7 +139,21 @@ class DiscriminantSubspace(Value):
         cls, stats: Moments, components: int | None = None, *, beyond: bool = False, shrinkage: float = 0.0,
         patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
-        """Discriminant directions from the moments of each class, a stack of K."""
+        """Discriminant directions from the moments of each class.
+
+        Parameters
+        ----------
+        stats : Moments
+            Moments, a stack of K.
+        components : int, optional
+            Number of directions, at most the rank of S_b (K − 1 for classes in general position).
+        beyond : bool, default False
+            Allow more: axes with λ = 0 follow, by descending variance of standardized columns.
+        shrinkage : float, default 0.0
+            Shrinks correlations of S_w.
+        patient : bool, default False
+            Fewer directions than requested are no error, as early in a stream.
+        """
         has_rows = stats.weight > 0
         n = float(stats.weight.sum())
         if not n > 0:
@@ -123,15 +170,25 @@ class DiscriminantSubspace(Value):
 
     @property
     def ratios(self) -> Array:
-        """λ (q,): variance between classes over variance within; infinite where the within-class variance is 0."""
+        """Ratios λ (q,): variance between classes over variance within; infinite where the latter is 0."""
         with np.errstate(divide="ignore"):
             return np.where(self.within > 0, (1.0 - self.within) / self.within, np.inf)
 
     def criterion(self, name: SeparabilityCriterion = "trace") -> float:
-        """Separability criterion: "trace" tr(s_w⁻¹ s_b) = Σ λ, "determinant" det(s_w⁻¹ s_b) = Π λ.
+        """Separability criterion: tr(s_w⁻¹ s_b) = Σ λ, or det(s_w⁻¹ s_b) = Π λ.
 
         With more directions than S_b has rank, det(s_w⁻¹ s_b) is 0, and det(s_w⁻¹ s_t) = Π (1 + λ) is given instead,
         with the total scatter in place of the between-class scatter (Ney 8.2.4).
+
+        Parameters
+        ----------
+        name : {"trace", "determinant"}, default "trace"
+            Which criterion.
+
+        Returns
+        -------
+        float
+            Its value; larger is better.
         """
         check_option(name, SeparabilityCriterion, "DiscriminantSubspace", "the criterion")
         if name == "trace":
@@ -140,7 +197,13 @@ class DiscriminantSubspace(Value):
         return float(np.prod(self.ratios if full else 1.0 + self.ratios))
 
     def project(self, x: ArrayLike) -> Array:
-        """Discriminant coordinates (n, q) of rows (n, d)."""
+        """Discriminant coordinates of rows.
+
+        Returns
+        -------
+        ndarray (n, q)
+            The coordinates.
+        """
 
         def coordinates(block: Any) -> Array:
             z = rows(block, self.dim, "FisherDiscriminant")
@@ -153,7 +216,18 @@ class DiscriminantSubspace(Value):
         return map_rows(coordinates, x if hasattr(x, "shape") else np.asarray(x, dtype=np.float64), len(self.axes))
 
     def log_joint(self, x: ArrayLike, log_shares: Array) -> Array:
-        """log p(c) − ½ ‖z − μ_c‖² up to a constant of each row (n, K): Gaussians of one covariance."""
+        """Log-densities log p(c) − ½ ‖z − μ_c‖² of Gaussians of one covariance, up to a constant of each row.
+
+        Parameters
+        ----------
+        log_shares : ndarray (K,)
+            Logarithms of the class probabilities p(c).
+
+        Returns
+        -------
+        ndarray (n, K)
+            One column per class.
+        """
         z = np.asarray(self.project(x), dtype=np.float64)
         return np.asarray(log_shares + z @ self.centroids.T - 0.5 * (self.centroids**2).sum(axis=1))
 

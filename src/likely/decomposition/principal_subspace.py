@@ -25,14 +25,33 @@ ROOTED = 1e-26  # the same for squared singular values of a square root of the s
 
 @dataclass(frozen=True, eq=False)
 class PrincipalSubspace(Value):
-    """Principal subspace of principal component analysis (PCA).
+    """Principal subspace of principal component analysis (PCA): coordinates y = A (x − μ) along q principal axes.
 
-    y = A (x − μ): coordinates along the q principal axes, in order of descending variance (Herbst 6.1, Ney 8.2.2).
+    The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n), in order of
+    descending variance; the entry of largest absolute value in each is positive. Among all linear maps to q numbers and
+    back this one has the least mean squared error, the sum of the remaining variances (Karhunen–Loève transform).
 
-    The axes are eigenvectors of the covariance about the mean (scatter over weight: divided by n); the entry of
-    largest absolute value in each is positive. Among all linear maps to q numbers and back this one has the least mean
-    squared error, the sum of the remaining variances (Karhunen–Loève transform).
+    Parameters
+    ----------
+    mean : array-like (d,)
+        The mean μ.
+    axes : array-like (q, d)
+        The axes A: orthonormal rows.
+    variances : array-like (q,)
+        Variance along each axis, descending.
+    rest : float, default 0.0
+        Variance in all other directions together.
 
+    See Also
+    --------
+    PCA : The estimator.
+
+    References
+    ----------
+    Bishop (2006), chapter 12; Herbst and du Preez, lecture notes, 6.1; Ney, lecture notes, 8.2.2.
+
+    Examples
+    --------
     >>> p = PrincipalSubspace([1.0, 1.0], [[0.8, 0.6]], [4.0], 1.0)
     >>> p.project([[1.8, 1.6]]), p.reconstruct([[1.8, 1.6]]), p.relative_error()
     (array([[1.]]), array([[1.8, 1.6]]), 0.2)
@@ -62,8 +81,13 @@ class PrincipalSubspace(Value):
     def of(cls, stats: Moments | ScatterRoot, components: int | float | None = None) -> PrincipalSubspace:
         """Principal axes from the sufficient statistics of rows.
 
-        `components` is their number, or (below 1) the proportion of variance that they must explain; None keeps all
-        directions whose variance exceeds rounding.
+        Parameters
+        ----------
+        stats : Moments or ScatterRoot
+            Sufficient statistics.
+        components : int or float, optional
+            Number of axes, or (below 1) the proportion of variance that they must explain; None keeps all
+            directions whose variance exceeds rounding.
         """
         return axes_of(stats, spectrum(stats, components), components)
 
@@ -83,7 +107,18 @@ class PrincipalSubspace(Value):
         return self.variances / self.total if self.total > 0 else np.zeros_like(self.variances)
 
     def relative_error(self, components: int | None = None) -> float:
-        """Proportion of the variance that the first `components` axes (all, if None) do not explain."""
+        """Proportion of the variance that the first axes do not explain.
+
+        Parameters
+        ----------
+        components : int, optional
+            Number of axes; all if None.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
         q = len(self.variances) if components is None else int(components)
         if not 0 <= q <= len(self.variances):
             expected = f"components must lie in 0 … {len(self.variances)}"
@@ -91,7 +126,13 @@ class PrincipalSubspace(Value):
         return float((self.variances[q:].sum() + self.rest) / self.total) if self.total > 0 else 0.0
 
     def project(self, x: ArrayLike) -> Array:
-        """Coordinates along the axes (n, q)."""
+        """Coordinates y = A (x − μ) along the axes.
+
+        Returns
+        -------
+        ndarray (n, q)
+            The coordinates.
+        """
         x = x if hasattr(x, "shape") else numbers(x, "PrincipalSubspace")
         return map_rows(self._project, x, len(self.axes))
 
@@ -104,7 +145,13 @@ class PrincipalSubspace(Value):
         return out
 
     def whiten(self, x: ArrayLike) -> Array:
-        """Coordinates along the axes in units of their standard deviations: uncorrelated, variance 1."""
+        """Coordinates along the axes in units of their standard deviations: uncorrelated, variance 1.
+
+        Returns
+        -------
+        ndarray (n, q)
+            The whitened coordinates.
+        """
         return self.project(x) / self._deviations
 
     @property
@@ -116,12 +163,31 @@ class PrincipalSubspace(Value):
         return np.sqrt(self.variances)
 
     def restore(self, y: ArrayLike, white: bool = False) -> Array:
-        """Reconstruct rows from coordinates (n, q): μ + Aᵀ y; `white`: whitened coordinates are rescaled first."""
+        """Reconstruct rows from coordinates: μ + Aᵀ y.
+
+        Parameters
+        ----------
+        y : array-like (n, q)
+            Coordinates.
+        white : bool, default False
+            The coordinates are whitened, and rescaled first.
+
+        Returns
+        -------
+        ndarray (n, d)
+            Rows.
+        """
         y = rows(y, len(self.axes), "PrincipalSubspace")
         return np.asarray(self.mean + (y * self._deviations if white else y) @ self.axes)
 
     def reconstruct(self, x: ArrayLike) -> Array:
-        """Projection of each row onto the principal subspace: μ + AᵀA (x − μ)."""
+        """Projection of each row onto the principal subspace: μ + AᵀA (x − μ).
+
+        Returns
+        -------
+        ndarray (n, d)
+            The projected rows.
+        """
         return self.restore(self.project(x))
 
 

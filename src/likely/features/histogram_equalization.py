@@ -16,13 +16,33 @@ ME = "equalize_histogram"
 def equalize_histogram(
     image: ArrayLike, levels: int | None = 256, to: Any = None, weight: ArrayLike | None = None
 ) -> Array:
-    """Histogram equalization: ranks in (0, 1], x_k = Σ_{r ≤ k} n_r / n for gray level k (Herbst 1.2.2, example 3).
+    """Histogram equalization: ranks in (0, 1], x_k = Σ_{r ≤ k} n_r / n for gray level k.
 
-    `image` has any shape, with integer gray levels 0 … levels − 1; other numbers, or levels=None, are ranked.
     The cumulative distribution function of a variable, applied to it, is uniform; a quantile function maps uniform to
-    any distribution: `to` is a distribution with `quantile` (or another image), evaluated at mid-ranks.
-    Pixels of weight 0 are not counted, and NaN stays NaN. For bytes take np.rint(255 * equalize_histogram(image)).
+    any distribution. For bytes take np.rint(255 * equalize_histogram(image)).
 
+    Parameters
+    ----------
+    image : array-like
+        Image of any shape, with integer gray levels 0 … levels − 1; other numbers are ranked. NaN stays NaN.
+    levels : int or None, default 256
+        Number of gray levels; None ranks the values.
+    to : distribution or array-like, optional
+        Distribution with `quantile` (or another image) to map to, evaluated at mid-ranks; uniform by default.
+    weight : array-like, optional
+        Weight per pixel; pixels of weight 0 are not counted.
+
+    Returns
+    -------
+    ndarray
+        The equalized image, of the same shape.
+
+    References
+    ----------
+    Herbst and du Preez, lecture notes, 1.2.2 (example 3).
+
+    Examples
+    --------
     >>> equalize_histogram([0, 0, 0, 0, 1, 1, 2, 3], levels=4).tolist()
     [0.5, 0.5, 0.5, 0.5, 0.75, 0.75, 0.875, 1.0]
     >>> import likely as lk

@@ -68,20 +68,51 @@ def log_above(power: Array, decibels: float) -> Array:
 class MFCC(Value):
     """Mel-frequency cepstral coefficients: signal (n,) → (T, D), several recordings → Ragged.
 
-    Windowing, power spectrum, mel filter bank, log, discrete cosine transform, deltas; then mean normalization
-    (`normalize`). Columns are c0 … and, for each order of deltas, Δc0 …, ΔΔc0 …. NaN is a missing sample: frames that
-    contain one are NaN, that is, missing (Davis and Mermelstein 1980; Ney 1.2.3).
+    Windowing, power spectrum, mel filter bank, log, discrete cosine transform, deltas; then mean normalization. Columns
+    are c0 … and, for each order of deltas, Δc0 …, ΔΔc0 …. NaN is a missing sample: frames that contain one are NaN,
+    that is, missing.
 
-    - **sample_rate**: sampling rate of the signals in Hz; files and (rate, samples) pairs of other rates are resampled
-    - **window, step**: seconds; **taper**: "hamming", "hann" or "rectangular"; **preemphasis**: coefficient, 0 for none
-    - **n_filters, low, high**: triangular mel filters between these frequencies in Hz (high None: half the rate)
-    - **n_coefficients**: number of coefficients, including c0; **lifter**: 0 for none; **energy**: a column with the
-      frame's log energy
-    - **top_db**: dynamic range in decibels below the recording's loudest band; lower values are set to the floor
-    - **deltas**: orders of deltas, each by regression over ±**delta_width** frames
-    - **normalize**: "mean", "mean and variance", "level" (of c0 and energy alone: the volume) or None
-    - **trim**: decibels below the loudest moment that count as silence at both ends; None keeps all
+    Parameters
+    ----------
+    sample_rate : int, default 8000
+        Sampling rate of the signals in Hz; files and (rate, samples) pairs of other rates are resampled.
+    window : float, default 0.025
+        Length of a frame in seconds.
+    step : float, default 0.010
+        Distance of frames in seconds.
+    n_filters : int, default 24
+        Number of triangular mel filters.
+    n_coefficients : int, default 13
+        Number of coefficients, including c0.
+    deltas : int, default 2
+        Orders of deltas.
+    normalize : {"mean", "mean and variance", "level"} or None, default "mean"
+        Normalization of a recording; "level" is of c0 and energy alone: the volume.
+    low : float, default 64.0
+        Lowest frequency of the filters in Hz.
+    high : float, optional
+        Highest frequency of the filters in Hz; None is half the rate.
+    preemphasis : float, default 0.97
+        Coefficient of the preemphasis filter; 0 for none.
+    taper : {"hamming", "hann", "rectangular"}, default "hamming"
+        Window function.
+    top_db : float, default 60.0
+        Dynamic range in decibels below the recording's loudest band; lower values are set to the floor.
+    lifter : float, default 22.0
+        Parameter of the lifter; 0 for none.
+    energy : bool, default False
+        Add a column with the frame's log energy.
+    delta_width : int, default 2
+        Deltas are regressions over ± this many frames.
+    trim : float, optional
+        Decibels below the loudest moment that count as silence at both ends; None keeps all.
 
+    References
+    ----------
+    Davis and Mermelstein (1980); Rabiner and Juang (1993); Ney, lecture notes, 1.2.3.
+
+    Examples
+    --------
     >>> tone = np.sin(2 * np.pi * 440 * np.arange(8000) / 8000)
     >>> cepstra = MFCC(sample_rate=8000)
     >>> cepstra(tone).shape, cepstra.columns[:2], cepstra([tone, tone[:400]]).lengths.tolist()
@@ -168,11 +199,33 @@ class MFCC(Value):
         return Ragged.from_list(tracks) if tracks else Ragged(np.empty((0, self.dim)), np.zeros(1, dtype=np.intp))
 
     def signals(self, recordings: Any) -> Iterator[Array]:
-        """The samples of several recordings, at this sampling rate."""
+        """Samples of several recordings, at this sampling rate.
+
+        Parameters
+        ----------
+        recordings : sequence
+            Signals (n,), paths or (rate, samples) pairs.
+
+        Returns
+        -------
+        iterator of ndarray (n,)
+            The samples of one recording after the other.
+        """
         return signals(recordings, self.sample_rate, self.top, "MFCC")
 
     def features(self, x: Array) -> Array:
-        """Features (T, D) of samples (n,) at this sampling rate."""
+        """Features of samples at this sampling rate.
+
+        Parameters
+        ----------
+        x : ndarray (n,)
+            Samples.
+
+        Returns
+        -------
+        ndarray (T, D)
+            One row per frame.
+        """
         x = x[self.part(x)]
         track = cosines(self.n_filters, self.n_coefficients) @ self._log_bands(x).T
         track = track.T * lifter(self.n_coefficients, self.lifter)
@@ -182,15 +235,48 @@ class MFCC(Value):
         return normalized(with_deltas(track, self.deltas, self.delta_width), self.normalize, loudness)
 
     def part(self, x: Array) -> slice:
-        """The samples used: all, or with `trim` those from the first to the last loud moment."""
+        """The samples used: all, or with `trim` those from the first to the last loud moment.
+
+        Parameters
+        ----------
+        x : ndarray (n,)
+            Samples.
+
+        Returns
+        -------
+        slice
+            The range of samples.
+        """
         return slice(0, len(x)) if self.trim is None else loud_part(x, self.sample_rate, self.trim)
 
     def log_bands(self, recording: Any) -> Array:
-        """The log mel filter bank outputs (T, filters) of one recording (a mel spectrogram); nothing is trimmed."""
+        """Log mel filter bank outputs of one recording (a mel spectrogram); nothing is trimmed.
+
+        Parameters
+        ----------
+        recording : array-like (n,), path or (rate, samples)
+            The recording.
+
+        Returns
+        -------
+        ndarray (T, filters)
+            One row per frame.
+        """
         return self._log_bands(signal(recording, self.sample_rate, self.top, "MFCC"))
 
     def times(self, frames: int) -> Array:
-        """The center of each frame, in seconds (T,)."""
+        """The center of each frame.
+
+        Parameters
+        ----------
+        frames : int
+            Number of frames T.
+
+        Returns
+        -------
+        ndarray (T,)
+            Times in seconds.
+        """
         return (np.arange(frames) * self.stride + self.size / 2) / self.sample_rate
 
     def _log_bands(self, x: Array) -> Array:

@@ -29,6 +29,33 @@ NO_MODE = 1e-3  # with a smaller decrease there is no maximum here
 class LaplaceApproximation:
     """Laplace approximation of a density: mode, Gaussian with its precision, and log-evidence.
 
+    Parameters
+    ----------
+    mode : ndarray (d,)
+        The mode z₀.
+    distribution : Gaussian
+        The approximation N(z₀, A⁻¹).
+    precision : ndarray (d, d)
+        Precision A = −∇∇ log f at the mode.
+    log_evidence : float
+        Approximation log f(z₀) + d/2 log 2π − ½ log det A of log ∫ f.
+    log_density : float
+        Value of log f at the mode.
+    gradient : ndarray (d,)
+        Gradient of log f at the mode.
+    converged : bool
+        Whether the search converged.
+    reason : str
+        Why the search ended.
+    evaluations : int
+        Number of evaluations of log f.
+
+    See Also
+    --------
+    laplace_approximation : The approximation of a function.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.inference.laplace_approximation(lambda z: 3 * np.log(z[0]) - z[0] if z[0] > 0 else -np.inf, [1.0])
     LaplaceApproximation(mode=[3.], deviation=[1.7321], log_evidence=1.7641, converged: 1e-06 deviations from the mode)
@@ -62,17 +89,41 @@ def laplace_approximation(
     log_density: Callable[[Any], Any], x0: Any, *, gradient: Callable[[Array], Any] | None = None,
     hessian: Callable[[Array], Any] | None = None, scale: ArrayLike | None = None, max_iter: int = BFGS_STEPS,
 ) -> LaplaceApproximation:  # fmt: skip
-    """Laplace approximation of a density f that need not be normalized (Herbst 4.4; Bishop 4.4).
+    """Laplace approximation of a density f that need not be normalized.
 
-    q(z) = N(z | z₀, A⁻¹) with A = −∇∇ log f(z₀), and ∫ f ≈ f(z₀) (2π)^{d/2} / √det A. `log_density` takes one point
-    (d,) and gives a number, or rows (n, d) and gives (n,), which is faster; −inf is a density of 0. `gradient` (d,) and
-    `hessian` (d, d) of log f at a point are finite differences unless given. `scale` (d,) is a rough distance of x0
-    from the mode per coordinate.
+    q(z) = N(z | z₀, A⁻¹) with A = −∇∇ log f(z₀), and ∫ f ≈ f(z₀) (2π)^{d/2} / √det A.
 
     BFGS, then Newton steps in units of the curvature at the mode. Errors: x0 of density 0 or NaN, a stationary point
     that is not a maximum, an unbounded density. A search that did not converge is reported (`converged`, `reason`) with
     a warning.
 
+    Parameters
+    ----------
+    log_density : callable
+        Function log f of one point (d,) that returns a number, or of rows (n, d) that returns (n,), which is faster;
+        −inf is a density of 0.
+    x0 : array-like (d,)
+        Initial point.
+    gradient : callable, optional
+        Gradient (d,) of log f at a point; by default finite differences.
+    hessian : callable, optional
+        Hessian (d, d) of log f at a point; by default finite differences.
+    scale : array-like (d,), optional
+        A rough distance of x0 from the mode per coordinate.
+    max_iter : int
+        Largest number of BFGS steps.
+
+    Returns
+    -------
+    LaplaceApproximation
+        The mode, the Gaussian, and the log-evidence.
+
+    References
+    ----------
+    Bishop (2006), chapter 4; Herbst and du Preez, lecture notes, 4.4.
+
+    Examples
+    --------
     >>> found = laplace_approximation(lambda z: -0.5 * ((z - [1.0, 2.0]) ** 2 / [1.0, 4.0]).sum(axis=-1), [0.0, 0.0])
     >>> found.mode.round(6), found.distribution.covariance_matrix.round(6).tolist()
     (array([1., 2.]), [[1.0, 0.0], [0.0, 4.0]])

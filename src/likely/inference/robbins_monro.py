@@ -38,8 +38,25 @@ Slopes = Callable[[Array, int, int, int], Array]
 
 @dataclass(frozen=True, eq=False)
 class RunningEstimate(Value):
-    """State of a stochastic approximation after `count` steps; `distribution` is the estimate.
+    """State of a stochastic approximation; `distribution` is the estimate.
 
+    Parameters
+    ----------
+    rule : RobbinsMonro
+        The rule that made it.
+    theta : ndarray (P,)
+        The last unconstrained parameters.
+    average : ndarray (P,)
+        Weighted mean of all so far.
+    fisher : ndarray (P, P)
+        Fisher information of one observation.
+    count : int
+        Number of steps.
+    drift : ndarray (P,)
+        Mean score of about the last 512 steps.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> lk.inference.RobbinsMonro(lk.Gaussian([0.0], 1.0), power=1.0, average=False).run([[1.0], [2.0]]).count
     2
@@ -74,13 +91,10 @@ class RunningEstimate(Value):
 class RobbinsMonro(Value):
     """Online maximum likelihood by stochastic approximation, for distributions with unconstrained parameters.
 
-    > θ_N = θ_{N−1} + a_{N−1} G⁻¹ ∂ log p(x_N | θ_{N−1}) / ∂θ,   a_{N−1} = step / (N + delay)^power
+    θ_N = θ_{N−1} + a_{N−1} G⁻¹ ∂ log p(x_N | θ_{N−1}) / ∂θ,   a_{N−1} = step / (N + delay)^power
 
     θ holds logarithms of positive parameters, log-odds of probabilities, factors of covariances (`declare_constraints`
-    adds distributions). G is the Fisher information (`natural=True`, Amari's natural gradient), estimated from draws of
-    the distribution itself, or the identity. Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1. `average=True` reports the average
-    of the path (Polyak–Ruppert averaging), whose variance is near that of maximum likelihood. `learn` names the learned
-    parameters; the others stay fixed (Robbins and Monro 1951; Herbst 2.3.4).
+    adds distributions). G is the Fisher information, estimated from draws of the distribution itself, or the identity.
 
     natural=False is the original rule: the gradient itself times a. Then `step` has units, about one over the
     information of one row per parameter: a step ten times too long oscillates or diverges (with a warning, or an error
@@ -100,6 +114,31 @@ class RobbinsMonro(Value):
     columns, which has 65 parameters; in a stream log p of each row takes another 0.2 ms. Rows with missing values and
     other distributions use finite differences (some milliseconds).
 
+    Parameters
+    ----------
+    distribution : distribution
+        The initial value.
+    step : float, default 1.0
+        Factor of the step lengths a.
+    delay : float, default 0.0
+        Added to N in the step lengths.
+    power : float, default 0.7
+        Exponent of the step lengths; Σa = ∞ and Σa² < ∞ need ½ < power ≤ 1.
+    learn : sequence of str, optional
+        Names of the learned parameters; the others stay fixed. By default all are learned.
+    natural : bool, default True
+        Divide by the Fisher information (Amari's natural gradient).
+    average : bool, default True
+        Report the average of the path (Polyak–Ruppert averaging), whose variance is near that of maximum likelihood.
+    random_state : int, default 0
+        Seed of the draws that estimate the Fisher information.
+
+    References
+    ----------
+    Robbins and Monro (1951); Bishop (2006), chapter 2; Herbst and du Preez, lecture notes, 2.3.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> plain = {"natural": False, "average": False, "learn": ("mean",)}
     >>> rule = lk.inference.RobbinsMonro(lk.Gaussian([0.0], 4.0), step=4.0, power=1.0, **plain)
@@ -204,9 +243,23 @@ class RobbinsMonro(Value):
     def run(
         self, x: ArrayLike, weight: ArrayLike | None = None, batch: int = 1, belief: RunningEstimate | None = None
     ) -> RunningEstimate:
-        """Estimate from a whole table, `batch` rows per step, in their order.
+        """Estimate from a whole table, in the order of its rows.
 
-        An integer weight of k visits a row k times; a fraction of a visit is a shorter step; 0 is absence.
+        Parameters
+        ----------
+        x : array-like (n, d)
+            Rows.
+        weight : array-like (n,), optional
+            An integer weight of k visits a row k times; a fraction of a visit is a shorter step; 0 is absence.
+        batch : int, default 1
+            Number of rows per step.
+        belief : RunningEstimate, optional
+            State to continue from.
+
+        Returns
+        -------
+        RunningEstimate
+            The state after all rows.
         """
         if batch < 1 or batch != int(batch):
             raise DomainError(sentence(ME, "batch must be an integer above 0", batch))

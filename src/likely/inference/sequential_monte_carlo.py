@@ -36,6 +36,27 @@ WHOSE = "smc_sampler"
 class SMCResult:
     """Result of an SMC sampler: particles of the last target, and diagnostics per step.
 
+    Parameters
+    ----------
+    belief : ParticleBelief
+        Particles of the last target: mean, covariance, quantile, expect, sample.
+    log_evidences : ndarray (K,)
+        Estimates of log ∫γ_k − log ∫γ_{k−1}.
+    ess : ndarray (K,)
+        Effective sample size before resampling.
+    acceptance_rate : ndarray (K,)
+        Acceptance rate of the MCMC steps; NaN without any.
+    temperatures : ndarray (K,) or None
+        Exponents of the likelihood, if it was tempered.
+    paths : ndarray (N, K, d), optional
+        Paths x₁ … x_K per particle, on growing spaces; their weights are `belief.weights`.
+
+    See Also
+    --------
+    smc_sampler : The sampler.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> def likelihood(x):
     ...     return -0.5 * (x[:, 0] - 3.0) ** 2
@@ -78,22 +99,51 @@ def smc_sampler(
 ) -> SMCResult:  # fmt: skip
     """Sequential Monte Carlo sampler: weighted particles of the last of a sequence of targets, and its evidence.
 
-    - **targets**: functions x (N, d) → log γ_k(x) (N,), in order; the last is the one of interest.
-    - **likelihood**: a function x → log p(y | x). Targets are initial · likelihood^β, with β increasing to 1 as fast as
-      `ess_threshold` allows, or by given **temperatures**.
-    - **pieces**: functions x → log p(y_k | x, earlier y): one more observation per step.
+    Exactly one of `targets`, `likelihood` and `pieces` is given. With a kernel that adapts to the particles the
+    evidence is consistent, not unbiased.
 
-    Exactly one of these three is given.
+    With a `proposal` the space grows: target k is a function of paths x (N, k, d) → log γ_k(x₁ … x_k) (N,), and
+    `initial` is the density of x₁. The paths are `found.paths`, and `found.belief` is that of x_k alone.
 
-    With a **proposal** the space grows: target k is a function of paths x (N, k, d) → log γ_k(x₁ … x_k) (N,). `initial`
-    is the density of x₁, and `proposal` a function of paths (N, k − 1, d) that returns the density of x_k: a stack of
-    N, one per path, or one for all. The paths are `found.paths`, and `found.belief` is that of x_k alone.
+    Parameters
+    ----------
+    initial : density
+        Density of the first particles.
+    targets : iterable of callables, optional
+        Functions x (N, d) → log γ_k(x) (N,), in order; the last is the one of interest.
+    n_particles : int, default 1000
+        Number of particles N.
+    likelihood : callable, optional
+        Function x → log p(y | x). Targets are initial · likelihood^β, with β increasing to 1 as fast as
+        `ess_threshold` allows, or by given `temperatures`.
+    pieces : iterable of callables, optional
+        Functions x → log p(y_k | x, earlier y): one more observation per step.
+    temperatures : array-like (K,), optional
+        Exponents β of the likelihood.
+    mcmc_steps : int or callable, optional
+        Number of random-walk Metropolis steps after resampling (None: 10, and 0 on growing spaces), with 2.38² / d
+        times the covariance of the particles, scaled to an acceptance rate of about 30 %; or a function (x, log_target,
+        rng) → x that leaves the target invariant (of paths, x is (N, k d), concatenated).
+    resample : {"systematic", "stratified", "residual", "multinomial"}, default "systematic"
+        Resampling scheme.
+    ess_threshold : float, default 0.5
+        Particles are resampled when the effective sample size falls below this share of N.
+    random_state : int, default 0
+        Seed.
+    proposal : callable, optional
+        Function of paths (N, k − 1, d) that returns the density of x_k: a stack of N, one per path, or one for all.
 
-    `initial` is a density. `mcmc_steps` is the number of random-walk Metropolis steps after resampling (None: 10, and 0
-    on growing spaces), with 2.38² / d times the covariance of the particles, scaled to an acceptance rate of about 30
-    %; or a function (x, log_target, rng) → x that leaves the target invariant (of paths, x is (N, k d), concatenated).
-    With a kernel that adapts to the particles the evidence is consistent, not unbiased.
+    Returns
+    -------
+    SMCResult
+        Particles, log-evidence and diagnostics.
 
+    References
+    ----------
+    Del Moral, Doucet and Jasra (2006).
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> seen = lambda x: -0.5 * (x[:, 0] - 1.0) ** 2 - 0.5 * np.log(2 * np.pi)
     >>> found = smc_sampler(lk.Gaussian([0.0], 1.0), likelihood=seen, n_particles=4000)

@@ -31,18 +31,47 @@ def edited_nearest_neighbors(
     p: float = 2.0,
     weight: ArrayLike | None = None,
 ) -> Index:
-    """Edited nearest neighbors: row numbers of the rows whose neighbors agree with their class.
+    """Edited nearest neighbors: the rows whose neighbors agree with their class.
 
-    - method="wilson": rows whose class is the majority of their k nearest others (Wilson 1972); ties: the first class.
-    - "repeated": the same, repeated until nothing changes.
-    - "all-k": rows that 1, 2, … and k neighbors all agree with (Tomek 1976).
-    - "multiedit": rows are assigned to three parts by their hash, each part is edited by the nearest neighbor in the
-      next one, and this is repeated until three rounds change nothing (Devijver and Kittler 1980). It removes most
-      rows; the 1-nearest-neighbor rule with the rest approximates Bayes' rule.
+    A class that would lose all rows is kept unchanged, with a warning.
 
-    `weight` of w means w copies (of which multiedit uses one); rows of weight 0 are dropped. A class that would lose
-    all rows is kept unchanged, with a warning.
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows.
+    y : array-like (n,)
+        Labels.
+    n_neighbors : int, default 3
+        Number of neighbors k.
+    method : {"wilson", "repeated", "all-k", "multiedit"}, default "wilson"
+        "wilson": rows whose class is the majority of their k nearest others (Wilson 1972); ties: the first class.
+        "repeated": the same, repeated until nothing changes. "all-k": rows that 1, 2, … and k neighbors all agree with
+        (Tomek 1976). "multiedit": rows are assigned to three parts by their hash, each part is edited by the nearest
+        neighbor in the next one, and this is repeated until three rounds change nothing (Devijver and Kittler 1980). It
+        removes most rows; the 1-nearest-neighbor rule with the rest approximates Bayes' rule.
+    metric : str or Metric, default "l2"
+        The distance: "l1", "l2", "linf", "lp", "scaled", "mahalanobis" or "correlation", or SciPy's names of the first
+        four.
+    p : float, default 2.0
+        Exponent of "lp".
+    weight : array-like (n,), optional
+        A weight of w means w copies (of which multiedit uses one); rows of weight 0 are dropped.
 
+    Returns
+    -------
+    ndarray of int
+        Row numbers of the rows that are kept.
+
+    See Also
+    --------
+    condensed_nearest_neighbor : Removes rows far from decision boundaries.
+
+    References
+    ----------
+    Wilson (1972); Tomek (1976); Devijver and Kittler (1980).
+
+    Examples
+    --------
     >>> X, y = [[0.0], [0.1], [0.2], [5.0], [5.1], [5.2], [5.15]], [0, 0, 0, 1, 1, 1, 0]
     >>> edited_nearest_neighbors(X, y)
     array([0, 1, 2, 3, 4, 5])
@@ -60,16 +89,45 @@ def condensed_nearest_neighbor(
     X: ArrayLike, y: ArrayLike, *, method: Condensing = "hart", metric: MetricName | Metric = "l2", p: float = 2.0,
     weight: ArrayLike | None = None,
 ) -> Index:  # fmt: skip
-    """Condensed nearest neighbor: a consistent subset of rows, as row numbers.
-
-    - method="hart": rows are added when the ones added before misclassify them, until none is (Hart 1968). They are
-      visited in the order of their hashes, so that neither their own order nor duplicates matter.
-    - "reduced": then rows that are not needed for consistency are removed again, the last first (Gates 1972).
+    """Condensed nearest neighbor: a consistent subset of rows, by which all rows are classified correctly.
 
     Only identical rows of different classes can be misclassified by the subset. The size of a positive weight does not
     matter; rows of weight 0 are dropped. Rows near decision boundaries are kept, noise as well: use
     `edited_nearest_neighbors` first.
 
+    Parameters
+    ----------
+    X : array-like (n, d)
+        Rows.
+    y : array-like (n,)
+        Labels.
+    method : {"hart", "reduced"}, default "hart"
+        "hart": rows are added when the ones added before misclassify them, until none is (Hart 1968). They are visited
+        in the order of their hashes, so that neither their own order nor duplicates matter. "reduced": then rows that
+        are not needed for consistency are removed again, the last first (Gates 1972).
+    metric : str or Metric, default "l2"
+        The distance: "l1", "l2", "linf", "lp", "scaled", "mahalanobis" or "correlation", or SciPy's names of the first
+        four.
+    p : float, default 2.0
+        Exponent of "lp".
+    weight : array-like (n,), optional
+        Weight per row.
+
+    Returns
+    -------
+    ndarray of int
+        Row numbers of the subset.
+
+    See Also
+    --------
+    edited_nearest_neighbors : Removes noise.
+
+    References
+    ----------
+    Hart (1968); Gates (1972); Duda, Hart and Stork (2001), chapter 4.
+
+    Examples
+    --------
     >>> len(condensed_nearest_neighbor([[0.0], [0.4], [1.0], [9.0], [9.5], [10.0]], ["a", "a", "a", "b", "b", "b"]))
     2
     """

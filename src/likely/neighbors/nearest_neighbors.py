@@ -28,10 +28,23 @@ FLAT, FEW = 4, 1000  # columns and rows up to which SciPy's tree finds one neigh
 class NeighborSearch(Value):
     """Exact nearest-neighbor search, with the same results by any method; ties go to the smallest row number.
 
-    A row x with missing entries (NaN), or a query with some, is compared over the columns that both have, and the sum
-    is scaled to all columns, d / (columns in common); with none in common it is infinitely far. That is
-    a brute-force search. Squared Mahalanobis distances are the expected ones (see `Metric`).
+    Make it by `NeighborSearch.of`. A row x with missing entries (NaN), or a query with some, is compared over the
+    columns that both have, and the sum is scaled to all columns, d / (columns in common); with none in common it is
+    infinitely far. That is a brute-force search. Squared Mahalanobis distances are the expected ones (see `Metric`).
 
+    Parameters
+    ----------
+    metric : Metric
+        The distance.
+    points : ndarray (n, d)
+        Prepared rows, scaled to a moderate size.
+    unit : float
+        A power of 2 that they were divided by.
+    tree : tree or None
+        Tree of the rows; None if rows have missing entries.
+
+    Examples
+    --------
     >>> found = NeighborSearch.of([[0.0], [1.0], [5.0]]).nearest([[1.2]], 2)
     >>> found[0].round(1), found[1]
     (array([[0.2, 1.2]]), array([[1, 0]]))
@@ -47,7 +60,22 @@ class NeighborSearch(Value):
         cls, x: ArrayLike, metric: MetricName | Metric = "l2", *, p: float = 2.0, scale: ArrayLike | None = None,
         weight: ArrayLike | None = None, labels: Index | None = None, whose: str = "NeighborSearch",
     ) -> Self:  # fmt: skip
-        """A search among rows x (n, d) by a metric, a name or a `Metric`, with scales estimated from x."""
+        """A search among rows by a metric, with scales estimated from them.
+
+        Parameters
+        ----------
+        x : array-like (n, d)
+            Rows; NaN is a missing value.
+        metric : str or Metric, default "l2"
+            The distance: "l1", "l2", "linf", "lp", "scaled", "mahalanobis" or "correlation", SciPy's names of the first
+            four, or a `Metric`.
+        p : float, default 2.0
+            Exponent of "lp".
+        scale : array-like (d,) or (d, d), optional
+            Standard deviations of "scaled", or covariance of "mahalanobis", instead of estimates.
+        labels : array-like of int (n,), optional
+            Classes within which scales are estimated.
+        """
         z = rows(x, None, whose)
         refuse_infinite(z, whose)
         if not z.size:
@@ -69,7 +97,22 @@ class NeighborSearch(Value):
         return _again, (self.metric, self.points, self.unit)
 
     def nearest(self, x: ArrayLike, k: int, whose: str = "NeighborSearch") -> tuple[Array, Index]:
-        """Distances and row numbers (m, k) of the k nearest rows, nearest first."""
+        """The k nearest rows of each query, nearest first.
+
+        Parameters
+        ----------
+        x : array-like (m, d)
+            Queries; NaN is a missing value.
+        k : int
+            Number of neighbors.
+
+        Returns
+        -------
+        distances : ndarray (m, k)
+            Distances.
+        indices : ndarray of int (m, k)
+            Row numbers.
+        """
         k = self._sound(k, len(self), whose)
         z = self._asked(x, whose) / self.unit
         distribution = self.metric.distribution
@@ -77,7 +120,22 @@ class NeighborSearch(Value):
         return self._found(np.ascontiguousarray(z), np.full(len(z), -1), k, more)
 
     def nearest_others(self, k: int, of: Any = None, whose: str = "NeighborSearch") -> tuple[Array, Index]:
-        """The same for training rows, or those numbered `of` (m,): each among all others (leave-one-out)."""
+        """The k nearest rows of each training row among all others (leave-one-out).
+
+        Parameters
+        ----------
+        k : int
+            Number of neighbors.
+        of : array-like of int (m,), optional
+            Numbers of the training rows; all by default.
+
+        Returns
+        -------
+        distances : ndarray (m, k)
+            Distances.
+        indices : ndarray of int (m, k)
+            Row numbers.
+        """
         k = self._sound(k, len(self) - 1, whose)
         at = np.arange(len(self)) if of is None else np.asarray(of, dtype=np.intp)
         more = self.points[at, -1] ** 2 if self.metric.unsure else None

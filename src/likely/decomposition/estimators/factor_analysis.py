@@ -168,19 +168,44 @@ Method = Literal["closed", "em"]
 
 
 class PPCA(FactorDensity):
-    """Probabilistic principal component analysis: `model_` is a `FactorGaussian` with isotropic noise.
+    """Probabilistic principal component analysis: x = W z + μ + isotropic noise.
 
-    PCA with a likelihood: rows may have missing values (NaN), `score_samples` supports novelty detection (Herbst 6.3),
+    PCA with a likelihood: rows may have missing values (NaN), `score_samples` supports novelty detection,
     and it can be a component of a `MixtureDensity` or a class density of a `BayesClassifier`.
 
-    - **n_components**: number of factors; None takes the one of 0, 1, … with the least BIC for the given rows (0:
-      no correlated columns, and `transform` gives no column).
-    - **prior**: "weak" keeps the covariance regular and leaves well-determined estimates as they are
-      (`PseudoObservations.weak`); None is maximum likelihood; or a prior of a full Gaussian.
-    - **method**: "closed" uses eigenvectors; "em" iterates over the latent factors and converges to the same optimum.
-    - **max_iter, tol**: of EM, which missing values or `method="em"` require.
-    - **random_state**: of the initialization of `method="em"`.
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of factors; None takes the one of 0, 1, … with the least BIC for the given rows (0:
+        no correlated columns, and `transform` gives no column).
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" keeps the covariance regular and leaves well-determined estimates as they are
+        (`PseudoObservations.weak`); None is maximum likelihood; or a prior of a full Gaussian.
+    method : {"closed", "em"}, default "closed"
+        "closed" uses eigenvectors; "em" iterates over the latent factors and converges to the same optimum.
+    max_iter : int, default 100
+        Largest number of EM iterations, which missing values or `method="em"` require.
+    tol : float, default 1e-6
+        Iterations end when the objective rises by less, in nats per row.
+    random_state : int, Generator or None
+        Seed of the initialization of `method="em"`.
 
+    Attributes
+    ----------
+    model_ : FactorGaussian
+        The fitted density.
+
+    See Also
+    --------
+    PCA : The axes without a likelihood.
+    FactorAnalysis : One noise variance per column.
+
+    References
+    ----------
+    Tipping and Bishop (1999); Bishop (2006), chapter 12; Herbst and du Preez, lecture notes, 6.3.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(500, 6))
@@ -250,13 +275,39 @@ class PPCA(FactorDensity):
 
 
 class FactorAnalysis(FactorDensity):
-    """Factor analysis: `model_` is a `FactorGaussian` with one noise variance per column.
+    """Factor analysis: x = W z + μ + noise with one noise variance per column.
 
     Unlike PPCA it is invariant to the columns' units. Loadings are those for which WᵀΨ⁻¹W is diagonal, the entry of
-    largest absolute value in each positive. Parameters are those of `PPCA` (n_components=None tries 0, 1, … until three
-    in a row do not improve the BIC); Newton's method finds the maximum (`distributions.gaussian.factor_fits`), in EM
-    where rows have missing values.
+    largest absolute value in each positive. Newton's method finds the maximum
+    (`distributions.gaussian.factor_fits`), in EM where rows have missing values.
 
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of factors; None tries 0, 1, … until three in a row do not improve the BIC.
+    prior : {"weak"}, Prior or None, default "weak"
+        "weak" keeps the covariance regular and leaves well-determined estimates as they are
+        (`PseudoObservations.weak`); None is maximum likelihood; or a prior of a full Gaussian.
+    max_iter : int, default 100
+        Largest number of iterations.
+    tol : float, default 1e-6
+        Iterations end when the objective rises by less, in nats per row.
+
+    Attributes
+    ----------
+    model_ : FactorGaussian
+        The fitted density.
+
+    See Also
+    --------
+    PPCA : The same noise variance in every column.
+
+    References
+    ----------
+    Bishop (2006), chapter 12.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 1)) @ [[1.0, 2.0, -1.0]] + rng.normal(size=(2000, 3)) * [0.5, 1.0, 0.2]

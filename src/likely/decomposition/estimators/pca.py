@@ -39,16 +39,7 @@ Solver = Literal["auto", "scatter", "qr"]
 
 
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Principal component analysis: `principal_` is a `PrincipalSubspace`, `stats_` the sufficient statistics.
-
-    - **n_components**: number of axes; a number below 1 is the proportion of variance that they must explain; None
-      keeps every direction whose variance exceeds rounding.
-    - **whiten**: divide coordinates by their standard deviations.
-    - **solver**: "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
-      which costs more and resolves singular values below 3e-7 of the largest. "auto" begins with the scatter (with
-      fewer rows than columns: with their Gram matrix) and changes to "qr", with a warning, where
-      a requested axis lies below that. Constant columns, copies and sums of other columns are detected and do
-      not trigger it. `solver_` is the solver taken.
+    """Principal component analysis.
 
     Variances are scatter over weight, divided by n (scikit-learn's are n / (n − 1) times as large; its
     `singular_values_` are the same). `partial_fit` adds statistics: chunks equal the batch, by the solver of the first
@@ -56,9 +47,40 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     Rows may have missing entries (NaN), except with solver="qr": mean and scatter are then estimated by EM for a
     Gaussian, and `transform` gives such a row its expected coordinates given the observed entries. In a stream
-    with missing entries, each chunk is completed under the model of the chunks before it. `PPCA` has a noise model and
-    a likelihood.
+    with missing entries, each chunk is completed under the model of the chunks before it.
 
+    Parameters
+    ----------
+    n_components : int or float, optional
+        Number of axes; a number below 1 is the proportion of variance that they must explain; None
+        keeps every direction whose variance exceeds rounding.
+    whiten : bool, default False
+        Divide coordinates by their standard deviations.
+    solver : {"auto", "scatter", "qr"}, default "auto"
+        "scatter" takes eigenvectors of the scatter matrix, in one pass; "qr" singular values of an R factor,
+        which costs more and resolves singular values below 3e-7 of the largest. "auto" begins with the scatter (with
+        fewer rows than columns: with their Gram matrix) and changes to "qr", with a warning, where
+        a requested axis lies below that. Constant columns, copies and sums of other columns are detected and do
+        not trigger it.
+
+    Attributes
+    ----------
+    principal_ : PrincipalSubspace
+        Mean, axes and variances.
+    solver_ : str
+        The solver that was taken.
+
+    See Also
+    --------
+    PPCA : With a noise model and a likelihood.
+    ScreeDisplay : Plot of the variances.
+
+    References
+    ----------
+    Bishop (2006), chapter 12; Herbst and du Preez, lecture notes, 6.1; Ney, lecture notes, 8.2.2.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(1000, 3)) * [5.0, 1.0, 0.1]
     >>> p = PCA(2).fit(X)
