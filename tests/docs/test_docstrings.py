@@ -98,9 +98,15 @@ def test_a_docstring_without_parameters_is_found():
     assert any("PR01" in line for line in findings(path, import_module("likely.core.docstrings").completed))
 
 
-def documented(cls: type, section: str) -> set[str]:
+def test_names_in_see_also_are_public():
+    public = {name for homes in HOMES.values() for name in homes}
+    named = ((path, name) for path, thing in public_objects() for name in documented(thing, "See Also"))
+    assert not [each for each in named if each[1].partition(".")[0] not in public]
+
+
+def documented(thing: Any, section: str) -> set[str]:
     """Names in a section of a docstring."""
-    body = re.search(rf"^{section}\n-+\n(.*?)(?=\n\n\S[^\n]*\n-+\n|\Z)", inspect.getdoc(cls) or "", re.M | re.S)
+    body = re.search(rf"^{section}\n-+\n(.*?)(?=\n\n\S[^\n]*\n-+\n|\Z)", inspect.getdoc(thing) or "", re.M | re.S)
     entries = re.findall(r"^(\S[^:\n]*)", body[1], re.M) if body else []
     return {name.strip() for entry in entries for name in entry.split(",")}
 

@@ -33,7 +33,7 @@ class Matches(Value):
 
     Examples
     --------
-    >>> found = subsequence([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
+    >>> found = subsequence_dtw([1.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0, 3.0, 0.0])
     >>> found.starts, found.stops
     (array([2]), array([5]))
     """
@@ -59,9 +59,9 @@ def subsequence_dtw(
 
     All of the query is matched to a part of the series. The cheapest match comes first; then the cheapest of those that
     do not overlap it, and so on; each is the best of all that end where it ends. Memory is a few numbers per frame of
-    the series; for other step patterns than "unweighted", and for a metric that is a function, it is the whole grid. Missing
-    values are as in `dtw` with open ends: a match neither begins nor ends on a missing frame, and half of its frames
-    must be observed.
+    the series; for other step patterns than "unweighted", and for a metric that is a function, it is the whole grid.
+    Missing values are as in `dtw` with open ends: a match neither begins nor ends on a missing frame, and half of its
+    frames must be observed.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def subsequence_dtw(
 
     Examples
     --------
-    >>> p = subsequence([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
+    >>> p = subsequence_dtw([1, 2, 1], [0, 0, 1, 2, 2, 1, 0, 0, 1, 2.5, 1], n_matches=2)
     >>> p.starts, p.stops, p.distances
     (array([2, 8]), array([ 6, 11]), array([0. , 0.5]))
     """

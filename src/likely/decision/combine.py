@@ -34,7 +34,7 @@ def change_prior(posterior: ArrayLike, trained: Any, new: Any) -> Array:
 
     See Also
     --------
-    combine : One posterior from several measurements.
+    combine_posteriors : One posterior from several measurements.
 
     References
     ----------

@@ -129,7 +129,7 @@ def choose_k(
         Initialization, as in `KMeans`.
     method : {"batch", "exchange"}, default "batch"
         Algorithm, as in `KMeans`.
-    stop : Stop
+    stop : StoppingRule
         When iterations end.
     random_state : int, default 0
         Seed of the initializations.
