@@ -25,9 +25,11 @@ def from_statsmodels(results: Any) -> LinearGaussian:
 
     Any model of `statsmodels.tsa.statespace` can be converted: `UnobservedComponents`, `SARIMAX` and `ARIMA`,
     `ExponentialSmoothing`, `VARMAX`, `DynamicFactor` and users' own, with stationary, known, approximate diffuse and
-    exact diffuse initialization. `smooth` of the result gives the smoothed states of the results. `log_prob` is the
-    log-likelihood of all frames; statsmodels leaves the first `loglikelihood_burn` frames out of `llf`:
-    log_prob(y) − log_prob(y[:burn]) is that number. statsmodels itself is not imported.
+    exact diffuse initialization. `filter` of the result gives the filtered states of the results, and `smooth` the
+    smoothed ones where observations have noise. Without it, as in ARIMA models, the backward recursion of `smooth` is
+    unstable: use `filter` and `forecast`. `log_prob` is the log-likelihood of all frames; statsmodels leaves the first
+    `loglikelihood_burn` frames out of `llf`: log_prob(y) − log_prob(y[:burn]) is that number. statsmodels itself is not
+    imported.
 
     Intercepts (trends, regression on exogenous variables) need one more state, the last one, which is the
     constant 1. Where they vary over time, the model is one of the frames that were fitted.
