@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-import likely as lk
 from likely.recognizers.faults.fault_monitor import FaultMonitor
-from pages import best_bold, table
+from pages import best_bold, conditions, table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "faults.md"
@@ -258,7 +257,7 @@ def main() -> None:
     quick = options.quick
     runs = dict(np.load(DATA / "switching" / "tennessee_eastman.npz"))
     faults = [1, 5, 14] if quick else list(range(1, 22))
-    parts = [PREFACE, detection(runs, faults), diagnosis(runs, faults), f"likely {lk.__version__}.\n"]
+    parts = [PREFACE, detection(runs, faults), diagnosis(runs, faults), conditions()]
     print("\n".join(parts))
     if not quick:
         PAGE.write_text("\n".join(parts))

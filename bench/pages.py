@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
+import platform
+import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from likely._version import __version__
 
 
 def table(head: Iterable[str], lines: Iterable[Iterable[Any]]) -> str:
@@ -24,6 +31,32 @@ def best_bold(values: Sequence[float], form: str = ".2f", largest: bool = False)
     """
     best = format(max(values) if largest else min(values), form)
     return [f"**{cell}**" if cell == best else cell for cell in (format(value, form) for value in values)]
+
+
+def conditions(*packages: str) -> str:
+    """When, where and with which versions a page was made: its last lines."""
+    root = Path(__file__).resolve().parents[1]
+    git = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root, capture_output=True, text=True)
+    others = [f"{name} {version(name)}" for name in ("numpy", "scipy", *packages) if _is_installed(name)]
+    versions = ", ".join([f"likely {__version__}", *others])
+    where = f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    return f"Made on {time.strftime('%Y-%m-%d')} at commit `{git.stdout.strip()}`: {where}; {versions}.\n"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
+
+
+def processor() -> str:
+    """The name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def sections_of(path: Path) -> dict[str, str]:
@@ -62,5 +95,6 @@ class Page(NamedTuple):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 body = self.sections[title](options.slow)
+            body = f"{body.rstrip()}\n\n{conditions('scikit-learn', 'statsmodels', 'hmmlearn')}"
             print(f"\n## {title}\n\n{body}", flush=True)
             self.write({title: body})

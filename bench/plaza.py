@@ -21,7 +21,7 @@ import likely as lk
 from likely.statespace.nonlinear.extended_kalman_filter import ExtendedKalmanFilter
 from likely.statespace.nonlinear.state_space import StateSpace
 from likely.statespace.nonlinear.unscented_kalman_filter import CubatureKalmanFilter, UnscentedKalmanFilter
-from pages import table
+from pages import conditions, table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "localization.md"
@@ -278,7 +278,7 @@ def main() -> None:
     third = filters(robot, errors, logs, tries)
     print(second, third, sep="\n")
     if not quick:
-        PAGE.write_text("\n".join([PREFACE.format(**robot.facts), first, second, third]))
+        PAGE.write_text("\n".join([PREFACE.format(**robot.facts), first, second, third, conditions()]))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from typing import Any
 import environments
 import startup
 from goals import GOALS, Goal, did_the_job, verdicts
+from pages import processor
 from pages import table as markdown
 from speed.registry import Workload, load
 
@@ -122,15 +123,6 @@ def circumstances(options: argparse.Namespace) -> Record:
         "cores": os.cpu_count(), "threads": options.threads, "python": platform.python_version(),
         "quick": options.quick, "versions": versions(),
     }  # fmt: skip
-
-
-def processor() -> str:
-    """The name of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
 def versions() -> dict[str, str]:

@@ -22,7 +22,7 @@ from sklearn.naive_bayes import MultinomialNB
 
 import likely as lk
 from likely.metrics.confidence_intervals import proportion_interval
-from pages import table
+from pages import conditions, table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "sequences.md"
@@ -177,7 +177,7 @@ def main() -> None:
             parts.append(section())
             print(parts[-1], flush=True)
     if not only:
-        PAGE.write_text("\n".join([PREFACE, *parts]))
+        PAGE.write_text("\n".join([PREFACE, *parts, conditions("scikit-learn")]))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from likely.core.ragged import Ragged
 from likely.statespace.estimators.switching_density import SwitchingDensity, guessed_regimes
 from likely.statespace.linear.linear_gaussian import LinearGaussian
 from likely.statespace.switching.switching_linear import SwitchingLinearGaussian
-from pages import table
+from pages import conditions, table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "switching.md"
@@ -319,7 +319,7 @@ def main() -> None:
             made.append(section())
             print(made[-1], flush=True)
     if not only:
-        PAGE.write_text("\n".join([PREFACE, *made]))
+        PAGE.write_text("\n".join([PREFACE, *made, conditions()]))
 
 
 if __name__ == "__main__":

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
-import likely as lk
 from likely.recognizers.tracking.tracker import Tracker
-from pages import best_bold, table
+from pages import best_bold, conditions, table
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "target-tracking.md"
@@ -231,7 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
-    parts = [PREFACE, prediction(quick), clutter(quick), f"likely {lk.__version__}.\n"]
+    parts = [PREFACE, prediction(quick), clutter(quick), conditions()]
     print("\n".join(parts))
     if not quick:
         PAGE.write_text("\n".join(parts))

@@ -21,6 +21,7 @@ import numpy as np
 
 from likely.alignment.bands import band_of
 from likely.alignment.estimator import SHARES, DTWClassifier
+from pages import conditions
 
 DATA = Path(os.environ.get("LIKELY_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "dynamic-time-warping.md"
@@ -161,7 +162,7 @@ def main() -> None:
         print(list(table(rows))[-1], flush=True)
     print(summary(rows))
     if not asked:
-        PAGE.write_text("\n".join([PREFACE, summary(rows), "", *table(rows), ""]), encoding="utf-8")
+        PAGE.write_text("\n".join([PREFACE, summary(rows), "", *table(rows), "", conditions()]), encoding="utf-8")
 
 
 if __name__ == "__main__":
