@@ -234,6 +234,11 @@ def main() -> int:
     options = arguments()
     works = load()
     wanted = chosen(works, options.only, options.peers)
+    if options.quick:
+        skipped = [(n, p) for n, peers in wanted.items() for p in peers if works[n].peers[p].compiles_long]
+        wanted = {n: [p for p in peers if (n, p) not in skipped] for n, peers in wanted.items()}
+        for name, peer in skipped:
+            print(f"{name} {peer}: left out of --quick, it compiles for minutes", file=sys.stderr)
     if options.list:
         print("\n".join(f"{name}: {works[name].size}\n    {', '.join(peers)}" for name, peers in wanted.items()))
         return 0

@@ -38,6 +38,7 @@ class Peer(NamedTuple):
 
     prepare: Callable[[Any], Callable[[], Any]]
     note: str
+    compiles_long: bool  # minutes, whatever the size of the data: not in a smoke test
 
 
 @dataclass
@@ -58,11 +59,11 @@ class Workload:
         self.judge = judge
         return judge
 
-    def peer(self, name: str, note: str = "") -> Callable[[Any], Any]:
+    def peer(self, name: str, note: str = "", compiles_long: bool = False) -> Callable[[Any], Any]:
         """Decorator of the function that prepares one library's run."""
 
         def register(prepare: Any) -> Any:
-            self.peers[name] = Peer(prepare, note)
+            self.peers[name] = Peer(prepare, note, compiles_long)
             return prepare
 
         return register

@@ -181,7 +181,7 @@ def _dynamax_kalman(par):
 
 
 kalman.peer("dynamax", note="lgssm_smoother, jit, x64")(_dynamax_kalman(False))
-kalman.peer("dynamax_parallel", note="associative scan, jit, x64")(_dynamax_kalman(True))
+kalman.peer("dynamax_parallel", note="associative scan, jit, x64", compiles_long=True)(_dynamax_kalman(True))
 
 
 @workload("kalman_em", "T=2,000, 4 states, 2 observations: 10 EM iterations over all parameters, same perturbed init")

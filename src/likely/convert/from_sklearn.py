@@ -56,8 +56,7 @@ def from_sklearn(model: Any, *, noise_variance: Any = None) -> Any:
     LinearDiscriminantAnalysis                          `BayesClassifier` of `GaussianDensity("pooled")`
     QuadraticDiscriminantAnalysis                       `BayesClassifier` of `GaussianDensity()`
     KNeighborsClassifier                                `KNeighborsClassifier`
-    LinearRegression, Ridge, Lasso, ElasticNet and      `GaussianRegression`, with the given `noise_variance`
-    those with built-in cross-validation
+    LinearRegression, Ridge, Lasso, ElasticNet, …CV     `GaussianRegression`, with the given `noise_variance`
     BayesianRidge, ARDRegression                        `RegressionPredictive`
     ==================================================  ==========================================================
 
