@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-from tests.public_names import public
+from tests.public_names import public_functions
 
 
 class Option(NamedTuple):
@@ -21,20 +21,8 @@ class Option(NamedTuple):
 
 def string_options() -> Iterator[Option]:
     """Every parameter of a public name that a Literal type of strings is declared for; inherited methods once."""
-    seen = set()
-    for name, thing in public().items():
-        functions = {name: thing.__init__, **_methods(name, thing)} if inspect.isclass(thing) else {name: thing}
-        for owner, function in functions.items():
-            function = inspect.unwrap(function)
-            if inspect.isfunction(function) and function not in seen:
-                seen.add(function)
-                yield from _of(owner, function)
-
-
-def _methods(name: str, cls: type) -> dict[str, Any]:
-    found = {method: inspect.getattr_static(cls, method) for method in dir(cls) if not method.startswith("_")}
-    plain = {m: f.__func__ if isinstance(f, classmethod | staticmethod) else f for m, f in found.items()}
-    return {f"{name}.{m}": f for m, f in plain.items() if inspect.isfunction(f) and f.__module__.startswith("likely")}
+    for owner, function in public_functions():
+        yield from _of(owner, function)
 
 
 def _of(owner: str, function: Callable[..., Any]) -> Iterator[Option]:

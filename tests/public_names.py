@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from likely.core import value
+from likely.estimation import component
 from likely.names import HOMES, PUBLIC, SPACES
 
+INTERNAL = value.INTERNAL | component.INTERNAL  # methods that `dir` leaves out
 
-def public() -> dict[str, Any]:
-    """Every public object but plots, by its name without the namespace."""
-    homes = [homes for space, homes in HOMES.items() if space != "likely.plots"]
+
+def public(plots: bool = False) -> dict[str, Any]:
+    """Every public object, by its name without the namespace; plots only where they are asked for."""
+    homes = [homes for space, homes in HOMES.items() if plots or space != "likely.plots"]
     return {name: getattr(import_module(module), name) for each in homes for name, module in each.items()}
+
+
+def public_functions(plots: bool = False, internal: bool = True) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Functions, constructors, methods and properties, such as "dtw", "KMeans", "KMeans.fit"; inherited ones once.
+
+    `internal`: also methods that `dir` leaves out.
+    """
+    seen = set()
+    for name, thing in public(plots).items():
+        functions = {name: thing}
+        if inspect.isclass(thing):
+            functions = {name: thing.__init__, **_methods(name, thing, internal)}
+        for owner, function in functions.items():
+            function = inspect.unwrap(function)
+            if inspect.isfunction(function) and function not in seen and function.__module__.startswith("likely"):
+                seen.add(function)
+                yield owner, function
+
+
+def _methods(name: str, cls: type, internal: bool) -> dict[str, Any]:
+    shown = [m for m in dir(cls) if not m.startswith("_") and (internal or m not in INTERNAL)]
+    found = {m: inspect.getattr_static(cls, m) for m in shown}
+    plain = {method: _function(f) for method, f in found.items()}
+    return {f"{name}.{method}": f for method, f in plain.items() if inspect.isfunction(f)}
+
+
+def _function(attribute: Any) -> Any:
+    if isinstance(attribute, classmethod | staticmethod):
+        return attribute.__func__
+    if isinstance(attribute, property):
+        return attribute.fget
+    return attribute.func if isinstance(attribute, cached_property) else attribute
+
+
+def untyped() -> list[str]:
+    """Parameters and results of public signatures whose type contains Any, such as "KMeans.fit: y"."""
+    found = []
+    for owner, function in public_functions(plots=True, internal=False):
+        signature = inspect.signature(function)
+        kinds = {p.name: p.annotation for p in signature.parameters.values()}
+        for part, kind in {**kinds, "result": signature.return_annotation}.items():
+            if isinstance(kind, str) and re.search(r"\bAny\b", kind):
+                found.append(f"{owner}: {part}")
+    return found
 
 
 def stub(space: str) -> str:

@@ -89,9 +89,19 @@ def naive(**setting: Any) -> Any:
     return lk.NaiveBayes(**setting).fit(X, ABC)
 
 
+def calibrated() -> Any:
+    return lk.CalibratedClassifier(lk.FisherDiscriminant()).fit(REAL, ABC)
+
+
 RECIPES: dict[str, Callable[..., Any]] = {
     "NaiveBayes": naive,
     "BayesClassifier.decide": lambda **s: fitted("BayesClassifier").decide(REAL, **s),
+    **{
+        f"{name}.with_class_prior": lambda name=name, **s: fitted(name).with_class_prior(**s)
+        for name in ("BayesClassifier", "FisherDiscriminant", "KNeighborsClassifier")
+    },
+    "CalibratedClassifier.with_class_prior": lambda **s: calibrated().with_class_prior(**s),
+    "CalibratedClassifier.decide": lambda **s: calibrated().decide(REAL, **s),
     "CalibratedClassifier": lambda **s: lk.CalibratedClassifier(lk.FisherDiscriminant(), **s).fit(REAL, ABC),
     "ConformalRegressor": lambda **s: lk.ConformalRegressor(lk.LinearRegression(), **s).fit(REAL[:, :1], REAL[:, 1]),
     "TableClusterer": lambda **s: lk.automl.TableClusterer(max_components=2, n_init=1, **s).fit(REAL),

@@ -14,7 +14,7 @@ from likely.alignment.local_costs import SQUARED
 from likely.alignment.pairwise_dtw import Rules, distances
 from likely.alignment.series import Series, all_series
 from likely.alignment.step_patterns import StepPattern, StepPatternLike, step_pattern_of
-from likely.core.arrays import Array, parameter, weights
+from likely.core.arrays import Array, SequencesLike, parameter, weights
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value

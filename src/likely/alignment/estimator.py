@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -203,7 +204,7 @@ class DTWClassifier(ClassifierMixin, BaseEstimator):
         found = self._nearest(None if X is None else self._series(X, lengths), int(k))
         return found.distances, found.indices
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write a model file that `lk.load` reads back."""
         from likely.io.model_files import save
 

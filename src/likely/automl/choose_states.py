@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.automl.model_comparison import silence
 from likely.automl.sequence_models import known_rows
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Rows
 from likely.core.errors import DataError, DomainError, LikelyError, sentence
 from likely.core.ragged import Ragged
+from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parallel import in_threads
 from likely.estimation.scikit_learn import clone
 from likely.metrics.confidence_intervals import mean, simplest_within_error
@@ -64,9 +66,9 @@ class _HeldOutScore(NamedTuple):
 
 
 def choose_states(
-    density: Any, X: Any, numbers: Iterable[int] = (1, 2, 3, 4, 6, 8), *, cv: Any = 5, groups: Any = None,
-    sample_weight: Any = None, random_state: int = 0, n_jobs: int | None = None,
-    callback: Callable[[int], None] = lambda k: None,
+    density: DensityEstimator, X: Rows, numbers: Iterable[int] = (1, 2, 3, 4, 6, 8), *, cv: Any = 5,
+    groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None, random_state: int = 0,
+    n_jobs: int | None = None, callback: Callable[[int], None] = lambda k: None,
 ) -> StateChoice:  # fmt: skip
     """Compare numbers of states of an `HMMDensity` by cross-validation over whole sequences.
 

@@ -8,18 +8,19 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.automl.typed_models import TypedClassifier, TypedModel
 from likely.classify.bayes import BayesClassifier
 from likely.classify.calibration.calibration_maps import Calibration
 from likely.classify.prior_classifier import PriorClassifier
-from likely.core.arrays import Array, Index, Mask, is_gap
+from likely.core.arrays import Array, Index, Mask, Rows, Targets, is_gap
 from likely.core.columns import Columns
 from likely.core.description import Description, counted
 from likely.core.errors import DataError, sentence
 from likely.core.ragged import Ragged
 from likely.estimation.base_estimator import check_is_fitted
+from likely.estimation.density_estimator import DensityEstimator
 from likely.estimation.parameter_constraints import HasMethods
 from likely.estimation.scikit_learn import clone
 from likely.estimation.sequence_validation import cut, refuse_other_y
@@ -114,7 +115,7 @@ class SequenceClassifier(_OfSequences, TypedClassifier):
         made._know(columns, roles)
         return made
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Rows) -> Array:
         """log p of each sequence (n,); NaN if class priors alone decide."""
         frames = self.frames(X)
         if isinstance(self.classifier_, PriorClassifier):
@@ -122,7 +123,7 @@ class SequenceClassifier(_OfSequences, TypedClassifier):
         with self._spoken(self.classifier_):
             return self.classifier_.score_samples(frames)
 
-    def unseen(self, X: Any) -> dict[str, Mask]:
+    def unseen(self, X: Rows) -> dict[str, Mask]:
         """Mask of sequences (n,) with unknown levels, by column; only columns that have some."""
         if isinstance(self.classifier_, PriorClassifier):
             return {}
@@ -174,10 +175,13 @@ class SequenceDensity(_OfSequences):
     _inner_name = "density_"
     saved_attributes: tuple[str, ...] = ("density_", "schema_", "card_")
 
-    def __init__(self, density: Any = None) -> None:
+    def __init__(self, density: DensityEstimator | None = None) -> None:
         self.density = density
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+    def fit(
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
+        lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Infer the column types of X, and fit to sequences; `y` is ignored, `lengths` split one array X."""
         from likely.automl.sequence_candidates import chain
 
@@ -193,8 +197,9 @@ class SequenceDensity(_OfSequences):
 
     @classmethod
     def from_fitted(
-        cls, density: Any, columns: Kinds, roles: Mapping[str, str] | None = None, states: list[str] | None = None
-    ) -> Self:
+        cls, density: DensityEstimator, columns: Kinds, roles: Mapping[str, str] | None = None,
+        states: list[str] | None = None,
+    ) -> Self:  # fmt: skip
         """A fitted density combined with the columns of a frame, in that order."""
         made = cls(clone(density))
         made.density_ = density
@@ -213,11 +218,11 @@ class SequenceDensity(_OfSequences):
         named: list[str] | None = self.schema["states"]
         return named or [str(k) for k in range(int(self.density_.topology_.original.max()) + 1)]
 
-    def known(self, X: Any) -> tuple[Ragged, Mask]:
+    def known(self, X: Rows) -> tuple[Ragged, Mask]:
         """Validated frames with unknown levels as missing, and the sequences (n,) that had one."""
         return known_rows(self.density_, self.frames(X))
 
-    def frame(self, y: Any) -> Any:
+    def frame(self, y: Targets) -> Any:
         """One frame in the form of the model: a value, values in the order of `columns`, or a dict by column.
 
         An unknown level counts as missing, as in `score_samples`.
@@ -247,15 +252,15 @@ class SequenceDensity(_OfSequences):
     def as_online_filter(self) -> LiveFrames:
         return LiveFrames(self.model_, self)
 
-    def score_samples(self, X: Any, lengths: Any = None) -> Array:
+    def score_samples(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
         """log p of each sequence (n,); an unknown level counts as missing."""
         return self.model_.log_prob(self.known(cut(X, lengths))[0])
 
-    def predict(self, X: Any, lengths: Any = None) -> Ragged:
+    def predict(self, X: Rows, lengths: ArrayLike | None = None) -> Ragged:
         """The state of each frame on the Viterbi path."""
         return states_of(self.density_, self.known(cut(X, lengths))[0])
 
-    def predict_proba(self, X: Any, lag: int | None = None, lengths: Any = None) -> Ragged:
+    def predict_proba(self, X: Rows, lag: int | None = None, lengths: ArrayLike | None = None) -> Ragged:
         """p(state | sequence) of each frame; with a `lag`, fixed-lag smoothing."""
         return shares_of(self.model_, self.density_.topology_.original, self.known(cut(X, lengths))[0], lag)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from likely.automl.typed_models import TypedClassifier, TypedModel
 from likely.classify.calibration.calibration_maps import Calibration
-from likely.core.arrays import Mask, unmasked
+from likely.core.arrays import Mask, Rows, unmasked
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import check_is_fitted
@@ -43,7 +43,7 @@ class TableModel(TypedModel):
         """Number of columns of the training table, required of an array."""
         return len(self.feature_names_in_)
 
-    def frame(self, X: Any) -> Any:
+    def frame(self, X: Rows) -> Any:
         """Rows in the form of the inner model: a Polars frame of the features."""
         from likely.data.table import Table
 
@@ -127,9 +127,9 @@ class TableClassifier(TableModel, TypedClassifier):
         `how` are `cost`, `reject_cost`, `reject_below`, `novelty`, `class_prior` and `full`: see
         `BayesClassifier.decide`, which also says what is returned.
         """
-        return super().decide(Typed(self.frame(X)), **how)
+        return super().decide(cast(Any, Typed(self.frame(X))), **how)
 
-    def unseen(self, X: Any) -> dict[str, Mask]:
+    def unseen(self, X: Rows) -> dict[str, Mask]:
         """Mask of rows (n,) with unknown levels, by column; only columns that have some."""
         return self.unseen_categories(self.frame(X))
 

@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 
 from likely.automl.table_classifier import (
@@ -95,8 +96,8 @@ class TableClusterer(ClusterMixin, TableModel):
 
     @classmethod
     def from_fitted(
-        cls, found: ChosenMixture, schema: Schema, frame: Any, weight: Any = None, columns: Sequence[str] | None = None,
-        **settings: Any,
+        cls, found: ChosenMixture, schema: Schema, frame: Any, weight: ArrayLike | None = None,
+        columns: Sequence[str] | None = None, **settings: Any,
     ) -> Self:  # fmt: skip
         """A mixture found in a frame of typed columns, combined with these; `columns` are those of the whole table."""
         made = cls(int(found.mixture.model_.size), **settings)

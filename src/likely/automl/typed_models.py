@@ -6,14 +6,15 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from typing import Any, ClassVar, Self
 
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from likely.classify.calibration.calibration_maps import Calibration, IsotonicMap, LogisticMap, Temperature
 from likely.classify.calibration.recalibration import applied
 from likely.classify.explanation import Explanation
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, Rows, Targets
 from likely.core.errors import DataError, DomainError, sentence
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_or_nothing
 from likely.estimation.decision_mixin import Deciding
@@ -42,7 +43,7 @@ class TypedModel(WithCard, BaseEstimator):  # type: ignore[misc, unused-ignore]
             self.__dict__.pop("card_", None)  # it tells of other data
             yield
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 
@@ -81,7 +82,7 @@ class TypedClassifier(Deciding, TypedModel):
         """Whether each fit learns its own calibration map."""
         return bool(self.calibrate)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Infer the column types of X, and fit to labels y (n,)."""
         from likely.automl.model_comparison import calibration_of
 
@@ -124,7 +125,7 @@ class TypedClassifier(Deciding, TypedModel):
         """Class probabilities (C,)."""
         return self.classifier_.class_prior_
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: Rows) -> Array:
         """log p(c | x) of each row or sequence (n, C), columns in the order of `classes_`."""
         check_is_fitted(self, "classifier_")
         rows = self._rows(X)
@@ -135,7 +136,7 @@ class TypedClassifier(Deciding, TypedModel):
         """Mask of rows or sequences (n,) with unknown levels, by column; only columns that have some."""
         raise NotImplementedError  # abstract
 
-    def explain(self, X: Any) -> Explanation:
+    def explain(self, X: Rows) -> Explanation:
         """Explanation of each decision: log-odds by column, and the value of each; of sequences, by frame, too."""
         check_is_fitted(self, "classifier_")
         if not hasattr(self.classifier_, "explain"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
 from functools import cached_property
@@ -9,12 +10,12 @@ from numbers import Real
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from likely.classify.calibration.calibration_maps import IsotonicMap, LogisticMap, MethodChoice, Temperature
 from likely.classify.calibration.probability_floor import Floor
 from likely.classify.small_classes import notes_on_classes
-from likely.core.arrays import Array, Index, Mask, in_memory, n_rows
+from likely.core.arrays import Array, Index, Mask, Rows, Seed, Targets, in_memory, n_rows
 from likely.core.blocks import Block, Blocks
 from likely.core.columns import Columns
 from likely.core.description import Description
@@ -128,9 +129,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
     calibration_: Map | None = None  # map of log-posteriors under `calibration_prior_` to calibrated ones
 
     def __init__(
-        self, density: Any = None, class_prior: ClassPriorLike | AnyPrior = None, cost: CostLike | None = None,
-        reject_cost: float | None = None, reject_below: float | None = None, novelty: float | None = None,
-        calibration: MethodChoice | None = None,
+        self, density: DensityEstimator | None = None, class_prior: ClassPriorLike | AnyPrior = None,
+        cost: CostLike | None = None, reject_cost: float | None = None, reject_below: float | None = None,
+        novelty: float | None = None, calibration: MethodChoice | None = None,
     ) -> None:  # fmt: skip
         self.density = density
         self.class_prior = class_prior
@@ -147,7 +148,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         """Whether each fit learns its own calibration map."""
         return self.calibration is not None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+    def fit(
+        self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Fit to rows X (n, d) with labels y (n,): strings, numbers or booleans.
 
         Rows with a missing label (None, NaN, `pd.NA`) are unlabeled data, used by EM (semi-supervised learning).
@@ -159,8 +162,8 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         self.density_ = self._fresh_density(X)
         self.density_._validate_params()
         given = X, y, sample_weight
-        X, y, weight = self._checked(X, y, sample_weight, reset=True)
-        self.classes_, labels = encoded_with_gaps(y)
+        X, targets, weight = self._checked(X, y, sample_weight, reset=True)
+        self.classes_, labels = encoded_with_gaps(targets)
         warn_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
         with self._in_words():
             report = self.run_em(X, labels, weight)
@@ -198,8 +201,9 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         super()._validate_params()
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, lengths: Any = None
-    ) -> Self:
+        self, X: Rows, y: Targets, classes: Sequence[object] | NDArray[Any] | None = None,
+        sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Update with more rows: statistics are added. The first call may name all `classes`."""
         self._validate_params()
         if self.calibration is not None:
@@ -208,39 +212,40 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
                 'use fit, or lk.CalibratedClassifier(…, cv="prefit")',
             )
             raise DomainError(sentence(type(self).__name__, expected, "partial_fit", remedy))
-        first, X = not hasattr(self, "model_"), self._cut(in_memory(X), lengths)
+        first, rows = not hasattr(self, "model_"), self._cut(in_memory(X), lengths)
         if not first and not self.stats_.total_weight > 0:
             expected = "partial_fit needs the statistics of the rows before"
             raise DomainError(sentence(type(self).__name__, expected, "a converted model, without any", "use fit"))
         if first:
-            self.density_ = self._fresh_density(X)
+            self.density_ = self._fresh_density(rows)
             self.density_._validate_params()
-        X, y, weight = self._checked(X, y, sample_weight, reset=first)
+        rows, targets, weight = self._checked(rows, y, sample_weight, reset=first)
         if first:
-            named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            named = targets if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded_with_gaps(named)[0]
-        labels = labels_among(y, self.classes_, type(self).__name__)
-        warn_of_labels(self.classes_, labels, type(self).__name__, labeled_things(X))
-        judged = not first and novelty_threshold.is_known(X)
-        before = novelty_threshold.novelty_scores(self, X)[0] if judged else None
+        labels = labels_among(targets, self.classes_, type(self).__name__)
+        warn_of_labels(self.classes_, labels, type(self).__name__, labeled_things(rows))
+        judged = not first and novelty_threshold.is_known(rows)
+        before = novelty_threshold.novelty_scores(self, rows)[0] if judged else None
         hidden = self.density_.traits.latent or bool((labels < 0).any())
         if first:  # latent labels need more than one pass
-            model, known = (self.run_em(X, labels, weight).model if hidden else self.blank_mixture(X, weight)), None
+            model = self.run_em(rows, labels, weight).model if hidden else self.blank_mixture(rows, weight)
+            known = None
         else:
-            model, known = self._grown(X)
+            model, known = self._grown(rows)
         new: Any = Threads().total(
-            lambda block: gather(model, block, self.is_hard), self.blocks_of(X, labels, weight).whole()
+            lambda block: gather(model, block, self.is_hard), self.blocks_of(rows, labels, weight).whole()
         )
         if first and not hidden and getattr(new, "filled", False):  # no model yet to impute missing values
             with warnings_discarded():
-                learned = self.run_em(X, labels, weight)
+                learned = self.run_em(rows, labels, weight)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._in_words():
             self._adopt(self.refit_once(model, stats))
         self._check_cost()
         if before is None:
-            needed = novelty_threshold.rows_needed(X, labels, weight, stats.complete)
+            needed = novelty_threshold.rows_needed(rows, labels, weight, stats.complete)
             self.held_out_novelty_ = novelty_threshold.left_out(self, needed)
         else:  # prequential: scored before learning
             self.held_out_novelty_ = novelty_threshold.streamed(
@@ -428,7 +433,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
     # ----------------------------------------------------------------------- prediction
 
-    def log_posterior(self, X: Any, lengths: Any = None) -> Array:
+    def log_posterior(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         rows = self._rows(self._cut(X, lengths))
         if self.calibration_ is not None:
@@ -448,11 +453,11 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         raw = self.with_class_prior(trained)._plain_log_posterior(rows)
         return change_log_prior(calibration.log_posterior(self.floor_.applied(raw)), trained, now)
 
-    def predict_log_proba(self, X: Any, lengths: Any = None) -> Array:
+    def predict_log_proba(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         return self.log_posterior(X, lengths)
 
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+    def predict_proba(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
         """p(c | x) of each row (n, C), columns in the order of `classes_`."""
         if self.calibration_ is not None:
             return np.exp(self.log_posterior(X, lengths))
@@ -461,7 +466,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             return self.model_.posterior(rows)
         return self._of_joint(rows, self.model_._shares, len(self.classes_), np.float64)
 
-    def predict(self, X: Any, lengths: Any = None) -> Any:
+    def predict(self, X: Rows, lengths: ArrayLike | None = None) -> Any:
         """The class of smallest expected cost (n,), without the reject option; see `decide`."""
         if self.calibration_ is not None:
             return super().predict(self._cut(X, lengths))
@@ -507,7 +512,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
         return out
 
     def decide(
-        self, X: Any, *, cost: CostLike | None = None, reject_cost: float | None = None,
+        self, X: Rows, *, cost: CostLike | None = None, reject_cost: float | None = None,
         reject_below: float | None = None, novelty: float | None = None, class_prior: ClassPriorLike = None,
         full: bool = False, lengths: ArrayLike | None = None,
     ) -> Any:  # fmt: skip
@@ -555,18 +560,18 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             warn(f'{type(self).__name__}: {text}; set calibration="temperature", or wrap it in lk.CalibratedClassifier')
         return super().decide(X, **how)
 
-    def score_samples(self, X: Any, lengths: Any = None) -> Array:
+    def score_samples(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
         """Marginal log-density log p(x) of each row (n,)."""
         rows = self._rows(self._cut(X, lengths))
         return self.model_.log_prob(rows)
 
-    def sample(self, n_samples: int = 1, random_state: Any = None, **how: Any) -> tuple[Any, Any]:
+    def sample(self, n_samples: int = 1, random_state: Seed = None, **how: Any) -> tuple[Any, Any]:
         """Rows and labels sampled from the fitted model; of HMMs without final probabilities, of a `length`."""
         check_is_fitted(self)
         X, labels = self.model_.sample_labeled(n_samples, np.random.default_rng(random_state), **how)
         return X, self.classes_[labels]
 
-    def with_class_prior(self, class_prior: Any) -> Self:
+    def with_class_prior(self, class_prior: ClassPriorLike) -> Self:
         """A copy with other class probabilities."""
         check_is_fitted(self)
         other = copy(self)
@@ -577,7 +582,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             other._novelty_rows, other._novelty_of = None, self
         return other
 
-    def novelty_score(self, X: Any, lengths: Any = None) -> Array:
+    def novelty_score(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
         """Novelty score of each row (n,): the median of log p over the model's samples with the same missing entries,
         minus log p(x), in units of their interquartile range; infinite for an unknown level.
         """
@@ -586,7 +591,7 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
             0
         ]
 
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    def leave_one_out(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Array:
         """Leave-one-out log p(c | x) per row (n, C): fast, as statistics subtract.
 
         Of duplicates, and of an integer weight, one is left out. Only the parameters of this classifier are used.
@@ -595,18 +600,20 @@ class BayesClassifier(DefaultParts, Deciding, BaseEstimator):
 
         return leave_one_out(self, X, y, sample_weight)[0]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, lengths: Any = None) -> float:
+    def score(
+        self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None, lengths: ArrayLike | None = None,
+    ) -> float:  # fmt: skip
         """Accuracy; rows with a missing label are ignored."""
-        X = self._cut(in_memory(X), lengths)
-        labels = checked_labels(y, n_rows(X), type(self).__name__, allow_missing=True, each=labeled_things(X))
+        x = self._cut(in_memory(X), lengths)
+        labels = checked_labels(y, n_rows(x), type(self).__name__, allow_missing=True, each=labeled_things(x))
         there = np.flatnonzero(~missing_labels(labels))
         if len(there) == len(labels):
-            return float(super().score(X, y, sample_weight))
-        rows = X.iloc[there] if hasattr(X, "iloc") else X[there] if hasattr(X, "shape") else [X[i] for i in there]
+            return float(super().score(x, y, sample_weight))
+        rows = x.iloc[there] if hasattr(x, "iloc") else x[there] if hasattr(x, "shape") else [x[i] for i in there]
         weight = None if sample_weight is None else np.asarray(sample_weight)[there]
         return float(np.average(self.predict(rows) == labels[there], weights=weight))
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: Rows) -> Any:
         """Explanation of each decision: log-odds by column, and the value of each column (`Explanation`)."""
         from likely.classify.explanation import Explanation
 

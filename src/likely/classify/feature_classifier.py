@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from likely.classify.bayes import BayesClassifier
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, Rows
 from likely.core.description import Description
 from likely.core.errors import DataError, sentence
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
@@ -53,7 +53,7 @@ class FeatureClassifier(Deciding, WithCard, BaseEstimator):
         self._check_fitted()
         return self.classifier_.log_posterior(self._front(X))
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Rows) -> Array:
         """Marginal log-density log p(x) of each input (n,)."""
         self._check_fitted()
         return self.classifier_.score_samples(self._front(X))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from likely.core.arrays import Array, Index, refuse_infinite, rows
+from likely.core.arrays import Array, Index, Rows, Targets, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads
@@ -85,24 +87,27 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     # ----------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (n, d) with labels y (n,)."""
         self._validate_params()
-        X, y, weight = self._checked(X, y, sample_weight, reset=True)
-        self.classes_, labels = encoded(y)
-        return self._adopt(self._gathered(X, labels, weight, None))
+        rows, targets, weight = self._checked(X, y, sample_weight, reset=True)
+        self.classes_, labels = encoded(targets)
+        return self._adopt(self._gathered(rows, labels, weight, None))
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Rows, y: Targets, classes: Sequence[object] | NDArray[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Update with more rows: moments are added. The first call may name all `classes`."""
         self._validate_params()
         first = not hasattr(self, "axes_")
-        X, y, weight = self._checked(X, y, sample_weight, reset=first)
+        rows, targets, weight = self._checked(X, y, sample_weight, reset=first)
         if first:
-            named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            named = targets if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
-        labels = labels_among(y, self.classes_, type(self).__name__)
+        labels = labels_among(targets, self.classes_, type(self).__name__)
         known = None if first else self.stats_
-        new = self._gathered(X, labels, weight, known)
+        new = self._gathered(rows, labels, weight, known)
         return self._adopt(new if known is None else known + new, patient=True)
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
@@ -156,20 +161,20 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
 
     # ----------------------------------------------------------------------- prediction
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Rows) -> Any:
         """Coordinates along the axes (n, q); of a row with missing entries, their conditional expectation."""
         check_is_fitted(self)
-        X = self.validate_rows(X, reset=False)
-        return self.axes_.project(impute(self._mixture, X) if any_missing(X) else X)
+        rows = self.validate_rows(X, reset=False)
+        return self.axes_.project(impute(self._mixture, rows) if any_missing(rows) else rows)
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: Rows) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
-        X = self.validate_rows(X, reset=False)
-        if not any_missing(X):
-            return self._of_complete(X)
-        out, gaps = np.empty((len(X), len(self.classes_))), np.isnan(X).any(axis=1)
-        out[gaps], out[~gaps] = self._mixture.log_posterior(X[gaps]), self._of_complete(X[~gaps])
+        rows = self.validate_rows(X, reset=False)
+        if not any_missing(rows):
+            return self._of_complete(rows)
+        out, gaps = np.empty((len(rows), len(self.classes_))), np.isnan(rows).any(axis=1)
+        out[gaps], out[~gaps] = self._mixture.log_posterior(rows[gaps]), self._of_complete(rows[~gaps])
         return out
 
     def _of_complete(self, X: Any) -> Array:
@@ -198,7 +203,7 @@ class FisherDiscriminant(Deciding, ClassNamePrefixFeaturesOutMixin, TransformerM
             weights=np.array(self.class_prior_), components=Gaussian.trusted(mean=means, covariance=W, kind="full")
         )
 
-    def with_class_prior(self, class_prior: Any) -> Self:
+    def with_class_prior(self, class_prior: ClassPriorLike) -> Self:
         """A copy with other class probabilities; the axes are the same."""
         check_is_fitted(self)
         other = copy(self)

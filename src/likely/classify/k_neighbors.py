@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
-from likely.core.arrays import Array, Index, Mask
+from likely.core.arrays import Array, Index, Mask, Rows, Targets
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import warn, warnings_renamed
 from likely.decision.cost import Cost, CostLike
@@ -110,32 +110,35 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
 
     # ----------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Store rows X (n, d) and their labels y (n,)."""
         self._validate_params()
         if y is None:
             checked_labels(y, 0, type(self).__name__)
         x = plain_rows(self, X, reset=True)
-        y = checked_labels(y, len(x), type(self).__name__)
+        targets = checked_labels(y, len(x), type(self).__name__)
         w = row_weights(self, sample_weight, x)
         here = w > 0
-        self.classes_, labels = encoded(y[here])
+        self.classes_, labels = encoded(targets[here])
         warn_of_labels(self.classes_, labels, type(self).__name__)
         self._store_rows(x[here], labels, w[here])
         self._warn_of_novelty()
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Rows, y: Targets, classes: Sequence[object] | NDArray[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Store more rows. The first call may name all `classes`."""
         self._validate_params()
         first = not hasattr(self, "rows_")
         x = plain_rows(self, X, reset=first)
-        y = checked_labels(y, len(x), type(self).__name__)
+        targets = checked_labels(y, len(x), type(self).__name__)
         w = row_weights(self, sample_weight, x)
         if first:
-            named = y if classes is None else checked_labels(classes, len(classes), type(self).__name__)
+            named = targets if classes is None else checked_labels(classes, len(classes), type(self).__name__)
             self.classes_ = encoded(named)[0]
-        labels = labels_among(y, self.classes_, type(self).__name__)
+        labels = labels_among(targets, self.classes_, type(self).__name__)
         warn_of_labels(self.classes_, labels, type(self).__name__)
         here = w > 0
         x, labels, w = x[here], labels[here], w[here]
@@ -250,7 +253,7 @@ class KNeighborsClassifier(NumericClassifierMixin, BaseEstimator):
             self._voters.votes(rows, self.n_neighbors_, self.weights == "distance", type(self).__name__)[0]
         )
 
-    def kneighbors(self, X: Any = None, n_neighbors: int | None = None) -> tuple[Array, Index]:
+    def kneighbors(self, X: Rows | None = None, n_neighbors: int | None = None) -> tuple[Array, Index]:
         """Distances and indices (n, n_neighbors) of the nearest training rows, nearest first.
 
         Without X: of each kept row among the others. Indices count the rows with positive weight that were passed to

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from likely.classify.numeric_classifier_mixin import NumericClassifierMixin
 from likely.classify.numeric_rows import plain_rows, row_weights, sound_rules
-from likely.core.arrays import Array, Index, Mask
+from likely.core.arrays import Array, Index, Mask, Rows, Targets
 from likely.core.blocks import Blocks
 from likely.core.description import Description, DescriptionTable
 from likely.core.em_loop import StoppingRule, fit, gather
@@ -95,7 +97,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
 
     # ----------------------------------------------------------------- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit centroids and scales to rows X (n, d) with labels y (n,)."""
         x, targets, w = self._checked(X, y, sample_weight, reset=True)
         self.classes_, labels = encoded(targets)
@@ -109,7 +111,10 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
         self._warn_of_novelty()
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: Rows, y: Targets, classes: Sequence[object] | NDArray[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Update with more rows: statistics are added. The first call may name all `classes`."""
         first = not hasattr(self, "stats_")
         x, targets, w = self._checked(X, y, sample_weight, reset=first)
@@ -205,7 +210,7 @@ class NearestCentroidClassifier(NumericClassifierMixin, BaseEstimator):
 
         return np.asarray(map_rows(evaluate, rows, len(self.classes_)))
 
-    def distances(self, X: Any) -> Array:
+    def distances(self, X: Rows) -> Array:
         """d(x, centroid) of each row to each class (n, C)."""
         check_is_fitted(self)
         return self._prototypes(self.rate_).distances(plain_rows(self, X, reset=False))

@@ -6,10 +6,10 @@ from copy import copy
 from typing import Any, Self
 
 from likely.classify.numeric_rows import plain_rows
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Rows
 from likely.core.docstrings import complete
 from likely.estimation.base_estimator import check_is_fitted
-from likely.estimation.decision_mixin import Deciding
+from likely.estimation.decision_mixin import ClassPriorLike, Deciding
 
 
 @complete
@@ -23,12 +23,12 @@ class NumericClassifierMixin(Deciding):
         """log p(c | x) (n, C) of validated rows, up to a constant per row."""
         raise NotImplementedError
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: Rows) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
         return self._log_joint(plain_rows(self, X, reset=False))
 
-    def with_class_prior(self, class_prior: Any) -> Self:
+    def with_class_prior(self, class_prior: ClassPriorLike) -> Self:
         """A copy with other class probabilities."""
         check_is_fitted(self)
         self._prior_for(class_prior)
@@ -36,7 +36,7 @@ class NumericClassifierMixin(Deciding):
         other.class_prior = class_prior
         return other
 
-    def explain(self, X: Any) -> Any:
+    def explain(self, X: Rows) -> Any:
         """Explanation of each decision: log-odds by column, and the value of each column (`Explanation`)."""
         from likely.classify.explanation import Explanation
 

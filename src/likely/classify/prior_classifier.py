@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, Rows, Targets
 from likely.core.errors import DataError, sentence
 from likely.decision.cost import CostLike
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
@@ -44,7 +45,7 @@ class PriorClassifier(Deciding, BaseEstimator):
         self.reject_below = reject_below
         self.novelty = novelty
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Count labels y (n,); of X only the number of rows is used."""
         self._validate_params()
         targets = checked_labels(y, number_of_rows(X), type(self).__name__)
@@ -61,7 +62,7 @@ class PriorClassifier(Deciding, BaseEstimator):
         self._cost_of(None)
         return self
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: Rows) -> Array:
         """log p(c), the same for each row (n, C)."""
         check_is_fitted(self)
         with np.errstate(divide="ignore"):

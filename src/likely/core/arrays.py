@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, get_args
 
@@ -21,7 +22,10 @@ Mask = NDArray[np.bool_]
 PerMember = float | Array  # one number, or (K,) for a stack of K members
 Seed = int | np.random.Generator | np.random.RandomState | None
 SequencesLike: TypeAlias = "Ragged | ArrayLike"  # one sequence, or several: a list of arrays of any lengths
-Rows: TypeAlias = "ArrayLike | SparseMatrix | Columns | Ragged"  # one row per case; data frames are array-like
+# One row per case. Data frames are array-like, a mapping has named columns, a sequence rows of any cells.
+Rows: TypeAlias = "ArrayLike | SparseMatrix | Columns | Ragged | Mapping[str, object] | Sequence[object]"
+Targets: TypeAlias = "ArrayLike | Sequence[object]"  # one label or number per case, None where missing
+Label: TypeAlias = "str | float"  # of a class: text, a number or a boolean
 FEW = 16  # numbers up to which Python's own sum takes half the time of a call of NumPy
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from likely.core.arrays import n_rows, unmasked
+from likely.core.arrays import Rows, n_rows, unmasked
 from likely.core.errors import DataError, ShapeError, sentence
 
 
@@ -34,7 +34,7 @@ class Columns(Mapping[str, Any]):
             raise ShapeError(sentence("Columns", "all parts must have the same number of rows", counts))
 
     @classmethod
-    def of(cls, x: Any) -> Columns:
+    def of(cls, x: Rows) -> Columns:
         """Columns from a dict of arrays; Columns pass through."""
         if isinstance(x, Columns):
             return x

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, PerMember, Rows
+from likely.core.arrays import Array, PerMember, Rows, Targets
 from likely.core.docstrings import complete
 from likely.core.stats import Stats
 
@@ -100,27 +101,30 @@ class ConditionalDensity(Protocol[S]):
     or an emission.
     """
 
-    def given(self, x: Any, /) -> Any:
+    def given(self, x: Rows, /) -> Any:
         """The densities of y at the rows of x: a stack with one member per row."""
         ...
 
-    def log_prob(self, y: Any, x: Any, /) -> Array:
+    def log_prob(self, y: Targets, x: Rows, /) -> Array:
         """log p(y | x) of each row: (n,), or (n, K) for a stack of K conditional densities."""
         ...
 
-    def sample(self, x: Any, rng: Generator, /) -> Array:
+    def sample(self, x: Rows, rng: Generator, /) -> Array:
         """One sample of y for each row of x: (n, m); a stack gives (n, K, m)."""
         ...
 
-    def collect(self, y: Any, x: Any, weight: Any = None, *, labels: Any = None, log_mask: Any = None) -> S:
+    def collect(
+        self, y: Targets, x: Rows, weight: ArrayLike | None = None, *, labels: ArrayLike | None = None,
+        log_mask: ArrayLike | None = None,
+    ) -> S:  # fmt: skip
         """Sufficient statistics of weighted rows."""
         ...
 
-    def refit(self, stats: S, prior: Any = None) -> Self:
+    def refit(self, stats: S, prior: AnyPrior | None = None) -> Self:
         """The conditional density that maximizes the likelihood (or the posterior) given the statistics."""
         ...
 
-    def objective(self, stats: S, prior: Any = None) -> float:
+    def objective(self, stats: S, prior: AnyPrior | None = None) -> float:
         """What `refit` maximizes, at this conditional density."""
         ...
 

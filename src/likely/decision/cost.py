@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likely.core import declared
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Targets
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 
@@ -88,7 +88,7 @@ class Cost(Value):
         return cls.trusted(table=1.0 - np.eye(classes), actions=(), classes=None)
 
     @classmethod
-    def named(cls, actions: Any, classes: Any, table: Any) -> Cost:
+    def named(cls, actions: Any, classes: Targets, table: Any) -> Cost:
         """From a table with row and column names, rows in any order.
 
         Each class has an action of its name, or none has: then all rows are further actions.
@@ -119,7 +119,7 @@ class Cost(Value):
         return cls(table[first + rest], tuple(names[i] for i in rest), columns)
 
     @classmethod
-    def of(cls, given: Any, classes: Any, named: bool = True) -> Cost:
+    def of(cls, given: Any, classes: Targets, named: bool = True) -> Cost:
         """A cost table for these classes from None (0/1), a Cost, a table, nested dicts or a data frame.
 
         Parameters

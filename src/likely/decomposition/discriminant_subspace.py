@@ -93,8 +93,8 @@ class DiscriminantSubspace(Value):
 
     @classmethod
     def of(
-        cls, within: Any, means: ArrayLike, shares: Any, components: int | None = None, *, beyond: bool = False,
-        shrinkage: float = 0.0, patient: bool = False,
+        cls, within: ArrayLike, means: ArrayLike, shares: ArrayLike, components: int | None = None, *,
+        beyond: bool = False, shrinkage: float = 0.0, patient: bool = False,
     ) -> DiscriminantSubspace:  # fmt: skip
         """Discriminant directions from within-class scatter, class means and class proportions.
 

@@ -14,6 +14,9 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
+from numpy.typing import ArrayLike
+
+from likely.core.arrays import Rows, Targets
 from likely.core.description import Description
 from likely.core.docstrings import complete
 from likely.core.errors import DataError, DomainError, sentence
@@ -277,7 +280,7 @@ class ClassifierMixin:
 class RegressorMixin:
     """Mixin for regressors: tags, and R² as the score."""
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> float:
         """Coefficient of determination R² of the predictions."""
         from sklearn.metrics import r2_score
 

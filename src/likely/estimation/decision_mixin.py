@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from numbers import Real
+from os import PathLike
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from likely.core.arrays import Array, Mask
+from likely.core.arrays import Array, Mask, Rows, Targets
 from likely.core.description import Description
 from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.core.warnings import Note, warnings_once, warnings_renamed
 from likely.decision.combine import change_log_prior
-from likely.decision.cost import Cost
+from likely.decision.cost import Cost, CostLike
 from likely.decision.decide import decisions_from
 from likely.decision.posteriors import ClassPrior, class_shares
 from likely.estimation.base_estimator import ClassifierMixin, check_is_fitted, is_fitted
@@ -49,29 +51,30 @@ class Deciding(ClassifierMixin):
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         raise NotImplementedError  # abstract
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Rows) -> Array:
         """log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         return self.log_posterior(X)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Rows) -> Array:
         """p(c | x) of each row (n, C), columns in the order of `classes_`."""
         return np.exp(self.log_posterior(X))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Rows) -> NDArray[Any]:
         """The class of smallest expected cost (n,), without the reject option; see `decide`."""
         check_is_fitted(self)
         P = self.predict_proba(X)
         cost = self._cost_of(None)
         return self.classes_[P.argmax(axis=1) if cost is None else cost.predicted(P)]
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> float:
         """Accuracy: the share of rows whose predicted class is the label; every row needs one."""
         checked_labels(y, None, type(self).__name__, each=labeled_things(X))
         return float(super().score(X, y, sample_weight))
 
     def decide(
-        self, X: Any, *, cost: Any = None, reject_cost: float | None = None, reject_below: float | None = None,
-        novelty: float | None = None, class_prior: Any = None, full: bool = False,
+        self, X: Rows, *, cost: CostLike | None = None, reject_cost: float | None = None,
+        reject_below: float | None = None, novelty: float | None = None, class_prior: ClassPriorLike = None,
+        full: bool = False,
     ) -> Any:  # fmt: skip
         """Decide about each row: the action of smallest expected cost, or a rejection.
 
@@ -131,7 +134,7 @@ class Deciding(ClassifierMixin):
         """What rows are compared with, as sentences."""
         return []
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 

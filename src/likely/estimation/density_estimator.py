@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from likely.core.arrays import Array, Rows, Seed, Targets
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description
 from likely.core.docstrings import complete
@@ -87,34 +90,34 @@ class DensityEstimator(DefaultParts, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "model_" in vars(self)  # a density inside a classifier knows its columns, but has no model
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the density to rows X (n, d); `y` is ignored."""
         self._validate_params()
-        X, weight = self.checked_rows(X, sample_weight, reset=True, y=y)
+        rows, weight = self.checked_rows(X, sample_weight, reset=True, y=y)
         with self._named_columns():
-            self._look_for_unobserved(Blocks.of(X, weight))
+            self._look_for_unobserved(Blocks.of(rows, weight))
             report = fit(
                 self._initial_model(X, weight), Blocks.of(X, weight), prior=self.prior_rule(),
                 stop=StoppingRule(self.max_iter, self.tol),
             )  # fmt: skip
         if not report.converged:
             warn(f"{type(self).__name__}: not converged: {report.reason}; raise max_iter, or tol")
-        return self._adopt(report, Block(X, weight))
+        return self._adopt(report, Block(rows, weight))
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Targets | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Update with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "model_")
-        X, weight = self.checked_rows(X, sample_weight, reset=first, y=y)
+        rows, weight = self.checked_rows(X, sample_weight, reset=first, y=y)
         if first:
-            model, known = self._initial_model(X, weight), None
+            model, known = self._initial_model(rows, weight), None
         else:
-            model, known = self.extend_model(self.learned_model_, self.stats_, X)
-        new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(X, weight))
+            model, known = self.extend_model(self.learned_model_, self.stats_, rows)
+        new: Any = Threads().total(lambda block: gather(model, block), Blocks.of(rows, weight))
         if first and getattr(new, "filled", False):  # no model yet to impute missing values: fit it to these rows
             stop = StoppingRule(self.max_iter, self.tol)
             with warnings_discarded():
-                learned = fit(model, Blocks.of(X, weight), prior=self.prior_rule(), stop=stop)
+                learned = fit(model, Blocks.of(rows, weight), prior=self.prior_rule(), stop=stop)
             model, new = learned.model, learned.stats
         stats = new if known is None else known + new
         with self._named_columns():
@@ -137,23 +140,23 @@ class DensityEstimator(DefaultParts, BaseEstimator):
         except (LikelyError, NotImplementedError) as error:
             raise AttributeError(f"{name} has no log_evidence_: {error}") from error
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: Rows) -> Array:
         """Log-density log p(x) of each row (n,)."""
         check_is_fitted(self)
         return self.model_.log_prob(self.validate_rows(X, reset=False))
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Rows, y: Targets | None = None) -> float:
         """Mean log-likelihood of the rows; `y` is ignored."""
         if y is not None and self.traits.sequences:
             self._check_y(y, Ragged.of(X))
         return float(np.mean(self.score_samples(X)))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+    def sample(self, n_samples: int = 1, random_state: Seed = None) -> Any:
         """Samples from the fitted density; `random_state` is an int, a Generator or None."""
         check_is_fitted(self)
         return self.decode_rows(self.model_.sample(n_samples, np.random.default_rng(random_state)))
 
-    def impute(self, X: Any, random_state: Any = None) -> Any:
+    def impute(self, X: Rows, random_state: Seed = None) -> Any:
         """Rows with missing values imputed: by conditional expectation, or with `random_state` by a draw.
 
         The result has the type of the input (a data frame, an array, `Columns`), and observed values are unchanged.
@@ -179,7 +182,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
         check_is_fitted(self)
         return self.describe(level)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 

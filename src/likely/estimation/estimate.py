@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from numpy.typing import ArrayLike
+
+from likely.core.arrays import Rows
 from likely.core.blocks import Blocks
 from likely.core.em_loop import StoppingRule, fit, resolve_prior
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.warnings import warn, warnings_once
 from likely.distributions.distribution import Distribution, first_look
 
@@ -17,8 +21,9 @@ ALIASES = {"ml": "maximum likelihood", "mle": "maximum likelihood", "posterior m
 
 
 def estimate(
-    distribution: Any, x: Any, rule: str = "maximum likelihood", *, prior: Any = None, weight: Any = None
-) -> Any:
+    distribution: Any, x: Rows, rule: str = "maximum likelihood", *, prior: AnyPrior | None = None,
+    weight: ArrayLike | None = None,
+) -> Any:  # fmt: skip
     """Estimate a distribution from weighted rows x, by one of seven rules (Ney 3.4, 3.8, Herbst 2.1).
 
     `distribution` is a class, such as `Gaussian`, or a value, which also gives the kind and the initial parameters.

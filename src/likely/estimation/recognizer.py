@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
 
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted
 
@@ -15,7 +15,7 @@ class Recognizer(BaseEstimator):
 
     saved_attributes: tuple[str, ...] = ()
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 

@@ -240,7 +240,9 @@ class HMM(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None) -> Array:
+    def log_prob(
+        self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None,
+    ) -> Array:  # fmt: skip
         """log p(x) of each sequence: (n,), or (n, C) for a stack."""
         data = SequenceBlocks.of(self, x, covariates, transition)
         out = np.empty((len(data.frames), self.members or 1))
@@ -292,7 +294,9 @@ class HMM(Distribution):
 
     # --------------------------------------------------------------- decoding
 
-    def viterbi(self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None) -> Path:
+    def viterbi(
+        self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None,
+    ) -> Path:  # fmt: skip
         """Viterbi path: `states` (T,) and `log_prob`; for many sequences a Ragged and (n,).
 
         For an impossible sequence, log_prob is −inf and every state −1.
@@ -302,7 +306,7 @@ class HMM(Distribution):
         return Path(states, float(score[0])) if is_single_sequence(x) else Path(Ragged(states, data.offsets), score)
 
     def k_best(
-        self, x: SequencesLike, k: int, covariates: SequencesLike | None = None, *, transition: Any = None
+        self, x: SequencesLike, k: int, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None
     ) -> list[Path]:
         """The k most probable paths of one sequence, best first; fewer where fewer are possible."""
         k = check_integer(k, "HMM.k_best", "k", 1)
@@ -312,7 +316,7 @@ class HMM(Distribution):
 
     def posterior(
         self, x: SequencesLike, lag: int | None = None, covariates: SequencesLike | None = None, *,
-        transition: Any = None,
+        transition: ArrayLike | None = None,
     ) -> Any:  # fmt: skip
         """Smoothed probabilities p(s_t | x) of every frame (T, K), a Ragged for many sequences.
 
@@ -331,7 +335,7 @@ class HMM(Distribution):
         return out if is_single_sequence(x) else Ragged(out, data.offsets)
 
     def predictive_log_prob(
-        self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None
+        self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None
     ) -> Any:
         """log p(x_t | x_1 … x_{t−1}) of every frame (T,), a Ragged for many sequences; its sum is `log_prob`.
 
@@ -348,7 +352,9 @@ class HMM(Distribution):
         out = decoding.predictive_log_prob(data)
         return out if is_single_sequence(x) else Ragged(out, data.offsets)
 
-    def smooth(self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: Any = None) -> Smoothed:
+    def smooth(
+        self, x: SequencesLike, covariates: SequencesLike | None = None, *, transition: ArrayLike | None = None,
+    ) -> Smoothed:  # fmt: skip
         """Forward–backward algorithm: `states`, as `posterior` gives them, and `log_prob` of the sequence."""
         data = self._data("smooth", x, covariates, transition)
         out, total = decoding.smoothed(data, None)
@@ -359,7 +365,7 @@ class HMM(Distribution):
         return sample_states(self._data("sample_states", x, covariates), rng)
 
     def forecast(
-        self, x: SequencesLike, steps: int = 1, covariates: Any = None, past: SequencesLike | None = None
+        self, x: SequencesLike, steps: int = 1, covariates: ArrayLike | None = None, past: SequencesLike | None = None
     ) -> Forecast:
         """Forecast of states and observations 1 … steps frames after a sequence, or after a belief state.
 

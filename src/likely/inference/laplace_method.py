@@ -86,7 +86,7 @@ class LaplaceApproximation:
 
 
 def laplace_approximation(
-    log_density: Callable[[Any], Any], x0: Any, *, gradient: Callable[[Array], Any] | None = None,
+    log_density: Callable[[Any], Any], x0: ArrayLike, *, gradient: Callable[[Array], Any] | None = None,
     hessian: Callable[[Array], Any] | None = None, scale: ArrayLike | None = None, max_iter: int = BFGS_STEPS,
 ) -> LaplaceApproximation:  # fmt: skip
     """Laplace approximation of a density f that need not be normalized.

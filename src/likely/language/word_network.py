@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, SequencesLike
+from likely.core.arrays import Array, Index, Rows, SequencesLike
 from likely.core.engine import cores, one_blas_thread, ordered_map
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.ragged import BadFrame, Ragged, is_single_sequence
@@ -110,7 +110,7 @@ class WordNetwork(Value):
     # --------------------------------------------------------------- decoding
 
     def decode(
-        self, x: Any, beam: float | None = None, penalty: float = 0.0, scale: float = 1.0,
+        self, x: Rows, beam: float | None = None, penalty: float = 0.0, scale: float = 1.0,
         confidence: bool | float = True,
     ) -> Any:  # fmt: skip
         """Most probable words of a sequence: a `Transcript`; for many (a Ragged, a list of arrays) a list of them.

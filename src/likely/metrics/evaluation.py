@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from likely.core.arrays import Array, Index, numbers, weights
+from likely.core.arrays import Array, Index, Label, Targets, numbers, weights
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value

@@ -18,8 +18,9 @@ ENTRIES = 1_000_000  # distances in memory per thread
 
 
 def silhouette_samples(
-    X: ArrayLike, labels: ArrayLike, *, weight: ArrayLike | None = None, metric: str = "euclidean", at: Any = None
-) -> Array:
+    X: ArrayLike, labels: ArrayLike, *, weight: ArrayLike | None = None, metric: str = "euclidean",
+    at: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """Silhouette (b − a) / max(a, b) of each row: mean distances to its own and the nearest other cluster.
 
     A cluster of a single row has silhouette 0. Distances are computed in strips: memory grows with n, not n².

@@ -70,8 +70,8 @@ class NeighborCheck(Value):
 
 
 def check_unimodality(
-    X: ArrayLike, y: ArrayLike, decided: ArrayLike, *, covariance: Any = None, weight: ArrayLike | None = None,
-    max_samples: int = 20_000,
+    X: ArrayLike, y: ArrayLike, decided: ArrayLike, *, covariance: ArrayLike | None = None,
+    weight: ArrayLike | None = None, max_samples: int = 20_000,
 ) -> NeighborCheck:  # fmt: skip
     """Leave-one-out nearest neighbor against a classifier's decisions: a check for several modes per class.
 

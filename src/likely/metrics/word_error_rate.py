@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, is_gap, weights
+from likely.core.arrays import Array, Index, Seed, is_gap, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.metrics.confidence_intervals import Interval, as_counts
 

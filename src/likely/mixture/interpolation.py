@@ -8,12 +8,14 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, checked_labels, n_rows, weights
+from likely.core.arrays import Array, Index, Rows, checked_labels, n_rows, weights
 from likely.core.blocks import Blocks
 from likely.core.em_loop import StoppingRule, fit
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.stats import Addable
 from likely.core.value import Value
 from likely.core.warnings import warn
@@ -67,7 +69,7 @@ class FixedComponents(Distribution):
         """Some members, as a stack."""
         return FixedComponents.trusted(components=self.components.take(index))
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Rows) -> Array:
         """Each member's log-density (n, K)."""
         return self.components.log_prob(x)
 
@@ -75,7 +77,7 @@ class FixedComponents(Distribution):
         """n draws of each member."""
         return self.components.sample(n, rng)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> FixedStats:
+    def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> FixedStats:
         """Weight and log-likelihood of the rows assigned to each member."""
         n = n_rows(x)
         w = weights(weight, n, "FixedComponents")
@@ -89,11 +91,11 @@ class FixedComponents(Distribution):
             each = np.where(member_weight > 0, member_weight * self.log_prob(x), 0.0)
         return FixedStats.trusted(weight=member_weight.sum(axis=0), total=each.sum(axis=0))
 
-    def refit(self, stats: Any, prior: Any = None) -> FixedComponents:
+    def refit(self, stats: Any, prior: AnyPrior | None = None) -> FixedComponents:
         """Itself."""
         return self
 
-    def objective(self, stats: FixedStats, prior: Any = None) -> float:
+    def objective(self, stats: FixedStats, prior: AnyPrior | None = None) -> float:
         """Log-likelihood of the collected rows."""
         return float(stats.total.sum())
 

@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, checked_labels, n_rows, parameter, rows, sliceable, weights
+from likely.core.arrays import Array, Index, Rows, checked_labels, n_rows, parameter, rows, sliceable, weights
 from likely.core.blocks import BLOCKS, ROWS, Blocks
 from likely.core.columns import Columns
 from likely.core.engine import Threads, map_rows
@@ -147,11 +148,11 @@ class Mixture(Distribution):
 
     # ---------------------------------------------------------------- density
 
-    def log_joint(self, x: Any) -> Array:
+    def log_joint(self, x: Rows) -> Array:
         """log w_k p_k(x) of each row under each component (n, K)."""
         return self._map_rows(x, self.log_joint_block, self.weights.size)
 
-    def log_prob(self, x: Any) -> Array:
+    def log_prob(self, x: Rows) -> Array:
         """log Σ_k w_k p_k(x) of each row: (n,), or (n, C) for a stack."""
         return self._map_rows(x, self.log_prob_block, self.members)
 
@@ -160,14 +161,14 @@ class Mixture(Distribution):
         joint = self.log_joint_block(block)
         return _logsumexp(joint) if self.members is None else self._log_prob_per_mixture(joint)
 
-    def log_posterior(self, x: Any) -> Array:
+    def log_posterior(self, x: Rows) -> Array:
         """log p(k | x) of each row (n, K), in float64 also for float32 rows."""
         self._require_single("log_posterior")
         return self._map_rows(
             x, lambda block: self.log_responsibilities(self.log_joint_block(block)), self.size, np.float64
         )
 
-    def posterior(self, x: Any) -> Array:
+    def posterior(self, x: Rows) -> Array:
         """p(k | x) of each row (n, K), with one exponential per entry; exp(log_posterior) would take two."""
         self._require_single("posterior")
         return self._map_rows(x, lambda block: self._shares(self.log_joint_block(block)), self.size, np.float64)
@@ -327,8 +328,9 @@ class Mixture(Distribution):
     hides_labels = True  # so that `fit(hard=True)` can assign each row to one component
 
     def collect(
-        self, x: Any, weight: Any = None, labels: Index | None = None, log_mask: Array | None = None, hard: bool = False
-    ) -> MixtureStats:
+        self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None, log_mask: Array | None = None,
+        hard: bool = False,
+    ) -> MixtureStats:  # fmt: skip
         """E-step: weights of the components, and their statistics of labeled rows or of rows times responsibilities.
 
         `labels` (n,) is the component of each row (−1: none); `log_mask` (n, K) is 0 where a row may come from a

@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core import declared
-from likely.core.arrays import Array, Index, parameter
+from likely.core.arrays import Array, Index, Rows, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
+from likely.core.protocols import AnyPrior
 from likely.core.value import fill_cache
 from likely.distributions.distribution import Distribution
 from likely.distributions.gaussian.gaussian import Gaussian
@@ -100,7 +102,7 @@ class ScaledCopies(Distribution):
         """n draws of each member."""
         return self.gaussian.sample(n, rng)
 
-    def collect(self, x: Any, weight: Any = None, labels: Index | None = None) -> Any:
+    def collect(self, x: Rows, weight: ArrayLike | None = None, labels: Index | None = None) -> Any:
         """Each member's own moments."""
         return self.gaussian.collect(x, weight, labels=labels)
 
@@ -135,7 +137,7 @@ class ScaledCopies(Distribution):
             more = np.asarray(np.sum(more * np.ones(self.dim) if isinstance(pooled, Moments) else more))
         return base.in_kind(posterior.replace(dof=np.asarray(posterior.dof + more)).point("mode"))
 
-    def objective(self, stats: Any, prior: Any = None) -> float:
+    def objective(self, stats: Any, prior: AnyPrior | None = None) -> float:
         """What `refit` maximizes: expected log-likelihood, plus the log prior once per base."""
         value = self.gaussian.objective(stats)
         if prior is not None:

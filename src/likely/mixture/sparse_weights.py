@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
 from likely.core import declared
 from likely.core.arrays import Array, parameter
@@ -107,7 +108,7 @@ class SparseWeights(Value):
         with np.errstate(divide="ignore"):
             return ((self.alpha - 1) * np.log(model.probs)).sum(axis=-1)
 
-    def draw(self, rng: Any) -> Any:
+    def draw(self, rng: Generator) -> Any:
         """Raises: the prior is improper."""
         raise self._improper("draws")
 

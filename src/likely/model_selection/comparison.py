@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from likely.core.arrays import Array, Index
@@ -110,13 +110,13 @@ class Comparison:
         notes = [*failed, *self.notes]
         return Description("Comparison", facts=facts, tables=[self.table], notes=notes)
 
-    def log_prob(self, X: Any, y: Any = None) -> Array:
+    def log_prob(self, X: Rows, y: Targets | None = None) -> Array:
         """Log density of new rows under the average of the models: log Σ_k w_k p_k   (n,)."""
         used = [i for i in range(len(self.names)) if self.weights[i] > 0]
         each = [KINDS[self.kind].score(self.models[i], X, self._targets(y)) for i in used]
         return np.asarray(logsumexp(np.stack(each, axis=1) + np.log(self.weights[used]), axis=1))
 
-    def predictive(self, X: Any = None) -> Any:
+    def predictive(self, X: Rows | None = None) -> Any:
         """The model-averaged predictive distribution Σ_k w_k p_k.
 
         Of densities a `Mixture`, without X; of classifiers the class probabilities (n, C), in the order of `classes`;
@@ -169,8 +169,9 @@ class Targets(NamedTuple):
 
 
 def compare(
-    models: Any, X: Any, y: Any = None, prior: Any = None, *, cv: Any = 5, groups: Any = None, time: Any = None,
-    sample_weight: Any = None, random_state: Any = 0, n_jobs: int | None = None,
+    models: Any, X: Rows, y: Targets | None = None, prior: AnyPrior | None = None, *, cv: Any = 5,
+    groups: ArrayLike | None = None, time: Any = None, sample_weight: ArrayLike | None = None, random_state: Seed = 0,
+    n_jobs: int | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare classifiers, densities or regressions by evidence and by cross-validated log score.
 

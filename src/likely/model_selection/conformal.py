@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
@@ -108,7 +109,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def __init__(
         self, estimator: Any, method: ConformalMethod = "split", *, cv: Any = None,
-        normalized: Literal["auto"] | bool = "auto", symmetric: bool = True, random_state: Any = 0,
+        normalized: Literal["auto"] | bool = "auto", symmetric: bool = True, random_state: Seed = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.method = method
@@ -145,7 +146,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self._adopt_columns()
         return self
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: Rows) -> Array:
         """Predictions (n,): of the model, or the median of those of all folds, each with the weight of its rows."""
         check_is_fitted(self)
         centers, _ = self._predicted(X)
@@ -158,7 +159,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         middle = [np.take_along_axis(centers, np.take_along_axis(order, e[:, None], 1), 1)[:, 0] for e in ends]
         return 0.5 * middle[0] + 0.5 * middle[1]
 
-    def interval(self, X: Any, level: float = 0.95) -> tuple[Array, Array]:
+    def interval(self, X: Rows, level: float = 0.95) -> tuple[Array, Array]:
         """Prediction intervals: lower and upper ends (n,), infinite where too few rows calibrate for the level."""
         check_is_fitted(self)
         tail = self._tail(level)

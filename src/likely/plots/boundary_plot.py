@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from likely.core.errors import DomainError, sentence
 from likely.decision.boundary.boundary import Boundary
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.plots.theme import INK, PALETTE, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TITLES = {"none": "No boundary", "everywhere": "Equal everywhere"}
 ROUNDS = (1.0, 2.0)  # standard deviations at which ellipses are drawn

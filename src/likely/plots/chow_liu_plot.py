@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.plots.theme import INK, PALETTE, axes, themed
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 def plot_chow_liu_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
     """Plot a Chow–Liu tree, rooted at its center.

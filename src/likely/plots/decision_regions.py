@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, numbers
+from likely.core.arrays import Array, Index, Rows, Targets, numbers
 from likely.core.errors import DataError, DomainError, LikelyError, ShapeError, sentence
 from likely.decision.boundary.boundary import decision_boundary
 from likely.decision.decide import decide, foreign_posterior
 from likely.decision.reject import NOVEL, REJECT
 from likely.distributions.gaussian.gaussian import Gaussian
 from likely.plots.theme import INK, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # ten hues that remain apart for readers who confuse red and green, in the order of their distance
 HUES = (

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.core.arrays import Index
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a wedge may hold several, and is gray
 

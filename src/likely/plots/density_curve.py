@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
 from likely.plots.theme import PALETTE, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHARE = 0.004  # of the probability that a window leaves out
 

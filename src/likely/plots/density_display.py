@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from likely.distributions.categorical.chow_liu import ChowLiuTree
 from likely.distributions.univariate.poisson import Poisson
 from likely.distributions.univariate.von_mises import VonMises
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CONTENTS = (0.99, 0.9, 0.5)  # probability inside each contour, outermost first
 FEW_LEVELS = (Bernoulli, ChowLiuTree, SignDistribution)  # distributions of columns that hold few values

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from likely.core.docstrings import complete
 from likely.metrics.evaluation import Evaluation
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CURVES = 8  # classes that get a curve of their own
 TICKS = (0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95)  # of a DET plot

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likely.core.arrays import Rows, Targets
 from likely.core.errors import DomainError, sentence
 from likely.plots.theme import INK, PALETTE, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 STEPS = 300  # points of the map of decisions, each way
 

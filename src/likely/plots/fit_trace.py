@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from likely.core.fit_report import FitReport
 from likely.plots.theme import INK, PALETTE, SOFT, axes
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 def plot_convergence(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
     """Plot the objective of a fit per iteration, in nats per row.

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Targets
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.plots.state_sequences import state_colors, state_names
 from likely.plots.theme import INK, PALETTE, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 DRAWN = 60  # particles of a frame that are drawn
 FRAMES = 400  # frames that are drawn

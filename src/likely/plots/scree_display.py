@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
 from likely.core.docstrings import complete
@@ -13,6 +14,9 @@ from likely.core.errors import DomainError, ShapeError, sentence
 from likely.decomposition.principal_subspace import PrincipalSubspace
 from likely.distributions.gaussian.factor_fits import leading
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @complete

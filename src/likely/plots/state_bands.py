@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Targets
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, themed
 from likely.statespace.linear.sums_of_models import observed_covariance
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 STRIPS = 6  # columns that get a strip of their own
 DOTS = 3000  # frames beyond which dots are drawn small and pale

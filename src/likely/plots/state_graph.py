@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from likely.core.arrays import Array, Index
 from likely.core.errors import DomainError, sentence
 from likely.plots.state_sequences import state_colors, state_names
 from likely.plots.theme import INK, SOFT, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST = 40  # states that can be drawn
 LEAST = 0.005  # probability of an arrow that is drawn

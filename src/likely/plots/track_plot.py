@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
 from likely.core.errors import ShapeError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ELLIPSES = 25  # that are drawn along a track
 

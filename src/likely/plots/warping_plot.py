@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from likely.core.arrays import Array, numbers
 from likely.core.errors import ShapeError, sentence
 from likely.plots.state_sequences import own_scales, unlike
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MATCHES = 60  # lines between the two series that are drawn at most
 

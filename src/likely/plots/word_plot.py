@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likely.core.arrays import Array, rows
+from likely.core.arrays import Array, Rows, rows
 from likely.language.transcript import Transcript
 from likely.plots.theme import INK, PALETTE, SOFT, axes, themed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 CURVES = 3  # columns of frames up to which they are drawn as curves, else as an image
 

@@ -8,20 +8,20 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import MetaEstimatorMixin
 from sklearn.utils.metaestimators import available_if
 
 from likely.classify.calibration.calibration_maps import MethodChoice, Temperature, calibrate, choose_method
 from likely.classify.calibration.probability_floor import Floor
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Rows, Seed, Targets
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, enumerated, sentence
 from likely.core.warnings import warn, warnings_once
 from likely.decision.combine import change_log_prior
 from likely.decision.cost import CostLike
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_state
-from likely.estimation.decision_mixin import RULES, Deciding
+from likely.estimation.decision_mixin import RULES, ClassPriorLike, Deciding
 from likely.estimation.foreign_classifiers import (
     checked_targets,
     fitted,
@@ -82,7 +82,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self, estimator: Any, method: MethodChoice = "auto", cv: Any = 5, *, cost: CostLike | None = None,
-        reject_cost: float | None = None, reject_below: float | None = None, random_state: Any = 0,
+        reject_cost: float | None = None, reject_below: float | None = None, random_state: Seed = 0,
     ) -> None:  # fmt: skip
         self.estimator = estimator
         self.method = method
@@ -97,7 +97,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         """Whether each fit learns its own calibration map."""
         return True
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
         """Fit to rows X and labels y; rows of one group are never on both sides of a split."""
         self._validate_params()
         self.__dict__.pop("trained_prior_", None)
@@ -116,7 +116,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         self.class_prior_ = _shares(labels, weight, len(self.classes_))
         return self
 
-    def learned_map(self, X: Any, y: Any, sample_weight: Any = None) -> tuple[Any, Floor]:
+    def learned_map(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> tuple[Any, Floor]:
         """The calibration map and the floor of scores from held-out rows, without the estimator of all rows."""
         X = as_table(X)
         classes, labels, weight = checked_targets(X, y, sample_weight, self)
@@ -143,7 +143,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         parts = [inner.describe()] if isinstance(inner, BaseEstimator) else []
         return found.plus(text=text, sections=parts)
 
-    def log_posterior(self, X: Any) -> Array:
+    def log_posterior(self, X: Rows) -> Array:
         """Calibrated log p(c | x) of each row (n, C), columns in the order of `classes_`."""
         check_is_fitted(self)
         raw = raw_scores(self.estimator_, X, self.classes_, response_of(self.estimator_))
@@ -151,7 +151,7 @@ class CalibratedClassifier(Deciding, MetaEstimatorMixin, BaseEstimator):
         trained, now = self._trained_prior, self.class_prior_
         return found if trained is now else change_log_prior(found, trained, now)
 
-    def with_class_prior(self, class_prior: Any) -> Self:
+    def with_class_prior(self, class_prior: ClassPriorLike) -> Self:
         """A copy with other class probabilities."""
         check_is_fitted(self)
         other = copy(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.base import ClusterMixin
 from likely.cluster.hierarchy.dendrogram import Dendrogram
 from likely.cluster.hierarchy.linkage import ALIASES, MergedCovariance, Metric, linkage
 from likely.cluster.hierarchy.linkage_criteria import LINKS, Linkage
-from likely.core.arrays import Array, Index, refuse_infinite
+from likely.core.arrays import Array, Index, Rows, Targets, refuse_infinite
 from likely.core.description import Description
 from likely.core.engine import map_rows
 from likely.core.errors import DataError, DomainError, sentence
@@ -101,14 +102,14 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
         self.criterion = criterion
         self.covariance = covariance
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Cluster rows X (n, d), or the rows of a matrix of distances (n, n); `y` is ignored."""
         self._validate_params()
         self._check_cut()
-        X = self.validate_rows(X, reset=True)
-        weight = _positive(sample_weight, X)
+        rows = self.validate_rows(X, reset=True)
+        weight = _positive(sample_weight, rows)
         here = weight > 0
-        seen = X if here.all() else X[here][:, here] if self._given_distances else X[here]
+        seen = rows if here.all() else rows[here][:, here] if self._given_distances else rows[here]
         self.dendrogram_ = linkage(
             seen, self.linkage, metric=self.metric, weight=weight[here], covariance=self.covariance
         )
@@ -121,14 +122,14 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
             rank = _by_weight(label, weight[here], centers)
             self.centers_, label = centers[np.argsort(rank)], rank[label]
         self.n_clusters_ = int(label.max()) + 1
-        self.labels_ = label if here.all() else self._with_weightless(X, here, label)
+        self.labels_ = label if here.all() else self._with_weightless(rows, here, label)
         return self
 
     def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Index:
         """The labels of the rows (n,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def predict(self, X: Any) -> Index:
+    def predict(self, X: Rows) -> Index:
         """The cluster with the nearest mean for each row (n,), over the observed columns of the row."""
         check_is_fitted(self)
         if self._given_distances:
@@ -136,16 +137,16 @@ class AgglomerativeClustering(ClusterMixin, BaseEstimator):
             raise DomainError(
                 sentence("AgglomerativeClustering", "predict needs cluster means", "distances only", remedy)
             )
-        X = self.validate_rows(X, reset=False)
-        if not self._takes_gaps and np.isnan(X).any():
-            row = int(np.argwhere(np.isnan(X))[0, 0])
+        rows = self.validate_rows(X, reset=False)
+        if not self._takes_gaps and np.isnan(rows).any():
+            row = int(np.argwhere(np.isnan(rows))[0, 0])
             remedy = "impute first (GaussianDensity, PPCA)"
             raise DataError(
                 sentence("AgglomerativeClustering", "rows must be complete, as in fit", f"NaN at row {row}", remedy)
             )
-        return self._nearest(X)
+        return self._nearest(rows)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Save a model file that `lk.load` reads."""
         from likely.io.model_files import save
 

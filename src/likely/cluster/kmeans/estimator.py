@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from likely.cluster.kmeans.assignment import KMeansData, refuse_empty_rows
 from likely.cluster.kmeans.centroids import Centroids, CentroidStats
 from likely.cluster.kmeans.kmeans import Initialization, Method, Variances, kmeans
 from likely.cluster.kmeans.lloyd import Partition
-from likely.core.arrays import Array, Seed
+from likely.core.arrays import Array, Rows, Seed
 from likely.core.description import Description, counted
 from likely.core.em_loop import StoppingRule
 from likely.core.errors import DataError, sentence
@@ -123,15 +124,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         self.__dict__.pop("sketch_", None)
         return self._adopt(found)
 
-    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Update with more rows; until there are `n_clusters` distinct ones, they are stored for the initialization."""
         self._validate_params()
         first = not hasattr(self, "model_")
-        X, weight = self._checked(X, sample_weight, reset=first)
+        rows, weight = self._checked(X, sample_weight, reset=first)
         if first or hasattr(self, "sketch_"):
-            return self._begin(X, weight)
-        refuse_empty_rows(X, "KMeans", slice(None) if weight is None else weight > 0)
-        table = KMeansData.of(X, weight)
+            return self._begin(rows, weight)
+        refuse_empty_rows(rows, "KMeans", slice(None) if weight is None else weight > 0)
+        table = KMeansData.of(rows, weight)
         labels = table.labeled(self.model_)
         stats = self.stats_ + table.stats(self.model_, labels)
         model = self.model_.refit(stats)
@@ -139,12 +140,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         report = FitReport(model, stats, None, False, reason, [self.model_.objective(stats), model.objective(stats)])
         return self._adopt(Partition(report, labels))
 
-    def predict(self, X: ArrayLike) -> Any:
+    def predict(self, X: ArrayLike) -> NDArray[np.int32]:
         """The cluster of each row (n,)."""
         check_is_fitted(self)
         return self.model_.assign(self.validate_rows(X, reset=False))
 
-    def fit_predict(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Any:
+    def fit_predict(
+        self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
+    ) -> NDArray[np.int32]:  # fmt: skip
         """`fit`, and the cluster of each row (n,)."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
@@ -161,7 +164,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         equal = Centroids.trusted(mean=self.model_.mean, variance=None, typical=None)
         return equal.objective(table.stats(self.model_, table.labeled(self.model_)))
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Save a model file that `lk.load` reads; labels of the rows are not in it."""
         from likely.io.model_files import save
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from likely.core.arrays import Array, Seed, refuse_infinite, rows
+from likely.core.arrays import Array, Rows, Seed, Targets, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, loadings_words
 from likely.core.em_loop import FALLS, StoppingRule, fit, gather, iterate, resolve_prior
@@ -43,7 +43,7 @@ class FactorDensity(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEs
     model_types = (FactorGaussian,)
     _kind: NoiseKind
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
         super().partial_fit(X, y, sample_weight)
         if self.n_components is None:
@@ -230,7 +230,7 @@ class PPCA(FactorDensity):
         self.tol = tol
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to rows X (n, d), NaN for missing values; `y` is ignored."""
         if self.method == "closed":
             return super().fit(X, y, sample_weight)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from likely.core.arrays import Array, refuse_infinite, rows
+from likely.core.arrays import Array, Rows, refuse_infinite, rows
 from likely.core.blocks import Block, Blocks
 from likely.core.description import Description, DescriptionTable, counted, loadings_words
 from likely.core.engine import Threads, map_rows
@@ -100,63 +101,63 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.whiten = whiten
         self.solver = solver
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the axes to rows X (n, d); `y` is ignored."""
         self._validate_params()
-        X, weight = self.checked_rows(X, sample_weight, reset=True)
-        n, d = X.shape
+        rows, weight = self.checked_rows(X, sample_weight, reset=True)
+        n, d = rows.shape
         self._refuse_too_many(min(n, d))
         self.__dict__.pop("stats_", None)
-        if any_missing(X):
-            stats = self._expected(X, weight)
+        if any_missing(rows):
+            stats = self._expected(rows, weight)
             return self._adopt(stats, axes_of(stats, spectrum(stats, self.n_components), self.n_components), "scatter")
         wide = self.solver == "auto" and n <= d
         taken = "gram" if wide else "qr" if self.solver == "qr" else "scatter"
-        stats = self._gathered(X, weight, taken)
+        stats = self._gathered(rows, weight, taken)
         found = spectrum(stats, self.n_components, gram=wide)
         wanted = max(min(n - 1, d), 1) if self.n_components is None else number(found, self.n_components)
-        if self.solver == "auto" and not found.sees(wanted) and not self._resolves_all(stats, found, X):
-            taken, stats = "qr", self._gathered(X, weight, "qr")
+        if self.solver == "auto" and not found.sees(wanted) and not self._resolves_all(stats, found, rows):
+            taken, stats = "qr", self._gathered(rows, weight, "qr")
             found = spectrum(stats)
             _warn_of_route(found, number(found, self.n_components))
         return self._adopt(stats, axes_of(stats, found, self.n_components), taken)
 
-    def partial_fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: Rows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit with more rows: their statistics are added to those of all rows before."""
         self._validate_params()
         first = not hasattr(self, "principal_")
-        X, weight = self.checked_rows(X, sample_weight, reset=first)
-        self._refuse_too_many(X.shape[1])
+        rows, weight = self.checked_rows(X, sample_weight, reset=first)
+        self._refuse_too_many(rows.shape[1])
         rooted = self.solver == "qr" if first else isinstance(self.stats_, ScatterRoot)
         taken = "qr" if rooted else "scatter"
-        new = self._expected(X, weight) if any_missing(X) else self._gathered(X, weight, taken)
+        new = self._expected(rows, weight) if any_missing(rows) else self._gathered(rows, weight, taken)
         stats = new if first else self.stats_ + new
         found = spectrum(stats, self.n_components)
         wanted = min(self.n_components, len(found.values)) if _is_integer(self.n_components) else self.n_components
         if (
             taken == "scatter"
-            and stats.total_weight > X.shape[1]
+            and stats.total_weight > rows.shape[1]
             and not found.sees(_requested_axes(stats, found, wanted))
         ):
             text = "PCA: a requested axis has a variance at the rounding level of the scatter"
             warn(f'{text}, and a stream keeps the scatter only: request fewer axes, or use solver="qr"')
         return self._adopt(stats, axes_of(stats, found, wanted), taken)
 
-    def transform(self, X: Any) -> Array:
+    def transform(self, X: Rows) -> Array:
         """Coordinates along the axes (n, q); expected coordinates for rows with missing entries."""
         check_is_fitted(self)
-        X = self.validate_rows(X, reset=False)
-        if any_missing(X):
-            refuse_infinite(X, "PCA")
-            X = expected_rows(gaussian_of(self.stats_), X)[0].astype(X.dtype)
-        return self.principal_.whiten(X) if self.whiten else self.principal_.project(X)
+        rows = self.validate_rows(X, reset=False)
+        if any_missing(rows):
+            refuse_infinite(rows, "PCA")
+            rows = expected_rows(gaussian_of(self.stats_), rows)[0].astype(rows.dtype)
+        return self.principal_.whiten(rows) if self.whiten else self.principal_.project(rows)
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Rows reconstructed from coordinates (n, q)."""
         check_is_fitted(self)
         return self.principal_.restore(X, white=self.whiten)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | PathLike[str]) -> None:
         """Write a model file that `lk.load` reads back."""
         from likely.io.model_files import save
 

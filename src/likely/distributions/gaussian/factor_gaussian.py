@@ -347,7 +347,7 @@ class FactorGaussian(Distribution):
         """Log prior density per member; priors other than pseudo-observations take the full covariance."""
         return prior.log_density(self if hasattr(prior, "rows") else self.gaussian)
 
-    def em_step(self, stats: Stats, prior: Any = None) -> FactorGaussian:
+    def em_step(self, stats: Stats, prior: AnyPrior | None = None) -> FactorGaussian:
         """One EM iteration with latent factors: slower than `refit`, with the same fixed point."""
         stats = self.statistics_in_kind(stats)
         if self.members is not None or self.kind != "spherical":

@@ -72,7 +72,7 @@ class Algebra(Distribution):
         increment = np.einsum("...ij,...j->...i", gain, given - self.mean[..., b])
         return _gaussian(self.mean[..., a] + increment, residual_covariance, "full")
 
-    def affine(self, matrix: Any, offset: Any = 0.0, noise: ArrayLike | None = None) -> Gaussian:
+    def affine(self, matrix: ArrayLike, offset: ArrayLike = 0.0, noise: ArrayLike | None = None) -> Gaussian:
         """Distribution of y = A x + b (+ independent noise with covariance R = `noise`): N(Aμ + b, AΣAᵀ + R).
 
         A may have any shape (m, d). With rank below m the covariance is singular, and the density is that on its
@@ -85,7 +85,7 @@ class Algebra(Distribution):
         mean = np.einsum("ij,...j->...i", A, self.mean) + b
         return _gaussian(mean, spd.symmetric(covariance), "full")
 
-    def posterior(self, y: ArrayLike, matrix: Any, offset: Any = 0.0, noise: ArrayLike = 0.0) -> Gaussian:
+    def posterior(self, y: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.0, noise: ArrayLike = 0.0) -> Gaussian:
         """Posterior of x given y = A x + b + noise: Bayes' theorem for linear Gaussian models (Bishop 2.3.3).
 
         Gain K = ΣAᵀ(AΣAᵀ + R)⁻¹, mean μ + K(y − Aμ − b), covariance (I − KA)Σ(I − KA)ᵀ + KRKᵀ (Joseph form, positive

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, PerMember
 from likely.core.errors import DomainError, sentence
@@ -75,7 +76,7 @@ class InverseWishart(MatrixDistribution):
         """E log det X = log det Ψ/2 − ψ_d(ν/2); one per member for a stack."""
         return lone(spd.logdet(self._root) - self.size * LOG_2 - multidigamma(0.5 * self.dof, self.size))
 
-    def marginal(self, at: Any) -> InverseWishart:
+    def marginal(self, at: ArrayLike) -> InverseWishart:
         """Marginal distribution of a diagonal block: the block of Ψ, dof reduced by the number of omitted columns."""
         at = np.atleast_1d(at)
         return InverseWishart(self.dof - (self.size - len(at)), self.scale[..., at[:, None], at])

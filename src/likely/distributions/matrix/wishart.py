@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -89,7 +89,7 @@ class Wishart(MatrixDistribution):
         """E log det X = ψ_d(ν/2) + log det 2V; one per member for a stack."""
         return lone(multidigamma(0.5 * self.dof, self.size) + self.size * LOG_2 + spd.logdet(self._root))
 
-    def marginal(self, at: Any) -> Wishart:
+    def marginal(self, at: ArrayLike) -> Wishart:
         """Marginal distribution of a diagonal block: the same dof, the block of V."""
         at = np.atleast_1d(at)
         return Wishart(self.dof, self.scale[..., at[:, None], at])

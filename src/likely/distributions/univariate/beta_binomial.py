@@ -183,7 +183,7 @@ class BetaBinomial(KnownTrials, ValueDistribution):
         return cls(n, m * whole, (1 - m) * whole)
 
     @classmethod
-    def moments_fit(cls, x: Any, weight: Any = None, trials: Any = None) -> BetaBinomial:  # type: ignore[override]
+    def moments_fit(cls, x: Any, weight: ArrayLike | None = None, trials: Any = None) -> BetaBinomial:  # type: ignore[override]
         """Method of moments: mean and variance of the rows."""
         mean, spread = column_moments(x, weight, "BetaBinomial")
         most = (

@@ -5,13 +5,14 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Seed, SequencesLike, in_memory
+from likely.core.arrays import Array, Rows, Seed, SequencesLike, Targets, in_memory
 from likely.core.blocks import Block
 from likely.core.covariates import apart, features, has_covariates, together, with_covariates
 from likely.core.description import Description
@@ -128,7 +129,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     }
 
     def __init__(
-        self, component: Any = None, n_states: int = 1, *, topology: TopologyLike = "ergodic",
+        self, component: DensityEstimator | None = None, n_states: int = 1, *, topology: TopologyLike = "ergodic",
         final: bool | None = None, tie: ArrayLike | None = None, order: int = 1, durations: int | None = None,
         emit: Emit = "states", prior: PriorLike | LogisticPrior | float = "weak", init: Initialization | HMM = "auto",
         n_init: int = 1, max_iter: int = 100, tol: float = 1e-5, hard: bool = False, random_state: Seed = None,
@@ -165,9 +166,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
         covariates: SequencesLike | None = None, lengths: ArrayLike | None = None, states: Any = None,
-        checkpoint: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> Self:  # fmt: skip
         """Fit to sequences by EM; `y` is ignored. `lengths` split one long array X (in hmmlearn the second argument).
 
@@ -295,7 +296,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
     # ---------------------------------------------------------------- streaming
 
     def partial_fit(
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
         lengths: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
         """One EM step with more sequences; the first ones are fitted as by `fit`.
@@ -310,9 +311,9 @@ class HMMDensity(ChainStarts, DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        X, weight = self.checked_rows(seqs, sample_weight, reset=False, y=y)
-        self._refuse_short(X)
-        return self._adopt(one_step(self, X, weight))
+        rows, weight = self.checked_rows(seqs, sample_weight, reset=False, y=y)
+        self._refuse_short(rows)
+        return self._adopt(one_step(self, rows, weight))
 
     def _refuse_parts(self) -> NoReturn:
         expected = "with covariates all sequences are needed at once: statistics at other coefficients do not add"
@@ -320,7 +321,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
 
     # --------------------------------------------------------------- validation
 
-    def validate_rows(self, X: SequencesLike, reset: bool = False) -> Ragged:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Ragged:
         """Validate sequences: all frames are validated by the component at once; covariates stay with them."""
         name, X = type(self).__name__, in_memory(X)
         refuse_what_holds_none(X, name)
@@ -595,21 +596,21 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return self.model_.transition.raw_coefficients()
 
     def score_samples(
-        self, X: SequencesLike, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
+        self, X: Rows, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
     ) -> Array:
         """Log-likelihood of each sequence (n,), given its covariates where the model has some."""
         check_is_fitted(self)
         return self.model_.log_prob(self.validate_rows(together(X, covariates, lengths), reset=False))
 
     def score(
-        self, X: SequencesLike, y: ArrayLike | None = None, lengths: ArrayLike | None = None, *,
+        self, X: Rows, y: Targets | None = None, lengths: ArrayLike | None = None, *,
         covariates: SequencesLike | None = None,
     ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
         return super().score(together(X, covariates, lengths), y)
 
     def predict(
-        self, X: SequencesLike, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
+        self, X: Rows, lengths: ArrayLike | None = None, *, covariates: SequencesLike | None = None
     ) -> Any:
         """Viterbi path, in states of the requested topology: (T,) for one sequence, else a Ragged."""
         check_is_fitted(self)
@@ -618,7 +619,7 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return path[0] if is_single_sequence(X) and lengths is None else path
 
     def predict_proba(
-        self, X: SequencesLike, lengths: ArrayLike | None = None, lag: int | None = None, *,
+        self, X: Rows, lengths: ArrayLike | None = None, lag: int | None = None, *,
         covariates: SequencesLike | None = None,
     ) -> Any:  # fmt: skip
         """p(state | sequence) of each frame: (T, K), or a Ragged; with a `lag`, from frames up to `lag` later."""
@@ -629,14 +630,14 @@ class HMMDensity(ChainStarts, DensityEstimator):
         return probs[0] if is_single_sequence(X) and lengths is None else probs
 
     def forecast(
-        self, X: SequencesLike, steps: int = 1, *, covariates: SequencesLike | None = None,
+        self, X: Rows, steps: int = 1, *, covariates: SequencesLike | None = None,
         past: SequencesLike | None = None,
     ) -> Forecast:  # fmt: skip
         """Forecast after one sequence (T, d), as `HMM.forecast`; `covariates` (steps, p) to come, `past` those of X."""
         check_is_fitted(self)
         return self.model_.forecast(self.validate_rows(together(X, past, None), reset=False), steps, covariates)
 
-    def impute(self, X: SequencesLike, random_state: Seed = None, *, covariates: SequencesLike | None = None) -> Any:
+    def impute(self, X: Rows, random_state: Seed = None, *, covariates: SequencesLike | None = None) -> Any:
         """Sequences with missing values imputed: by expectation, or with `random_state` by sampling."""
         if covariates is None and not has_covariates(X):
             return super().impute(X, random_state)

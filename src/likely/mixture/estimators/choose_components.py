@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, n_rows
+from likely.core.arrays import Array, Index, Rows, n_rows
 from likely.core.blocks import Blocks
 from likely.core.em_loop import mean_log_prob
 from likely.core.errors import DomainError, LikelyError, sentence
@@ -90,7 +91,7 @@ def _formatted(value: float, digits: int) -> str:
 
 
 def choose_components(
-    estimator: Any, X: Any, numbers: Iterable[int] = range(1, 11), *, sample_weight: Any = None,
+    estimator: Any, X: Rows, numbers: Iterable[int] = range(1, 11), *, sample_weight: ArrayLike | None = None,
     criteria: Iterable[str] = CRITERIA,
 ) -> ComponentChoice:  # fmt: skip
     """Compare numbers of components of a `MixtureDensity` on rows X, up to the number of distinct rows.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Rows
 from likely.core.blocks import Blocks
 from likely.core.em_loop import StoppingRule, fit, resolve_prior
 from likely.core.protocols import PriorLike
@@ -101,7 +101,7 @@ class ContaminatedDensity(DensityEstimator):
         """The proportion ε of outliers."""
         return float(self.model_.weights[1])
 
-    def outlier_probability(self, X: Any) -> Array:
+    def outlier_probability(self, X: Rows) -> Array:
         """Posterior probability that each row is an outlier (n,)."""
         check_is_fitted(self)
         return self.model_.posterior(self.validate_rows(X, reset=False))[:, 1]

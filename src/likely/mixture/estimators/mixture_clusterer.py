@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClusterMixin
 
-from likely.core.arrays import Array, Index, Seed
+from likely.core.arrays import Array, Index, Rows, Seed, Targets
 from likely.core.engine import map_rows
 from likely.core.protocols import PriorLike
 from likely.estimation.base_estimator import check_is_fitted
@@ -50,8 +51,9 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         )  # fmt: skip
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, *, lengths: Any = None
-    ) -> Self:
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None,
+        checkpoint: str | PathLike[str] | None = None, *, lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Fit to rows X (n, d); `y` is ignored, and `lengths` are those of `MixtureDensity`."""
         X = self._cut(X, lengths)
         if self.n_components is None:
@@ -60,7 +62,7 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         self.labels_ = self.predict(X)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, **settings: Any) -> Index:
+    def fit_predict(self, X: Rows, y: Targets | None = None, **settings: Any) -> Index:
         """Fit to rows X (n, d) and return their `labels_`; `y` and `settings` are those of `fit`."""
         return self.fit(X, y, **settings).labels_
 
@@ -83,13 +85,13 @@ class MixtureClusterer(ClusterMixin, MixtureDensity):
         """Number of components of the learned mixture."""
         return int(self.model_.size)
 
-    def predict(self, X: Any, lengths: Any = None) -> Index:
+    def predict(self, X: Rows, lengths: ArrayLike | None = None) -> Index:
         """The most probable component of each row (n,)."""
         check_is_fitted(self)
         rows = self.mask_unknown(self.validate_rows(self._cut(X, lengths), reset=False), self.learned_model_)[0]
         return map_rows(self.model_.most_probable, rows, None, np.intp)
 
-    def predict_proba(self, X: Any, lengths: Any = None) -> Array:
+    def predict_proba(self, X: Rows, lengths: ArrayLike | None = None) -> Array:
         """p(k | x) of each row (n, K)."""
         check_is_fitted(self)
         rows = self.validate_rows(self._cut(X, lengths))

@@ -7,13 +7,14 @@ from copy import copy
 from dataclasses import replace
 from functools import cache
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Index, Seed, n_rows
+from likely.core.arrays import Array, Index, Rows, Seed, Targets, n_rows
 from likely.core.blocks import Blocks
 from likely.core.description import Description, DescriptionTable
 from likely.core.em_loop import StoppingRule, best_of, fit
@@ -128,8 +129,9 @@ class MixtureDensity(DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, checkpoint: Any = None, *, lengths: Any = None
-    ) -> Self:
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None,
+        checkpoint: str | PathLike[str] | None = None, *, lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Fit to rows X (n, d); `y` is ignored. `checkpoint` is a file name: an interrupted fit resumes from it.
 
         Where components are densities of sequences, a row is a sequence: `lengths` cut them out of one long array.
@@ -281,7 +283,10 @@ class MixtureDensity(DensityEstimator):
 
     # ---------------------------------------------------------------- streaming
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+    def partial_fit(
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
+        lengths: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """One EM step with more rows. Until there are five distinct rows per component, all are fitted as by `fit`.
 
         After `fit`, statistics simply add. In a stream from the beginning, statistics of early models are down-weighted
@@ -309,11 +314,11 @@ class MixtureDensity(DensityEstimator):
             self._first_rows = so_far
         return self
 
-    def score_samples(self, X: Any, lengths: Any = None) -> Any:
+    def score_samples(self, X: Rows, lengths: ArrayLike | None = None) -> Any:
         """log p(x) of each row (n,)."""
         return super().score_samples(self._cut(X, lengths))
 
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+    def score(self, X: Rows, y: Targets | None = None, lengths: ArrayLike | None = None) -> float:
         """Mean log p(x) per row; `y` is ignored."""
         return super().score(self._cut(X, lengths), y)
 

@@ -239,7 +239,9 @@ class Tracker(Recognizer):
 
     # ------------------------------------------------------------------- learning
 
-    def fit(self, tracks: Any, times: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, tracks: SequencesLike, times: ArrayLike | None = None, sample_weight: ArrayLike | None = None,
+    ) -> Self:  # fmt: skip
         """Learn spectral density and observation variance per axis from tracks (T, dim) without clutter.
 
         Maximum likelihood of the constant-velocity model, axis by axis; NaN where missing.

@@ -181,7 +181,7 @@ class LinearSDE(SDEModels, Value):
 
     # ---------------------------------------------------------------- density
 
-    def log_prob(self, y: Any, times: Any) -> Array:
+    def log_prob(self, y: SequencesLike, times: SequencesLike) -> Array:
         """Log-likelihood log p(y) per series at its times (n,)."""
         series = self._series(y)
         model = self._models(clocks(times, series, WHOSE))
@@ -199,7 +199,7 @@ class LinearSDE(SDEModels, Value):
         """Kalman filter: p(x(t_i) | y up to t_i) as `mean` (T, d), `covariance` (T, d, d), `log_prob`."""
         return self._asked(y, times, lambda m, x: m.filter(x))
 
-    def smooth(self, y: SequencesLike, times: ArrayLike, at: Any = None) -> Any:
+    def smooth(self, y: SequencesLike, times: ArrayLike, at: ArrayLike | None = None) -> Any:
         """Smoother: p(x(t) | all observations) at the observation times, or at the times `at` (m,).
 
         `at` may lie between, after and (if the initial distribution is time-invariant) before the observation times.
@@ -209,7 +209,7 @@ class LinearSDE(SDEModels, Value):
             return self._asked(y, times, lambda m, x: m.smooth(x))
         return self._at_moments(y, times, at, lambda m, x: m.smooth(x))
 
-    def forecast(self, y: SequencesLike, times: ArrayLike, at: Any) -> Any:
+    def forecast(self, y: SequencesLike, times: ArrayLike, at: ArrayLike) -> Any:
         """Forecast of states and observations at times `at` (m,), from the last time on; a list for many series.
 
         >>> import likely as lk

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Seed, SequencesLike
+from likely.core.arrays import Array, Rows, Seed, SequencesLike, Targets
 from likely.core.blocks import Block
 from likely.core.covariates import COVARIATES, frames_of, n_covariates, table, together
 from likely.core.description import Description
@@ -120,26 +120,26 @@ class LinearGaussianDensity(DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
-        inputs: SequencesLike | None = None, lengths: Any = None, checkpoint: Any = None,
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
+        inputs: SequencesLike | None = None, lengths: ArrayLike | None = None, checkpoint: Any = None,
     ) -> Self:  # fmt: skip
         """Fit to sequences; `y` is ignored. `checkpoint` is a file name: an interrupted fit continues from there.
 
         It goes on to the same bits where EM is alone, and in its first ten passes; later to the same maximum.
         """
         self._validate_params()
-        X, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=True, y=y)
-        self._refuse_nothing(X)
-        learner = self._initial_model(X, weight)
+        rows, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=True, y=y)
+        self._refuse_nothing(rows)
+        learner = self._initial_model(rows, weight)
         self.structure_ = learner.structure
         with self._named_columns(), np.errstate(all="ignore"):  # overflow is reported by messages
-            report = self.run_em(learner, X, weight, self.prior_rule(), keeper(checkpoint, 0, 1))
-        if self.prior == "auto" and self._collapsed(learner, report, X, weight) and not _never_changing(X):
-            report = self._held(learner, X, weight)
+            report = self.run_em(learner, rows, weight, self.prior_rule(), keeper(checkpoint, 0, 1))
+        if self.prior == "auto" and self._collapsed(learner, report, rows, weight) and not _never_changing(rows):
+            report = self._held(learner, rows, weight)
         if not report.converged:
-            warn(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, X)}")
+            warn(f"{type(self).__name__}: not converged: {report.reason}{self._remedy(report, rows)}")
         self.is_online_ = False
-        self.mean_length_ = float(np.average(X.lengths, weights=weight))
+        self.mean_length_ = float(np.average(rows.lengths, weights=weight))
         return self._adopt(report)
 
     def _held(self, learner: ConstrainedLinearGaussian, X: Ragged, weight: Any) -> FitReport:
@@ -189,7 +189,7 @@ class LinearGaussianDensity(DensityEstimator):
         return (X, weight) if kept.all() else (X[np.flatnonzero(kept)], None if weight is None else weight[kept])
 
     def partial_fit(
-        self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
         inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
         """One step of online EM with more sequences; the first call is a `fit`.
@@ -201,9 +201,9 @@ class LinearGaussianDensity(DensityEstimator):
             self.is_online_ = True
             return self
         self._validate_params()
-        X, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False, y=y)
-        self._refuse_nothing(X)
-        return self._adopt(one_step(self, X, weight))
+        rows, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False, y=y)
+        self._refuse_nothing(rows)
+        return self._adopt(one_step(self, rows, weight))
 
     def _adopt(self, report: FitReport, rows: Block | None = None) -> Self:
         return super()._adopt(replace(report, model=report.model.model), rows)
@@ -307,7 +307,7 @@ class LinearGaussianDensity(DensityEstimator):
 
     # ------------------------------------------------------------------- input validation
 
-    def validate_rows(self, X: SequencesLike, reset: bool = False) -> Ragged:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes, with their inputs if any."""
         if reset:
             self._shared_prior = None
@@ -331,20 +331,20 @@ class LinearGaussianDensity(DensityEstimator):
     # -------------------------------------------------------------------- prediction
 
     def score_samples(
-        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
+        self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
     ) -> Array:
         """Log-likelihood per sequence (n,)."""
         check_is_fitted(self)
         return self.model_.log_prob(self.validate_rows(together(X, inputs, lengths), reset=False))
 
     def score(
-        self, X: SequencesLike, y: ArrayLike | None = None, inputs: SequencesLike | None = None,
+        self, X: Rows, y: Targets | None = None, inputs: SequencesLike | None = None,
         lengths: ArrayLike | None = None,
     ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
         return super().score(together(X, inputs, lengths), y)
 
-    def predict(self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> Any:
+    def predict(self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> Any:
         """Smoothed signal E[C x + G u | whole sequence] per frame: (T, p), or a Ragged."""
         check_is_fitted(self)
         rows = self.validate_rows(together(X, inputs, lengths), reset=False)
@@ -361,23 +361,23 @@ class LinearGaussianDensity(DensityEstimator):
         return out.astype(np.float32) if frames_of(rows).dtype == np.float32 else out
 
     def smooth(
-        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+        self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
         lag: int | None = None,
     ) -> Smoothed | States:  # fmt: skip
         """Smoothed states p(x_t | all frames), as `LinearGaussian.smooth`."""
         return self._answer("smooth", X, inputs, lengths, lag=lag)
 
-    def filter(self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> States:
+    def filter(self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None) -> States:
         """Filtered states p(x_t | y_1 … y_t), as `LinearGaussian.filter`."""
         return self._answer("filter", X, inputs, lengths)
 
     def forecast(
-        self, X: SequencesLike, steps: int = 1, inputs: SequencesLike | None = None, future: SequencesLike | None = None
+        self, X: Rows, steps: int = 1, inputs: SequencesLike | None = None, future: SequencesLike | None = None
     ) -> StateForecast:
         """Forecast 1 … steps frames after one sequence, with intervals; `future` (steps, k) are their inputs."""
         return self._answer("forecast", X, inputs, None, steps=steps, future=future)
 
-    def impute(self, X: SequencesLike, random_state: Seed = None, inputs: SequencesLike | None = None) -> Any:
+    def impute(self, X: Rows, random_state: Seed = None, inputs: SequencesLike | None = None) -> Any:
         """Sequences with missing values imputed: by their conditional expectation, or with `random_state` by a draw."""
         check_is_fitted(self)
         rng = None if random_state is None else np.random.default_rng(random_state)
@@ -395,14 +395,14 @@ class LinearGaussianDensity(DensityEstimator):
         return self.model_.sample(n_samples, np.random.default_rng(random_state), length, inputs)
 
     def standard_errors(
-        self, X: SequencesLike, sample_weight: ArrayLike | None = None, *, inputs: SequencesLike | None = None,
+        self, X: Rows, sample_weight: ArrayLike | None = None, *, inputs: SequencesLike | None = None,
         lengths: ArrayLike | None = None,
     ) -> StandardErrors:  # fmt: skip
         """Standard errors of all learned parameters, given the training sequences: see `standard_errors`."""
         check_is_fitted(self)
-        X, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False)
+        rows, weight = self.checked_rows(together(X, inputs, lengths), sample_weight, reset=False)
         s = self.structure_
-        return standard_errors(self.model_, X, s.learn, s.form, weight=weight, prior=self.prior_)
+        return standard_errors(self.model_, rows, s.learn, s.form, weight=weight, prior=self.prior_)
 
     def describe(self, level: float = 0.95) -> Description:
         """Learned parameters, log-likelihood, AIC and BIC, and the model; `standard_errors` needs the sequences."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Seed, SequencesLike
+from likely.core.arrays import Array, Rows, Seed, SequencesLike, Targets
 from likely.core.blocks import Block, Blocks
 from likely.core.covariates import frames_of, n_covariates, together
 from likely.core.description import Description
@@ -128,8 +128,8 @@ class SwitchingDensity(DensityEstimator):
     # ----------------------------------------------------------------- learning
 
     def fit(
-        self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
-        inputs: SequencesLike | None = None, lengths: ArrayLike | None = None, regimes: Any = None,
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
+        inputs: SequencesLike | None = None, lengths: ArrayLike | None = None, regimes: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
         """Fit to sequences X; `y` is ignored, weights are one per sequence, `inputs` have the form of X.
 
@@ -148,7 +148,7 @@ class SwitchingDensity(DensityEstimator):
         return self._adopt(report)
 
     def partial_fit(
-        self, X: SequencesLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *,
+        self, X: Rows, y: Targets | None = None, sample_weight: ArrayLike | None = None, *,
         inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
     ) -> Self:  # fmt: skip
         """One step of (approximate) online EM with more sequences; the first call is a `fit`.
@@ -239,7 +239,7 @@ class SwitchingDensity(DensityEstimator):
             raise DataError(sentence(type(self).__name__, expected, "NaN everywhere"))
         return rows, weight
 
-    def validate_rows(self, X: SequencesLike, reset: bool = False) -> Ragged:
+    def validate_rows(self, X: Rows, reset: bool = False) -> Ragged:
         """Input sequences converted to the form that the model takes, with their inputs if any."""
         return validated_frames(X, reset, self, super().validate_rows)
 
@@ -298,7 +298,7 @@ class SwitchingDensity(DensityEstimator):
         title = f"{type(self).__name__}: {type(model).__name__}"
         return Description(title, (), facts, [parameter_table(rows, level)], NOTES, [model.describe()])
 
-    def impute(self, X: SequencesLike, random_state: Seed = None) -> Any:
+    def impute(self, X: Rows, random_state: Seed = None) -> Any:
         """Not available: missing values depend on the regime."""
         expected, remedy = "a switching model does not impute", "see model_.smooth(X) for states and regimes"
         raise DomainError(sentence(type(self).__name__, expected, "impute", remedy))
@@ -306,13 +306,13 @@ class SwitchingDensity(DensityEstimator):
     # -------------------------------------------------------------------- in use
 
     def score_samples(
-        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
+        self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None
     ) -> Array:
         """Approximate log-likelihood per sequence (n,)."""
         return self.model_.log_prob(self._ready(X, inputs, lengths))
 
     def score(
-        self, X: SequencesLike, y: ArrayLike | None = None, inputs: SequencesLike | None = None,
+        self, X: Rows, y: Targets | None = None, inputs: SequencesLike | None = None,
         lengths: ArrayLike | None = None,
     ) -> float:  # fmt: skip
         """Mean log-likelihood per sequence; `y` is ignored."""
@@ -321,7 +321,7 @@ class SwitchingDensity(DensityEstimator):
         return float(np.mean(self.model_.log_prob(rows)))
 
     def predict_proba(
-        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+        self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
         live: bool = False,
     ) -> Any:  # fmt: skip
         """Posterior probabilities of the regimes per frame: (T, K), or a Ragged; `live`: filtered, not smoothed."""
@@ -330,7 +330,7 @@ class SwitchingDensity(DensityEstimator):
         return states.regimes[0] if is_single_sequence(X) and lengths is None and len(rows) else states.regimes
 
     def predict(
-        self, X: SequencesLike, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
+        self, X: Rows, inputs: SequencesLike | None = None, lengths: ArrayLike | None = None,
         live: bool = False,
     ) -> Any:  # fmt: skip
         """Most probable regime per frame: (T,), or a Ragged."""
@@ -338,7 +338,7 @@ class SwitchingDensity(DensityEstimator):
         return shares.map(_best) if isinstance(shares, Ragged) else _best(shares)
 
     def alarms(
-        self, X: SequencesLike, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
+        self, X: Rows, cost: Cost | ArrayLike | Mapping[Any, Any] | None = None,
         inputs: SequencesLike | None = None, hold: int = 1,
     ) -> Alarms:  # fmt: skip
         """Actions per frame of one sequence, from filtered regimes: see `fault_alarms`."""

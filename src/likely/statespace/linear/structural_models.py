@@ -30,7 +30,7 @@ class StructuralModels:
     def constant_velocity(
         cls,
         dim: int = 1,
-        dt: Any = 1.0,
+        dt: ArrayLike = 1.0,
         spectral_density: ArrayLike = 1.0,
         observation_variance: ArrayLike = 1.0,
         initial: Any = None,
@@ -51,7 +51,7 @@ class StructuralModels:
     def constant_acceleration(
         cls,
         dim: int = 1,
-        dt: Any = 1.0,
+        dt: ArrayLike = 1.0,
         spectral_density: ArrayLike = 1.0,
         observation_variance: ArrayLike = 1.0,
         initial: Any = None,
@@ -189,8 +189,8 @@ class StructuralModels:
     @classmethod
     def ar(
         cls,
-        coefficients: Any,
-        innovation_variance: Any = 1.0,
+        coefficients: ArrayLike,
+        innovation_variance: ArrayLike = 1.0,
         observation_variance: ArrayLike = 0.0,
         mean: ArrayLike = 0.0,
         initial: Any = None,

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, check_integer
 from likely.core.errors import DomainError, sentence
@@ -59,7 +60,7 @@ class ExtendedKalmanFilter(GaussianFilter):
             found = None if given is None else wrapped(given, DISTRIBUTION, f"ExtendedKalmanFilter.{name}")
             object.__setattr__(self, kept, found)
 
-    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
+    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: ArrayLike) -> Linear:
         """Linearization at the mean."""
         return self._tangent(mean, root, curve, t, u)[0]
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, check_integer, frozen, numbers, refuse_infinite
 from likely.core.blocks import ROWS
@@ -87,13 +88,13 @@ class GaussianFilter:
         _check_columns(self.wrap_state, len(found.first), self._name, "wrap_state")
         return frozen(turned(found.mean[0], self.wrap_state)), frozen(covariance_roots.root(found.first))
 
-    def predict(self, belief: StateBelief, inputs: Any = None) -> StateBelief:
+    def predict(self, belief: StateBelief, inputs: ArrayLike | None = None) -> StateBelief:
         """Prediction step: the belief one frame later; `inputs` are those of that frame, if the model takes any."""
         self.model.check_inputs(inputs)
         t = int(belief.time) + 1
         return StateBelief.fresh(*self._predicted(belief.mean, belief.root, t, inputs), t)
 
-    def update(self, belief: StateBelief, y: Any, inputs: Any = None) -> tuple[StateBelief, float]:
+    def update(self, belief: StateBelief, y: Targets, inputs: ArrayLike | None = None) -> tuple[StateBelief, float]:
         """Update step: the belief given y (p,) too, and log p(y | earlier frames).
 
         NaN entries are missing; if all are, nothing changes and log p is 0. A frame of probability 0 leaves the belief
@@ -172,15 +173,15 @@ class GaussianFilter:
 
     # -------------------------------------------------------------- sequences
 
-    def filter(self, y: Any, inputs: Any = None) -> States:
+    def filter(self, y: Targets, inputs: ArrayLike | None = None) -> States:
         """Filtered means and covariances, p(x_t | y_0 … y_t), per frame."""
         return States(*self._over(y, inputs, self._filtered))
 
-    def smooth(self, y: Any, inputs: Any = None) -> Smoothed:
+    def smooth(self, y: Targets, inputs: ArrayLike | None = None) -> Smoothed:
         """Smoothed means and covariances, p(x_t | all y): RTS smoother with the approximation's covariances."""
         return Smoothed(*self._over(y, inputs, self._smoothed))
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+    def log_prob(self, y: Targets, inputs: ArrayLike | None = None) -> Array:
         """Approximate log-likelihood log p(y) per sequence (n,)."""
         seqs = Ragged.of(y)
         with one_blas_thread():
@@ -208,7 +209,7 @@ class GaussianFilter:
         mean, covariance, states, of_states = (np.array(part) for part in zip(*out, strict=True))
         return StateForecast.trusted(mean=mean, covariance=covariance, states=states, state_covariance=of_states)
 
-    def belief_after(self, y: Any, inputs: Any = None) -> StateBelief:
+    def belief_after(self, y: Targets, inputs: ArrayLike | None = None) -> StateBelief:
         """Filtered belief after one whole sequence, equal to the last one of `lk.follow`."""
         seqs = Ragged.of(y)
         if len(seqs) != 1 or not len(seqs.values):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, all_finite, check_integer
 from likely.core.docstrings import complete
@@ -67,11 +68,11 @@ class StateSpace:
             raise DomainError(sentence("StateSpace.initial", "one density is needed", got, "mean (d,), not (N, d)"))
         return distribution
 
-    def transition_distribution(self, x: Array, t: int, u: Any = None) -> Any:
+    def transition_distribution(self, x: Array, t: int, u: ArrayLike | None = None) -> Any:
         """The transition distribution of x_t for each of the states x_{t−1} (N, d)."""
         return self._distribution("transition", x, t, u)
 
-    def observation_distribution(self, x: Array, t: int, u: Any = None) -> Any:
+    def observation_distribution(self, x: Array, t: int, u: ArrayLike | None = None) -> Any:
         """The observation distribution of y_t for each of the states x_t (N, d)."""
         return self._distribution("observation", x, t, u)
 
@@ -85,7 +86,7 @@ class StateSpace:
             _refuse(name, distribution, len(x), t)
         return distribution
 
-    def check_inputs(self, inputs: Any) -> None:
+    def check_inputs(self, inputs: ArrayLike) -> None:
         """Refuse inputs if neither function takes any."""
         if inputs is not None and not any(self.__dict__[name].knows_inputs for name in ASKED.values()):
             expected, remedy = "neither transition nor observation takes inputs u", "leave inputs out"
@@ -95,7 +96,7 @@ class StateSpace:
         """Draw n initial states (n, d)."""
         return as_states(self.initial_distribution().sample(n, rng), n, "StateSpace.initial")
 
-    def sample_transition(self, x: Array, t: int, u: Any, rng: Generator) -> Array:
+    def sample_transition(self, x: Array, t: int, u: ArrayLike | None, rng: Generator) -> Array:
         """Draw one x_t (N, d) for each x_{t−1} (N, d)."""
         drawn = draw_each(self.transition_distribution(x, t, u), rng)
         return as_states(drawn, len(x), f"StateSpace.transition at frame {t}", x.shape[1])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array
 from likely.core.errors import DomainError, sentence
@@ -52,7 +53,7 @@ class UnscentedKalmanFilter(GaussianFilter):
             expected = "alpha must be positive, beta and kappa finite"
             raise DomainError(sentence("UnscentedKalmanFilter", expected, (self.alpha, self.beta, self.kappa)))
 
-    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
+    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: ArrayLike) -> Linear:
         """Linearization by the sigma points."""
         rule = unscented(len(mean), self.alpha, self.beta, self.kappa)
         wider = widened(mean, rule.points[1, 0] * root)
@@ -83,7 +84,7 @@ class CubatureKalmanFilter(GaussianFilter):
         if self.degree not in (3, 5):
             raise DomainError(sentence("CubatureKalmanFilter", "degree must be 3 or 5", repr(self.degree)))
 
-    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: Any) -> Linear:
+    def linearize(self, mean: Array, root: Array, curve: ConditionalMoments, t: int, u: ArrayLike) -> Linear:
         """Linearization by the cubature points."""
         rule = cubature(len(mean), self.degree)
         wider = widened(mean, root)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
+from numpy.typing import ArrayLike
 
 from likely.core import declared
 from likely.core.arrays import Array, Index, check_integer, parameter
@@ -109,7 +110,7 @@ class ParticleBelief(Value):
         """Variance per column (d,)."""
         return np.diagonal(self.covariance)
 
-    def quantile(self, q: Any) -> Array:
+    def quantile(self, q: ArrayLike) -> Array:
         """Quantiles per column: the smallest x with P(X ≤ x) ≥ q, (d,), or (m, d) for m values of q.
 
         >>> ParticleBelief([[3.0], [1.0], [2.0]], np.log([0.2, 0.3, 0.5])).quantile([0.3, 0.5]).ravel().tolist()

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from likely.core.arrays import Array, Index, Mask, check_integer, is_gap, unmasked
 from likely.core.columns import Columns
@@ -94,7 +95,7 @@ class ParticleFilter:
             ancestors=None,
         )  # fmt: skip
 
-    def predict(self, belief: ParticleBelief, inputs: Any = None) -> ParticleBelief:
+    def predict(self, belief: ParticleBelief, inputs: ArrayLike | None = None) -> ParticleBelief:
         """Prediction step: resampling if the effective sample size is small, then the transition."""
         self.model.check_inputs(inputs)
         return self._predict(belief, inputs, None)
@@ -116,7 +117,9 @@ class ParticleFilter:
     def _looks(self) -> bool:
         return self._place is not bootstrap  # type: ignore[attr-defined]
 
-    def update(self, belief: ParticleBelief, y: Any, inputs: Any = None) -> tuple[ParticleBelief, float]:
+    def update(
+        self, belief: ParticleBelief, y: Targets, inputs: ArrayLike | None = None,
+    ) -> tuple[ParticleBelief, float]:  # fmt: skip
         """Update step: weights multiplied by the likelihood of y, and an estimate of log p(y | earlier frames)."""
         y = one_frame(y)
         if not is_seen(y):
@@ -144,7 +147,7 @@ class ParticleFilter:
 
     # -------------------------------------------------------------- sequences
 
-    def run(self, y: Any, inputs: Any = None, keep: bool = True) -> Any:
+    def run(self, y: Targets, inputs: ArrayLike | None = None, keep: bool = True) -> Any:
         """Filter one sequence (T,) or (T, p): a `ParticleRun`; many (Ragged, a list): a list of them.
 
         `inputs` (T, k), or one such array per sequence, are passed to functions that take a third argument.
@@ -187,12 +190,12 @@ class ParticleFilter:
         """Callback of `follow` after each frame of a stream."""
         return Descent(belief if isinstance(belief, ParticleBelief) else self.initial_belief()).notice
 
-    def log_prob(self, y: Any, inputs: Any = None) -> Array:
+    def log_prob(self, y: Targets, inputs: ArrayLike | None = None) -> Array:
         """Estimate of the log-likelihood log p(y) per sequence (n,)."""
         runs = self.run(y, inputs, keep=False)
         return np.array([r.log_evidence for r in ([runs] if isinstance(runs, ParticleRun) else runs)])
 
-    def smooth(self, y: Any, n_paths: int = 100, inputs: Any = None) -> Any:
+    def smooth(self, y: Targets, n_paths: int = 100, inputs: ArrayLike | None = None) -> Any:
         """Particle smoother: paths drawn from p(x_0 … x_T | y) by backward simulation, (M, T, d), and their moments.
 
         >>> import likely as lk
@@ -265,7 +268,7 @@ class ParticleRun:
         same = np.arange(len(self.belief))
         return np.stack([same if b.ancestors is None else b.ancestors for b in self._kept()])
 
-    def quantile(self, q: Any) -> Array:
+    def quantile(self, q: ArrayLike) -> Array:
         """Quantiles of each column at every frame: (T, d), or (T, m, d) for m values of q."""
         return np.stack([weighted_quantile(b.states, b.weights, q) for b in self._kept()])
 
