@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Targets
+from likely.core.arrays import Rows
 from likely.core.errors import DomainError, sentence
 from likely.core.online_filters import BayesianLearner, Learner
 
@@ -59,7 +59,7 @@ def as_filter(model: Any) -> Any:
     raise DomainError(sentence("step", expected, type(inner).__name__, remedy))
 
 
-def step(model: Any, belief: Any, y: Targets, inputs: ArrayLike | None = None) -> tuple[Any, float]:
+def step(model: Any, belief: Any, y: Rows, inputs: ArrayLike | None = None) -> tuple[Any, float]:
     """One filter step: the belief after an observation, and log p(y | past observations). The first belief is None.
 
     `model` is a value such as `HMM`, a fitted estimator of one, or an online learner: an estimator with

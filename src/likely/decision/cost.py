@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
@@ -172,7 +172,7 @@ class Cost(Value):
         """Whether some action is a class; else all are further actions."""
         return bool(np.isfinite(self.table[: self.n_classes]).any())
 
-    def names(self, classes: Any) -> NDArray[Any]:
+    def names(self, classes: Sequence[object] | NDArray[Any]) -> NDArray[Any]:
         """Names of the rows: the labels of the classes, then the further actions.
 
         Parameters

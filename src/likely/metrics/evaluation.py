@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from likely.core.arrays import Array, Index, Label, Targets, numbers, weights
+from likely.core.arrays import Array, Index, Label, numbers, weights
 from likely.core.description import Description
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.value import Value
@@ -150,7 +151,7 @@ class Evaluation(Value):
             _ = self.costs  # validates the cost
 
     @classmethod
-    def of(cls, log_posterior: Any, y: ArrayLike, classes: Any, **more: Any) -> Evaluation:
+    def of(cls, log_posterior: Any, y: ArrayLike, classes: Sequence[object] | NDArray[Any], **more: Any) -> Evaluation:
         """From labels instead of indices: each label of y is looked up among the classes.
 
         Parameters
@@ -428,7 +429,7 @@ class Evaluation(Value):
         """
         return tuple(self.calibration(bins, equal, of=c) for c in self.classes.tolist())
 
-    def log_odds(self, positive: Any) -> Array:
+    def log_odds(self, positive: Label) -> Array:
         """Log-odds log p(positive | x) − log p(another | x): the score of `roc`.
 
         Parameters
@@ -448,7 +449,7 @@ class Evaluation(Value):
         with np.errstate(divide="ignore"):
             return self.log_posterior[:, c] - (rest[:, 0] if rest.shape[1] == 1 else logsumexp(rest, axis=1))
 
-    def roc(self, positive: Any) -> Roc:
+    def roc(self, positive: Label) -> Roc:
         """ROC curve of one class: detection rate against false-alarm rate, over thresholds on its log-odds.
 
         Parameters
@@ -463,7 +464,7 @@ class Evaluation(Value):
         """
         return roc(self.log_odds(positive), self.truth == self.class_index(positive), self.weight)
 
-    def det(self, positive: Any) -> Det:
+    def det(self, positive: Label) -> Det:
         """Detection error tradeoff (DET) curve: misses against false alarms in normal deviates.
 
         Parameters
@@ -478,7 +479,7 @@ class Evaluation(Value):
         """
         return self.roc(positive).det()
 
-    def equal_error_rate(self, positive: Any, hull: bool = False) -> EqualError:
+    def equal_error_rate(self, positive: Label, hull: bool = False) -> EqualError:
         """Equal error rate of one class, where false alarms and misses are equal.
 
         Parameters
@@ -506,7 +507,7 @@ class Evaluation(Value):
         doubt = self.expected_cost[:, : self._own].min(axis=1)
         return risk_coverage(doubt, self.costs.table[self._unrefused, self.truth], self.weight)
 
-    def class_index(self, label: Any) -> int:
+    def class_index(self, label: Label) -> int:
         """The index of a class by its label.
 
         Parameters

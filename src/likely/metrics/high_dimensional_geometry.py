@@ -99,7 +99,7 @@ def shell_to_ball_ratio(dim: Any, density: Any, factor: Any = 2.0) -> PerMember:
         return np.where(grown > 2, grown - 1, np.expm1(D * np.log(f))) * r
 
 
-def relative_contrast(nearest: Any, farthest: Any) -> Array:
+def relative_contrast(nearest: ArrayLike, farthest: ArrayLike) -> Array:
     """Relative contrast (farthest − nearest) / nearest of each row: near 0, distances are not informative.
 
     It falls like 1/√D for independent columns.
@@ -151,7 +151,7 @@ class Hubness(NamedTuple):
     orphans: float  # share of rows with count 0 (antihubs)
 
 
-def hubness(neighbors: Any, n: int) -> Hubness:
+def hubness(neighbors: ArrayLike, n: int) -> Hubness:
     """Hubness: skewness of the k-occurrences of n rows.
 
     Parameters
@@ -201,7 +201,7 @@ class Dimension(NamedTuple):
     error: float
 
 
-def intrinsic_dimension(away: Any, blocks: int = 16) -> Dimension:
+def intrinsic_dimension(away: ArrayLike, blocks: int = 16) -> Dimension:
     """Intrinsic dimension by maximum likelihood: 1/m = mean of log(T_k / T_j).
 
     The number of neighbors within a radius r grows like r^m, so m is estimated by maximum likelihood for all rows

@@ -174,7 +174,7 @@ class WordErrors:
                     found[references, hypotheses] += weight
         return [Confusion(*pair, count) for pair, count in found.most_common()]
 
-    def interval(self, level: float = 0.95, draws: int = 2000, seed: Any = 0) -> Interval:
+    def interval(self, level: float = 0.95, draws: int = 2000, seed: Seed = 0) -> Interval:
         """The word error rate with a bootstrap interval over utterances.
 
         Errors in one utterance are correlated, so utterances are resampled, not words. Integer weights are copies.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array, Targets
+from likely.core.arrays import Array
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.plots.state_sequences import state_colors, state_names
 from likely.plots.theme import INK, PALETTE, axes, themed

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from likely.core.arrays import Array, Targets
+from likely.core.arrays import Array
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.plots.theme import INK, PALETTE, SOFT, themed
 from likely.statespace.linear.sums_of_models import observed_covariance

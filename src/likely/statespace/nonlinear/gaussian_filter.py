@@ -94,7 +94,7 @@ class GaussianFilter:
         t = int(belief.time) + 1
         return StateBelief.fresh(*self._predicted(belief.mean, belief.root, t, inputs), t)
 
-    def update(self, belief: StateBelief, y: Targets, inputs: ArrayLike | None = None) -> tuple[StateBelief, float]:
+    def update(self, belief: StateBelief, y: ArrayLike, inputs: ArrayLike | None = None) -> tuple[StateBelief, float]:
         """Update step: the belief given y (p,) too, and log p(y | earlier frames).
 
         NaN entries are missing; if all are, nothing changes and log p is 0. A frame of probability 0 leaves the belief
@@ -173,15 +173,15 @@ class GaussianFilter:
 
     # -------------------------------------------------------------- sequences
 
-    def filter(self, y: Targets, inputs: ArrayLike | None = None) -> States:
+    def filter(self, y: ArrayLike, inputs: ArrayLike | None = None) -> States:
         """Filtered means and covariances, p(x_t | y_0 … y_t), per frame."""
         return States(*self._over(y, inputs, self._filtered))
 
-    def smooth(self, y: Targets, inputs: ArrayLike | None = None) -> Smoothed:
+    def smooth(self, y: ArrayLike, inputs: ArrayLike | None = None) -> Smoothed:
         """Smoothed means and covariances, p(x_t | all y): RTS smoother with the approximation's covariances."""
         return Smoothed(*self._over(y, inputs, self._smoothed))
 
-    def log_prob(self, y: Targets, inputs: ArrayLike | None = None) -> Array:
+    def log_prob(self, y: ArrayLike, inputs: ArrayLike | None = None) -> Array:
         """Approximate log-likelihood log p(y) per sequence (n,)."""
         seqs = Ragged.of(y)
         with one_blas_thread():
@@ -209,7 +209,7 @@ class GaussianFilter:
         mean, covariance, states, of_states = (np.array(part) for part in zip(*out, strict=True))
         return StateForecast.trusted(mean=mean, covariance=covariance, states=states, state_covariance=of_states)
 
-    def belief_after(self, y: Targets, inputs: ArrayLike | None = None) -> StateBelief:
+    def belief_after(self, y: ArrayLike, inputs: ArrayLike | None = None) -> StateBelief:
         """Filtered belief after one whole sequence, equal to the last one of `lk.follow`."""
         seqs = Ragged.of(y)
         if len(seqs) != 1 or not len(seqs.values):

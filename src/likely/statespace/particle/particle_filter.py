@@ -118,7 +118,7 @@ class ParticleFilter:
         return self._place is not bootstrap  # type: ignore[attr-defined]
 
     def update(
-        self, belief: ParticleBelief, y: Targets, inputs: ArrayLike | None = None,
+        self, belief: ParticleBelief, y: ArrayLike, inputs: ArrayLike | None = None,
     ) -> tuple[ParticleBelief, float]:  # fmt: skip
         """Update step: weights multiplied by the likelihood of y, and an estimate of log p(y | earlier frames)."""
         y = one_frame(y)
@@ -147,7 +147,7 @@ class ParticleFilter:
 
     # -------------------------------------------------------------- sequences
 
-    def run(self, y: Targets, inputs: ArrayLike | None = None, keep: bool = True) -> Any:
+    def run(self, y: ArrayLike, inputs: ArrayLike | None = None, keep: bool = True) -> Any:
         """Filter one sequence (T,) or (T, p): a `ParticleRun`; many (Ragged, a list): a list of them.
 
         `inputs` (T, k), or one such array per sequence, are passed to functions that take a third argument.
@@ -190,12 +190,12 @@ class ParticleFilter:
         """Callback of `follow` after each frame of a stream."""
         return Descent(belief if isinstance(belief, ParticleBelief) else self.initial_belief()).notice
 
-    def log_prob(self, y: Targets, inputs: ArrayLike | None = None) -> Array:
+    def log_prob(self, y: ArrayLike, inputs: ArrayLike | None = None) -> Array:
         """Estimate of the log-likelihood log p(y) per sequence (n,)."""
         runs = self.run(y, inputs, keep=False)
         return np.array([r.log_evidence for r in ([runs] if isinstance(runs, ParticleRun) else runs)])
 
-    def smooth(self, y: Targets, n_paths: int = 100, inputs: ArrayLike | None = None) -> Any:
+    def smooth(self, y: ArrayLike, n_paths: int = 100, inputs: ArrayLike | None = None) -> Any:
         """Particle smoother: paths drawn from p(x_0 … x_T | y) by backward simulation, (M, T, d), and their moments.
 
         >>> import likely as lk
