@@ -55,7 +55,7 @@ class BarycenterResult(Value):
 
 
 def barycenter(
-    seqs: Any, *, weight: ArrayLike | None = None, init: ArrayLike | None = None, length: int | None = None,
+    seqs: SequencesLike, *, weight: ArrayLike | None = None, init: ArrayLike | None = None, length: int | None = None,
     metric: Literal["sqeuclidean"] = "sqeuclidean", step_pattern: StepPatternLike = "unweighted",
     band: BandLike | None = None, max_iter: int = 100, tol: float = 1e-5,
 ) -> BarycenterResult:  # fmt: skip

@@ -14,7 +14,7 @@ from likely.alignment.dtw_grid import NOTHING, Grid
 from likely.alignment.local_costs import LocalCost, MetricLike, local_cost
 from likely.alignment.series import Series, all_series, flag, same_width
 from likely.alignment.step_patterns import UNWEIGHTED, StepPattern, StepPatternLike, step_pattern_of
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, SequencesLike
 from likely.core.engine import cores, ordered_map
 from likely.core.errors import DomainError, sentence
 from likely.core.job_size import compiles_for
@@ -70,8 +70,9 @@ class Rules:
 
 
 def dtw_matrix(
-    seqs: Any, others: Any = None, *, metric: MetricLike = "cityblock", step_pattern: StepPatternLike = "unweighted",
-    band: BandLike | None = None, open_begin: bool = False, open_end: bool = False,
+    seqs: SequencesLike, others: Any = None, *, metric: MetricLike = "cityblock",
+    step_pattern: StepPatternLike = "unweighted", band: BandLike | None = None, open_begin: bool = False,
+    open_end: bool = False,
 ) -> Array:  # fmt: skip
     """DTW distances of all pairs of series; each is exactly `dtw(a, b, …).distance`.
 

@@ -12,7 +12,7 @@ from likely.alignment.dtw_grid import LEAST_OBSERVED, Grid, part_scale
 from likely.alignment.local_costs import LocalCost, MetricLike, local_cost
 from likely.alignment.series import Series, one_series, same_width
 from likely.alignment.step_patterns import UNWEIGHTED, StepPattern, StepPatternLike, step_pattern_of
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, SequencesLike
 from likely.core.errors import DomainError, sentence
 from likely.core.value import Value
 
@@ -47,8 +47,8 @@ class Matches(Value):
 
 
 def subsequence_dtw(
-    query: Any,
-    series: Any,
+    query: SequencesLike,
+    series: SequencesLike,
     n_matches: int = 1,
     *,
     metric: MetricLike = "cityblock",

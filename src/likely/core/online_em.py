@@ -8,10 +8,11 @@ from typing import Any
 from likely.core.blocks import Block
 from likely.core.em_loop import gather, resolve_prior
 from likely.core.errors import DomainError, sentence
+from likely.core.protocols import AnyPrior
 
 
 def online_em(
-    model: Any, blocks: Iterable[Any], *, step: float | Callable[[int], float] = 1.0, prior: Any = None
+    model: Any, blocks: Iterable[Any], *, step: float | Callable[[int], float] = 1.0, prior: AnyPrior | None = None
 ) -> Iterator[Any]:
     """Yield the model after each block of a stream (Robbins and Monro; Cappé and Moulines for latent variables).
 

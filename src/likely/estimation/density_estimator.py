@@ -97,7 +97,7 @@ class DensityEstimator(DefaultParts, BaseEstimator):
         with self._named_columns():
             self._look_for_unobserved(Blocks.of(rows, weight))
             report = fit(
-                self._initial_model(X, weight), Blocks.of(X, weight), prior=self.prior_rule(),
+                self._initial_model(rows, weight), Blocks.of(rows, weight), prior=self.prior_rule(),
                 stop=StoppingRule(self.max_iter, self.tol),
             )  # fmt: skip
         if not report.converged:

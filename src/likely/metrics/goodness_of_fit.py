@@ -66,7 +66,7 @@ class DistanceCheck(Value):
         return f"The distances do not follow χ² of {self.dim} degrees ({shown_p(p)}); {share}. Columns may be bounded."
 
 
-def mahalanobis_goodness_of_fit(d2: ArrayLike, dim: Any, weight: ArrayLike | None = None) -> DistanceCheck:
+def mahalanobis_goodness_of_fit(d2: ArrayLike, dim: ArrayLike, weight: ArrayLike | None = None) -> DistanceCheck:
     """Goodness of fit of a Gaussian: squared Mahalanobis distances against χ² with D degrees of freedom.
 
     The distribution should come from other rows, or from many more rows than it has parameters: distances from a fit to
@@ -166,7 +166,7 @@ def _quantile_pairs(ordered: Array, w: Array, dim: int) -> tuple[Array, Array]:
     return chdtri(dim, 1 - middle[at]), ordered[at]
 
 
-def shell_volume_fraction(dim: Any, eps: Any) -> PerMember:
+def shell_volume_fraction(dim: ArrayLike, eps: ArrayLike) -> PerMember:
     """Share of a ball's volume in its outermost shell of relative width ε: 1 − (1 − ε)^D.
 
     Parameters
@@ -193,7 +193,7 @@ def shell_volume_fraction(dim: Any, eps: Any) -> PerMember:
     e = np.asarray(eps, dtype=np.float64)
     if not ((e >= 0) & (e <= 1)).all() or not (np.asarray(dim) >= 0).all():
         raise DomainError(
-            sentence("shell_volume_fraction", "eps must lie in 0 … 1 and dim not be negative", f"{eps} and {dim}")
+            sentence("shell_volume_fraction", "eps must lie in 0 … 1 and dim not be negative", f"{eps} and {dim!r}")
         )
     with np.errstate(divide="ignore"):
         return -np.expm1(np.asarray(dim, dtype=np.float64) * np.log1p(-e))

@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from likely.core.arrays import Array, Index, PerMember
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
+from likely.estimation.density_estimator import DensityEstimator
 
 
 class GaussianShell(NamedTuple):
@@ -64,7 +65,7 @@ def gaussian_shell(dim: int) -> GaussianShell:
     return GaussianShell(float(dim), 2.0 * dim, mode, height)
 
 
-def shell_to_ball_ratio(dim: Any, density: Any, factor: Any = 2.0) -> PerMember:
+def shell_to_ball_ratio(dim: ArrayLike, density: DensityEstimator, factor: ArrayLike = 2.0) -> PerMember:
     """Probability of the ring a … factor·a relative to the ball of radius a: (factor^D − 1) · density.
 
     Parameters
@@ -93,7 +94,7 @@ def shell_to_ball_ratio(dim: Any, density: Any, factor: Any = 2.0) -> PerMember:
     D, f, r = (np.asarray(v, dtype=np.float64) for v in (dim, factor, density))
     if not ((f >= 1).all() and (r >= 0).all() and (r <= 1).all() and (D >= 0).all()):
         expected = "dim must not be negative, density lie in 0 … 1, and factor be at least 1"
-        raise DomainError(sentence("shell_to_ball_ratio", expected, f"{dim}, {density} and {factor}"))
+        raise DomainError(sentence("shell_to_ball_ratio", expected, f"{dim!r}, {density} and {factor}"))
     with np.errstate(over="ignore"):
         grown = f**D
         return np.where(grown > 2, grown - 1, np.expm1(D * np.log(f))) * r

@@ -20,8 +20,8 @@ ROUNDS = (1.0, 2.0)  # standard deviations at which ellipses are drawn
 
 
 def plot_decision_boundary(
-    found: Boundary, ax: Any = None, *, window: Any = None, names: Any = ("first", "second")
-) -> Any:
+    found: Boundary, ax: Axes | None = None, *, window: Any = None, names: Sequence[str] = ("first", "second")
+) -> Axes:
     """Plot a decision boundary in two columns: regions, 1 and 2 σ ellipses, the curve.
 
     Parameters

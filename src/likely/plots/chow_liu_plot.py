@@ -15,7 +15,9 @@ from likely.plots.theme import INK, PALETTE, axes, themed
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-def plot_chow_liu_tree(tree: Any, ax: Any = None, *, names: Any = None, title: str | None = None) -> Any:
+def plot_chow_liu_tree(
+    tree: Any, ax: Axes | None = None, *, names: Sequence[str] | None = None, title: str | None = None,
+) -> Axes:  # fmt: skip
     """Plot a Chow–Liu tree, rooted at its center.
 
     Numbers on the lines are mutual information in bits. The direction of a line has no meaning: any column

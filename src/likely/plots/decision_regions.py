@@ -43,9 +43,9 @@ class DecisionGrid(NamedTuple):
 
 
 def plot_decision_regions(
-    clf: Any, X: Any, y: Any = None, *, columns: tuple[int, int] = (0, 1), at: Any = None, ax: Any = None,
-    steps: int = 240, exact: bool = True, shade: bool = True, **how: Any,
-) -> Any:  # fmt: skip
+    clf: Any, X: Rows, y: Targets | None = None, *, columns: tuple[int, int] = (0, 1), at: ArrayLike | None = None,
+    ax: Axes | None = None, steps: int = 240, exact: bool = True, shade: bool = True, **how: Any,
+) -> Axes:  # fmt: skip
     """Plot the decision regions of a classifier over two columns, with reject and novelty regions.
 
     Reject regions are white and hatched, novel ones gray and dotted.

@@ -19,8 +19,9 @@ BRANCHES = 80  # as many are drawn at most for the sake of clusters; beyond, a w
 
 
 def plot_dendrogram(
-    tree: Dendrogram, ax: Any = None, *, labels: Any = None, cut: int | float | None = None, max_branches: int = 40
-) -> Any:
+    tree: Dendrogram, ax: Axes | None = None, *, labels: ArrayLike | None = None, cut: int | float | None = None,
+    max_branches: int = 40,
+) -> Axes:  # fmt: skip
     """Plot a dendrogram.
 
     Parameters

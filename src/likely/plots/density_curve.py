@@ -17,8 +17,8 @@ SHARE = 0.004  # of the probability that a window leaves out
 
 
 def plot_distribution(
-    distribution: Any, ax: Any = None, *, window: Any = None, label: str | None = None, color: Any = None
-) -> Any:
+    distribution: Any, ax: Axes | None = None, *, window: Any = None, label: str | None = None, color: Any = None
+) -> Axes:
     """Plot p(x) of a univariate distribution.
 
     Parameters

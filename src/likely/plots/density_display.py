@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Rows
 from likely.core.docstrings import complete
 from likely.core.errors import DomainError, sentence
 from likely.distributions.binary.bernoulli import Bernoulli
@@ -57,7 +57,9 @@ class DensityDisplay:
     figure_: Any = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any = None, *, ax: Any = None, **style: Any) -> DensityDisplay:
+    def from_estimator(
+        cls, estimator: Any, X: Rows | None = None, *, ax: Axes | None = None, **style: Any,
+    ) -> DensityDisplay:  # fmt: skip
         """Display of a fitted estimator.
 
         Parameters
@@ -91,7 +93,7 @@ class DensityDisplay:
         """
         return cls(model, X, names).plot(ax, **style)
 
-    def plot(self, ax: Any = None, *, color: str = PALETTE[0], label: str | None = None) -> DensityDisplay:
+    def plot(self, ax: Axes | None = None, *, color: str = PALETTE[0], label: str | None = None) -> DensityDisplay:
         """Plot on the given axes, or on new ones: a curve, contours, or all pairs of columns.
 
         Parameters

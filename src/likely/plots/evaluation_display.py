@@ -76,7 +76,7 @@ class EvaluationDisplay:
         self.ax_ = grid
         return self
 
-    def roc(self, ax: Any = None) -> Any:
+    def roc(self, ax: Axes | None = None) -> Axes:
         """ROC curves: detections against false alarms, one per class against the rest (one for two classes).
 
         Returns
@@ -93,7 +93,7 @@ class EvaluationDisplay:
         ax.legend(loc="lower right")
         return ax
 
-    def det(self, ax: Any = None) -> Any:
+    def det(self, ax: Axes | None = None) -> Axes:
         """DET curves: misses against false alarms in normal deviates, straight lines for Gaussian scores.
 
         Returns
@@ -115,7 +115,7 @@ class EvaluationDisplay:
         ax.legend()
         return ax
 
-    def calibration(self, ax: Any = None, bins: int = 10) -> Any:
+    def calibration(self, ax: Axes | None = None, bins: int = 10) -> Axes:
         """Reliability diagram: observed frequency against predicted probability.
 
         Parameters
@@ -137,7 +137,7 @@ class EvaluationDisplay:
                title=f"Reliability diagram (ECE {found.ece:.3f})")  # fmt: skip
         return ax
 
-    def risk_coverage(self, ax: Any = None) -> Any:
+    def risk_coverage(self, ax: Axes | None = None) -> Axes:
         """Risk-coverage curve: mean cost of the accepted rows by their fraction, most confident first.
 
         Returns
@@ -152,7 +152,7 @@ class EvaluationDisplay:
                title=f"Risk-coverage curve (area {curve.area:.3f})")  # fmt: skip
         return ax
 
-    def confusion(self, ax: Any = None) -> Any:
+    def confusion(self, ax: Axes | None = None) -> Axes:
         """Confusion matrix: fractions of each true class, with counts.
 
         Returns

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STEPS = 300  # points of the map of decisions, each way
 
 
-def plot_fisher_projection(fisher: Any, X: Any, y: Any, ax: Any = None, *, legend: bool = True) -> Any:
+def plot_fisher_projection(fisher: Any, X: Rows, y: Targets, ax: Axes | None = None, *, legend: bool = True) -> Axes:
     """Plot rows along the first two directions of Fisher's discriminant.
 
     Circles hold 90 % of a Gaussian class with identity covariance; the background has the color of the decided

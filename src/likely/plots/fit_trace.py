@@ -12,7 +12,7 @@ from likely.plots.theme import INK, PALETTE, SOFT, axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-def plot_convergence(report: Any, ax: Any = None, *, color: str = PALETTE[0]) -> Any:
+def plot_convergence(report: FitReport, ax: Axes | None = None, *, color: str = PALETTE[0]) -> Axes:
     """Plot the objective of a fit per iteration, in nats per row.
 
     Other initializations are marked at their final values. Held-out rows, if any, have their own curve.
@@ -59,7 +59,7 @@ def plot_convergence(report: Any, ax: Any = None, *, color: str = PALETTE[0]) ->
     return ax
 
 
-def plot_component_criteria(choice: Any, ax: Any = None) -> Any:
+def plot_component_criteria(choice: Any, ax: Axes | None = None) -> Axes:
     """Plot BIC and held-out likelihood against the number of components, with what each would choose.
 
     Twice the message length, where a sparse prior came by, stands beside BIC: it has the same units.

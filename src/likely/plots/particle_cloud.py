@@ -82,8 +82,9 @@ def plot_particles(
 
 
 def plot_regimes(
-    posterior: Any, y: Any = None, ax: Any = None, *, names: Any = None, truth: Any = None, times: Any = None
-) -> Any:
+    posterior: Any, y: ArrayLike | None = None, ax: Axes | None = None, *, names: Sequence[str] | None = None,
+    truth: Any = None, times: ArrayLike | None = None,
+) -> Axes:  # fmt: skip
     """Plot probabilities of regimes stacked over time, with the series above if it is given.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Rows
 from likely.core.docstrings import complete
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.decomposition.principal_subspace import PrincipalSubspace
@@ -44,7 +44,7 @@ class ScreeDisplay:
     figure_: Any = None
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> ScreeDisplay:
+    def from_estimator(cls, estimator: Any, *, ax: Axes | None = None) -> ScreeDisplay:
         """Display of a fitted `PCA`, or of the covariance of a fitted `PPCA` or `FactorAnalysis`.
 
         Parameters
@@ -57,7 +57,7 @@ class ScreeDisplay:
         return cls(_principal_of(estimator)).plot(ax)
 
     @classmethod
-    def from_principal(cls, principal: PrincipalSubspace, *, ax: Any = None) -> ScreeDisplay:
+    def from_principal(cls, principal: PrincipalSubspace, *, ax: Axes | None = None) -> ScreeDisplay:
         """Display of principal components.
 
         Parameters
@@ -145,8 +145,9 @@ class ScoresDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, labels: Any = None, *, which: tuple[int, int] = (0, 1), ax: Any = None
-    ) -> ScoresDisplay:
+        cls, estimator: Any, X: Rows, labels: ArrayLike | None = None, *, which: tuple[int, int] = (0, 1),
+        ax: Axes | None = None,
+    ) -> ScoresDisplay:  # fmt: skip
         """Transform rows by a fitted `PCA`, `PPCA` or `FactorAnalysis` and draw two of the coordinates.
 
         Parameters

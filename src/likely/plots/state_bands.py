@@ -22,9 +22,10 @@ DOTS = 3000  # frames beyond which dots are drawn small and pale
 
 
 def plot_state_estimates(
-    model: Any, y: Any, ax: Any = None, *, times: Any = None, states: Any = None, names: Any = None, ahead: int = 0,
-    level: float = 0.9, inputs: Any = None, future: Any = None, lag: int | None = None,
-) -> Any:  # fmt: skip
+    model: Any, y: ArrayLike, ax: Axes | None = None, *, times: ArrayLike | None = None, states: Any = None,
+    names: Sequence[str] | None = None, ahead: int = 0, level: float = 0.9, inputs: ArrayLike | None = None,
+    future: ArrayLike | None = None, lag: int | None = None,
+) -> Axes:  # fmt: skip
     """Plot a series with its smoothed signal, credible band and forecast.
 
     Up to six columns have a strip each.

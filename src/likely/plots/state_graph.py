@@ -24,7 +24,9 @@ R, NULL, DOOR = 0.3, 0.13, 0.045  # radius of a state, of one that emits nothing
 ROOM = 0.2  # between the middles of two numbers
 
 
-def plot_transition_graph(model: Any, ax: Any = None, *, names: Any = None, least: float | None = None) -> Any:
+def plot_transition_graph(
+    model: Any, ax: Axes | None = None, *, names: Sequence[str] | None = None, least: float | None = None,
+) -> Axes:  # fmt: skip
     """Plot the state graph of an HMM: states, null states, entry, exit and transition probabilities.
 
     Chains that only go forward are drawn in a line (branches below each other), others in a circle. An arrow is the

@@ -36,9 +36,9 @@ class DecodedSequence(NamedTuple):
 
 
 def plot_trellis(
-    model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None,
-    path: bool = True,
-) -> Any:  # fmt: skip
+    model: Any, x: Rows, ax: Any = None, *, names: Sequence[str] | None = None, columns: Any = None,
+    lag: int | None = None, path: bool = True,
+) -> Axes:  # fmt: skip
     """Plot p(state | sequence) over time, the Viterbi path as a line, the signal above.
 
     Of more than 600 frames several share a column of the picture, which shows their mean.
@@ -102,8 +102,9 @@ def plot_trellis(
 
 
 def plot_state_probabilities(
-    model: Any, x: Any, ax: Any = None, *, names: Any = None, columns: Any = None, lag: int | None = None
-) -> Any:
+    model: Any, x: Rows, ax: Axes | None = None, *, names: Sequence[str] | None = None, columns: Any = None,
+    lag: int | None = None,
+) -> Axes:  # fmt: skip
     """Plot probabilities of the states stacked over time, with the signal drawn over them.
 
     A signal of one column has its own axis, on the right; several stand in strips above, or, on axes that were given,

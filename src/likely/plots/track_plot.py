@@ -19,9 +19,10 @@ ELLIPSES = 25  # that are drawn along a track
 
 
 def plot_track(
-    states: Any, ax: Any = None, *, observed: Any = None, truth: Any = None, columns: tuple[int, int] = (0, 1),
-    level: float = 0.9, ellipses: int = ELLIPSES, names: Any = ("x", "y"), label: str = "estimate",
-) -> Any:  # fmt: skip
+    states: Any, ax: Axes | None = None, *, observed: ArrayLike | None = None, truth: Any = None,
+    columns: tuple[int, int] = (0, 1), level: float = 0.9, ellipses: int = ELLIPSES, names: Sequence[str] = ("x", "y"),
+    label: str = "estimate",
+) -> Axes:  # fmt: skip
     """Plot the path of two entries of a state, with ellipses in which it lies with a given probability.
 
     Parameters

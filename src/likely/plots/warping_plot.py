@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MATCHES = 60  # lines between the two series that are drawn at most
 
 
-def plot_warping_path(a: Any, b: Any, alignment: Alignment, ax: Any = None) -> Any:
+def plot_warping_path(a: Any, b: Any, alignment: Alignment, ax: Axes | None = None) -> Axes:
     """Plot accumulated costs as an image with the warping path; a on the left, b below.
 
     Parameters
@@ -82,7 +82,7 @@ def _beside(ax: Any, x: Array, y: Array) -> None:
         side.spines[["top", "right"]].set_visible(False)
 
 
-def plot_alignment(a: Any, b: Any, alignment: Alignment, ax: Any = None, *, column: int = 0) -> Any:
+def plot_alignment(a: Any, b: Any, alignment: Alignment, ax: Axes | None = None, *, column: int = 0) -> Axes:
     """Plot both series one above the other, matched frames joined by lines (at most 60 of them).
 
     Parameters

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CURVES = 3  # columns of frames up to which they are drawn as curves, else as an image
 
 
-def plot_word_segments(transcript: Transcript, x: Any = None, ax: Any = None) -> Any:
+def plot_word_segments(transcript: Transcript, x: Rows | None = None, ax: Axes | None = None) -> Axes:
     """Plot a bar for each word over its frames, as high as its confidence.
 
     Parameters

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from likely.core.arrays import Array, Index, weights
+from likely.core.arrays import Array, Index, PerMember, weights
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.decision.posteriors import ClassPrior, posteriors
 from likely.decision.theory.bayes_error import bayes_error
@@ -25,7 +25,7 @@ FIELDS = {"Gini": "gini", "entropy": "entropy", "Bhattacharyya": "bhattacharyya"
 # ------------------------------------------------------------- from one number to another
 
 
-def cover_hart_bound(error: Any, classes: int) -> Any:
+def cover_hart_bound(error: ArrayLike, classes: int) -> Any:
     """Cover–Hart upper bound of the asymptotic nearest-neighbor error.
 
     p_NN ≤ 2 p_B − K/(K − 1) p_B²: exact if the other classes are equally probable, and the local error is constant.
@@ -59,7 +59,7 @@ def cover_hart_bound(error: Any, classes: int) -> Any:
     return _lone(2 * e - K / (K - 1) * e**2 if K > 1 else e)
 
 
-def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
+def bayes_error_from_neighbors(error: ArrayLike, classes: int) -> PerMember:
     """Lower bound of the Bayes error from the nearest-neighbor error: Cover–Hart inverted.
 
     p_B ≥ (K − 1)/K [1 − √(1 − K/(K − 1) p_NN)].
@@ -96,7 +96,7 @@ def bayes_error_from_neighbors(error: Any, classes: int) -> Any:
     return _lone(e / (1 + np.sqrt(np.maximum(1 - e / share, 0.0))))  # share (1 − √…), without cancellation
 
 
-def fano_bound(entropy: Any, classes: int, bits: bool = False) -> Any:
+def fano_bound(entropy: ArrayLike, classes: int, bits: bool = False) -> Any:
     """Fano's lower bound of the Bayes error: the smallest p_B with h(p_B) + p_B log(K − 1) ≥ H(c | x).
 
     Parameters
@@ -141,7 +141,7 @@ def fano_bound(entropy: Any, classes: int, bits: bool = False) -> Any:
     return _lone(np.where(H <= 0, 0.0, low))
 
 
-def hellman_raviv_bound(entropy: Any, bits: bool = False) -> Any:
+def hellman_raviv_bound(entropy: ArrayLike, bits: bool = False) -> Any:
     """Hellman–Raviv upper bound of the Bayes error: p_B ≤ H(c | x)/2 with H in bits.
 
     Half of the bound p_B ≤ H in Ney 4.6.
