@@ -192,8 +192,7 @@ def shell_volume_fraction(dim: ArrayLike, eps: ArrayLike) -> PerMember:
     """
     e = np.asarray(eps, dtype=np.float64)
     if not ((e >= 0) & (e <= 1)).all() or not (np.asarray(dim) >= 0).all():
-        raise DomainError(
-            sentence("shell_volume_fraction", "eps must lie in 0 … 1 and dim not be negative", f"{eps} and {dim!r}")
-        )
+        got = f"{np.asarray(eps)} and {np.asarray(dim)}"
+        raise DomainError(sentence("shell_volume_fraction", "eps must lie in 0 … 1 and dim not be negative", got))
     with np.errstate(divide="ignore"):
         return -np.expm1(np.asarray(dim, dtype=np.float64) * np.log1p(-e))

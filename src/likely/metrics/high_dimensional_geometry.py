@@ -94,7 +94,8 @@ def shell_to_ball_ratio(dim: ArrayLike, density: DensityEstimator, factor: Array
     D, f, r = (np.asarray(v, dtype=np.float64) for v in (dim, factor, density))
     if not ((f >= 1).all() and (r >= 0).all() and (r <= 1).all() and (D >= 0).all()):
         expected = "dim must not be negative, density lie in 0 … 1, and factor be at least 1"
-        raise DomainError(sentence("shell_to_ball_ratio", expected, f"{dim!r}, {density} and {factor}"))
+        got = f"{np.asarray(dim)}, {np.asarray(density)} and {np.asarray(factor)}"
+        raise DomainError(sentence("shell_to_ball_ratio", expected, got))
     with np.errstate(over="ignore"):
         grown = f**D
         return np.where(grown > 2, grown - 1, np.expm1(D * np.log(f))) * r
