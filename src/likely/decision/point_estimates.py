@@ -30,7 +30,7 @@ ACCURACY = 1e-4  # of the expected loss, relative to it or to losses at the quar
 
 
 def point_estimate(
-    density: DensityEstimator, loss: str | Callable[[Array, Array], Array] = "squared", *, over: float | None = None,
+    density: Any, loss: str | Callable[[Array, Array], Array] = "squared", *, over: float | None = None,
     under: float | None = None,
 ) -> Array:  # fmt: skip
     """Point estimates that minimize the expected loss E loss(a, y) under univariate densities.

@@ -10,7 +10,6 @@ from scipy.special import gammaln
 
 from likely.core.arrays import Array, Index, PerMember
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.estimation.density_estimator import DensityEstimator
 
 
 class GaussianShell(NamedTuple):
@@ -65,7 +64,7 @@ def gaussian_shell(dim: int) -> GaussianShell:
     return GaussianShell(float(dim), 2.0 * dim, mode, height)
 
 
-def shell_to_ball_ratio(dim: ArrayLike, density: DensityEstimator, factor: ArrayLike = 2.0) -> PerMember:
+def shell_to_ball_ratio(dim: ArrayLike, density: ArrayLike, factor: ArrayLike = 2.0) -> PerMember:
     """Probability of the ring a … factor·a relative to the ball of radius a: (factor^D − 1) · density.
 
     Parameters

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from likely.core.arrays import Array, Index
+from likely.core.arrays import Array, Index, Rows, Seed
 from likely.core.description import Description, DescriptionTable, counted
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
-from likely.core.protocols import Prior
+from likely.core.protocols import AnyPrior, Prior
 from likely.core.warnings import warn, warnings_collected, warnings_discarded
 from likely.distributions.stacks.stack import Stack
 from likely.estimation.foreign_classifiers import checked_targets, weight_argument

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import _check_y, check_consistent_length
 
-from likely.core.arrays import Array
+from likely.core.arrays import Array, Rows, Seed, Targets
 from likely.core.description import Description, DescriptionTable
 from likely.core.errors import DataError, DomainError, sentence
 from likely.core.warnings import warn, warnings_once
@@ -118,7 +118,7 @@ class ConformalRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         self.symmetric = symmetric
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Rows, y: Targets, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the models, and score the rows that they did not see.
 
         An integer weight of k is k copies of a row, which train or calibrate together: no model is scored on a copy of

@@ -14,7 +14,6 @@ from likely.core.arrays import Array, parameter
 from likely.core.errors import DomainError, ShapeError, sentence
 from likely.core.value import Value
 from likely.distributions.gaussian.gaussian import Gaussian
-from likely.estimation.density_estimator import DensityEstimator
 from likely.numerics import covariance_roots
 from likely.statespace.linear.diffuse_initialization import DiffusePart, diffuse_moments
 
@@ -52,7 +51,7 @@ class StateBelief(Value):
         self._set(mean=mean, root=root, time=int(self.time))
 
     @classmethod
-    def of(cls, density: DensityEstimator, time: int = 0) -> StateBelief:
+    def of(cls, density: Any, time: int = 0) -> StateBelief:
         """The belief state with the mean and covariance of a Gaussian."""
         root = covariance_roots.root(np.ascontiguousarray(density.covariance_matrix))
         return cls.trusted(mean=np.array(density.mean), root=root, time=time, diffuse_part=None)
