@@ -28,9 +28,8 @@ CODES = frozenset(
 )
 # Packages whose docstrings are not yet in this form.
 PENDING = frozenset(
-    "automl basis classify core data distributions estimation "
-    "hmm imputation io language linear_model mixture model_selection "
-    "numerics recognizers statespace".split()
+    "automl basis classify core distributions estimation hmm linear_model mixture model_selection "
+    "recognizers statespace".split()
 )
 
 

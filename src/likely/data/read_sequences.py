@@ -50,13 +50,31 @@ ASIDE = re.compile(r"(\.|readme|licen[cs]e|copying|citation)", re.IGNORECASE)  #
 
 @dataclass(frozen=True, eq=False)
 class Sequences:
-    """Sequences with their ids, and optional labels, weights, states and times.
+    """Sequences with their ids, and optional labels, weights, states and times; what was not requested is None.
 
-    - **x**: n sequences; **ids** (n,): their names; **columns**: the names of the columns of a frame.
-    - **labels** (n,): the class of each sequence, missing (None or NaN) where unknown; **weight** (n,).
-    - **states**: the label of each frame, missing where unknown; **time**: the time of each frame, as written. What was
-      not requested is None.
+    Parameters
+    ----------
+    x : Ragged
+        The n sequences.
+    ids : ndarray (n,)
+        Their names.
+    labels : ndarray (n,), optional
+        The class of each sequence, missing (None or NaN) where unknown.
+    columns : tuple of str, optional
+        Names of the columns of a frame.
+    weight : ndarray (n,), optional
+        Weight per sequence.
+    states : Ragged, optional
+        The label of each frame, missing where unknown.
+    time : Ragged, optional
+        The time of each frame, as written.
 
+    See Also
+    --------
+    read_sequences : Sequences from files.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np
     >>> both = lk.Sequences(lk.Ragged.from_list([[1.0, 2.0], [3.0]]), np.array(["a", "b"]))
     >>> len(both.x), both.ids.tolist()
@@ -92,22 +110,49 @@ def read_sequences(
     missing: str | Iterable[str] = (),
     format: str | None = None,
 ) -> Sequences:
-    """Read the sequences in a file or folder.
+    r"""Read the sequences in a file or folder.
 
-    - **path**: a table with one row per frame (any file that `read` takes): `id` names the column that identifies the
-      sequence; without it a file is one sequence. The same id in two files means two sequences, and then all are named
-      file:id. A folder, a pattern or several paths: every file is a sequence, named after
-      the file; the names of subfolders are the labels. In a folder also .npy arrays; files without a
-      header are accepted if they hold numbers. A .txt file has one sequence per line, symbols separated by blanks;
-      FASTA (.fa, .fasta) one sequence of letters per record.
-    - **time**: the column that orders the frames of a sequence, numbers or dates (a stable sort).
-    - **columns**: the columns of a frame; None takes all without a role.
-    - **label**, **weight**: columns that are constant within a sequence; **states**: the label of each frame.
-    - **missing**: further markers of missing values; **format**: if the file extension does not determine it.
+    A table has one row per frame (any file that `read_table` takes); the same id in two files means two sequences, and
+    then all are named file:id. In a folder, a pattern or several paths every file is a sequence, named after the file;
+    the names of subfolders are the labels. In a folder also .npy arrays; files without a header are accepted if they
+    hold numbers. A .txt file has one sequence per line, symbols separated by blanks; FASTA (.fa, .fasta) one sequence
+    of letters per record.
 
+    Parameters
+    ----------
+    path : str, path or sequence of them
+        A file, a folder, a pattern, or several.
+    id : str, optional
+        The column that identifies the sequence; without it a file is one sequence.
+    time : str, optional
+        The column that orders the frames of a sequence, numbers or dates (a stable sort).
+    columns : str or sequence of str, optional
+        The columns of a frame; None takes all without a role.
+    label : str, optional
+        The column of the class, constant within a sequence.
+    weight : str, optional
+        The column of the weight, constant within a sequence.
+    states : str, optional
+        The column with the label of each frame.
+    missing : str or iterable of str, optional
+        Further markers of missing values.
+    format : str, optional
+        File format, if the extension does not determine it.
+
+    Returns
+    -------
+    Sequences
+        The sequences and their ids; labels, weights, states and times where requested.
+
+    See Also
+    --------
+    read_table : Tables.
+
+    Examples
+    --------
     >>> import os, tempfile
     >>> file = os.path.join(tempfile.mkdtemp(), "walks.csv")
-    >>> with open(file, "w") as f: _ = f.write("who,t,x\\nann,2,5\\nbob,1,6\\nann,1,7\\n")
+    >>> with open(file, "w") as f: _ = f.write("who,t,x\nann,2,5\nbob,1,6\nann,1,7\n")
     >>> walks = read_sequences(file, id="who", time="t")
     >>> walks.ids.tolist(), walks.x[0].tolist()
     (['ann', 'bob'], [7.0, 5.0])

@@ -59,20 +59,38 @@ def read_table(
     missing: str | Iterable[str] = (),
     columns: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Read the table in a file, in several files (stacked), or in a query over them.
-
-    - **source**: a path, a pattern such as `part-*.csv`, several of either, or "-" for standard input.
-      CSV (separator detected), TSV, Parquet, JSON lines or a JSON array, by the file extension; also .gz and .zst.
-    - **sql**: a query; each source is a table named as its file without extension (a single one is also `data`).
-    - **format**: "csv", "tsv", "parquet", "jsonl" or "json", if the extension does not determine it.
-    - **missing**: further markers of missing values, besides empty, NA, NaN, null, ? and similar.
-    - **columns**: read only these.
+    r"""Read the table in a file, in several files (stacked), or in a query over them.
 
     Cells of text formats are strings, null where missing: `Table` infers their types.
 
+    Parameters
+    ----------
+    source : str, path or sequence of them
+        A path, a pattern such as `part-*.csv`, several of either, or "-" for standard input.
+        CSV (separator detected), TSV, Parquet, JSON lines or a JSON array, by the file extension; also .gz and .zst.
+    sql : str, optional
+        A query; each source is a table named as its file without extension (a single one is also `data`).
+    format : {"csv", "tsv", "parquet", "jsonl", "json"}, optional
+        File format, if the extension does not determine it.
+    missing : str or iterable of str, optional
+        Further markers of missing values, besides empty, NA, NaN, null, ? and similar.
+    columns : sequence of str, optional
+        Read only these.
+
+    Returns
+    -------
+    polars.DataFrame
+        The rows.
+
+    See Also
+    --------
+    Table : A table with inferred column types.
+
+    Examples
+    --------
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "rows.csv")
-    >>> with open(path, "w") as file: _ = file.write("size;color\\n1.5;red\\nNA;blue\\n")
+    >>> with open(path, "w") as file: _ = file.write("size;color\n1.5;red\nNA;blue\n")
     >>> read_table(path).rows()
     [('1.5', 'red'), (None, 'blue')]
     """

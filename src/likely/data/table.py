@@ -30,11 +30,31 @@ Schema = dict[str, dict[str, Any]]  # column → {"kind": ..., "levels": [...]}
 class Table:
     """Features with their types, and labels, weights, groups and times where given.
 
-    - **columns**: every candidate feature, used or excluded, with the reason.
-    - **frame** (n rows): the columns in use, Float64 for real, Int64 for count, String for binary and category.
-    - **y**, **weight**, **group**, **time** (n,): the columns with these roles, or None.
-    - **row_numbers** (n,): row numbers in the source, from 1; rows without a label are excluded.
+    Make it by `Table.of`.
 
+    Parameters
+    ----------
+    columns : tuple of Column
+        Every candidate feature, used or excluded, with the reason.
+    frame : polars.DataFrame
+        The columns in use, Float64 for real, Int64 for count, String for binary and category.
+    roles : Roles
+        Names of the columns with a role.
+    y : ndarray (n,), optional
+        Labels.
+    weight : ndarray (n,), optional
+        Weights.
+    group : ndarray (n,), optional
+        Groups.
+    time : ndarray (n,), optional
+        Times.
+    row_numbers : ndarray of int (n,)
+        Row numbers in the source, from 1; rows without a label are excluded.
+    unlabeled : int, default 0
+        Number of rows without a label.
+
+    Examples
+    --------
     >>> columns = {"size": [1.5, 2.0, 4.5], "color": ["red", "blue", None], "class": ["a", "b", "a"]}
     >>> t = Table.of(columns, target="class")
     >>> [(c.name, c.kind) for c in t.used], t.y.tolist()
@@ -67,12 +87,28 @@ class Table:
         format: str | None = None,
         whose: str = "",
     ) -> Table:
-        """The table in files (as in `read`), a data frame or a dict of columns, with inferred column types.
+        """The table in files, a data frame or a dict of columns, with inferred column types.
 
-        - **target**, **weight**, **group**, **time**: names of the columns with these roles.
-        - **kinds**: types of columns given by the user: "real", "count", "binary", "category", "ignore".
-        - **missing**: further markers of missing values; **ignore**: columns to leave out.
-        - **whose**: the name in messages; by default the files.
+        Parameters
+        ----------
+        source : path, data frame or dict
+            The data: files (as in `read_table`), a data frame or a dict of columns.
+        target : str, optional
+            Name of the column of labels.
+        weight, group, time : str, optional
+            Names of the columns with these roles.
+        kinds : dict, optional
+            Types of columns given by the user: "real", "count", "binary", "category", "ignore".
+        missing : str or iterable of str, optional
+            Further markers of missing values.
+        ignore : sequence of str, optional
+            Columns to leave out.
+        sql : str, optional
+            A query, as in `read_table`.
+        format : str, optional
+            File format, as in `read_table`.
+        whose : str, optional
+            Name with which messages begin; by default the files.
         """
         whose = whose or called(source)
         frame = as_frame(source, missing, sql, format, whose)
@@ -113,10 +149,33 @@ class Table:
     ) -> Table:
         """New data for the schema of a fitted model: columns in any order, others ignored, types as in training.
 
-        A level that did not occur in training is kept. A missing column is an error, unless
-        `allow_missing`: then it is missing throughout. The target may be absent; `classes` determines the
-        spelling of labels. `whose` is the name in messages.
+        A level that did not occur in training is kept.
 
+        Parameters
+        ----------
+        schema : Schema
+            The schema of a model file.
+        source : path, data frame or dict
+            The data: files (as in `read_table`), a data frame or a dict of columns.
+        target : str, optional
+            Name of the column of labels; it may be absent.
+        weight, group, time : str, optional
+            Names of the columns with these roles.
+        missing : str or iterable of str, optional
+            Further markers of missing values.
+        allow_missing : bool, default False
+            A missing column is missing throughout; else it is an error.
+        classes : sequence, optional
+            Class labels, which determine the spelling of labels.
+        sql : str, optional
+            A query, as in `read_table`.
+        format : str, optional
+            File format, as in `read_table`.
+        whose : str, optional
+            Name with which messages begin.
+
+        Examples
+        --------
         >>> schema = Table.of({"size": [1.5, 2.0, 4.5]}).schema()
         >>> Table.like(schema, {"color": ["red"], "size": ["7"]}).frame.rows()
         [(7.0,)]
@@ -194,23 +253,47 @@ class Table:
         return fingerprint(pl.DataFrame([*self.frame.iter_columns(), *(one.alias(f"\0{one.name}") for one in y)]))
 
     def rows(self) -> Columns:
-        """The features as rows: float64 with NaN where missing, object arrays of strings with None."""
+        """The features as rows.
+
+        Returns
+        -------
+        Columns
+            Columns of float64 with NaN where missing, and object arrays of strings with None.
+        """
         return Columns({column.name: _array(column) for column in self.frame})
 
     def schema(self) -> Schema:
-        """What a model file stores of the columns: types, and the levels of binary and category."""
+        """What a model file stores of the columns: types, and the levels of binary and category.
+
+        Returns
+        -------
+        Schema
+            The schema.
+        """
         return {column.name: column.as_schema() for column in self.used}
 
     # ------------------------------------------------------------------ description
 
     def describe(self) -> str:
-        """Text description of the table."""
+        """Text description of the table.
+
+        Returns
+        -------
+        str
+            One line per column.
+        """
         return "\n".join(
             description_lines(len(self), self.columns, self.roles.named(), self.class_counts, self.unlabeled)
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The description as plain values, for JSON."""
+        """The description as plain values, for JSON.
+
+        Returns
+        -------
+        dict
+            Columns and roles.
+        """
         return {
             "rows": len(self),
             "unlabeled": self.unlabeled,

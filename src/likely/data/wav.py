@@ -24,7 +24,15 @@ LEAST_RATE, MOST_RATE = 100, 10_000_000  # Hz; beyond, the header is damaged
 
 
 class Recording(NamedTuple):
-    """Samples of one channel and their sampling rate."""
+    """Samples of one channel and their sampling rate.
+
+    Parameters
+    ----------
+    rate : int
+        Sampling rate in Hz.
+    samples : ndarray (n,)
+        Samples, full scale ±1.
+    """
 
     rate: int  # Hz
     samples: Array  # (n,), full scale ±1
@@ -40,14 +48,26 @@ class _Format(NamedTuple):
 
 
 def read_wav(path: Path) -> Recording:
-    """Read a WAV file: PCM of 8, 16, 24 or 32 bits or floats of 32 or 64, channels averaged.
+    r"""Read a WAV file: PCM of 8, 16, 24 or 32 bits or floats of 32 or 64, channels averaged.
 
     A truncated or compressed file, or one in another format, raises a DataError that names the file.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Recording
+        Sampling rate in Hz, and samples between −1 and 1.
+
+    Examples
+    --------
     >>> import os, tempfile, wave
     >>> path = os.path.join(tempfile.mkdtemp(), "a.wav")
     >>> with wave.open(path, "wb") as w:
-    ...     w.setparams((1, 2, 8000, 0, "NONE", "")); w.writeframes(b"\\x00\\x40\\x00\\xc0")
+    ...     w.setparams((1, 2, 8000, 0, "NONE", "")); w.writeframes(b"\x00\x40\x00\xc0")
     >>> read_wav(path)
     Recording(rate=8000, samples=array([ 0.5, -0.5]))
     """

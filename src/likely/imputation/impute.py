@@ -43,12 +43,32 @@ from likely.numerics import spd
 
 
 def impute(model: Any, x: Rows, rng: Generator | None = None) -> Any:
-    """Impute missing values: E[missing | observed], or with a generator one draw of the missing given the observed.
+    """Impute missing values: E[missing | observed], or one draw of the missing given the observed.
 
-    A categorical column gets its most probable level where nothing is drawn. Rows come back as they came in: an
-    array as an array, `Columns` as `Columns`, with observed entries unchanged; complete rows are returned as they are.
-    In sequences, states are smoothed: E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | observed part of x_t, k].
+    A categorical column gets its most probable level where nothing is drawn. In sequences, states are smoothed:
+    E[x_t | x] = Σ_k p(s_t = k | x) E[x_t | observed part of x_t, k].
 
+    Parameters
+    ----------
+    model : value or estimator
+        A density or sequence model, or a fitted estimator of one.
+    x : array-like (n, d), Columns or sequences
+        Rows; NaN is a missing value.
+    rng : numpy.random.Generator, optional
+        Draw the missing values instead of taking their expectation.
+
+    Returns
+    -------
+    ndarray, Columns or sequences
+        Rows as they came in: an array as an array, `Columns` as `Columns`, with observed entries unchanged; complete
+        rows are returned as they are.
+
+    References
+    ----------
+    Little and Rubin (2002), Statistical Analysis with Missing Data.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> g = lk.Gaussian([0.0, 0.0], [[1.0, 0.8], [0.8, 1.0]])
     >>> impute(g, np.array([[2.0, np.nan]]))

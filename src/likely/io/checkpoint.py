@@ -22,6 +22,15 @@ class Checkpoint:
     bitwise equal results; other data raise an error. A finished fit is returned as it ended. Delete the file to start
     again. `lk.follow(…, checkpoint=lk.core.Checkpoint("live.likely"))` keeps streams in the same way.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    every : int, default 1
+        Number of passes per saved one.
+
+    Examples
+    --------
     >>> import likely as lk, numpy as np, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "em.likely")
     >>> start = lk.Mixture([0.5, 0.5], lk.Gaussian([[2.0], [7.0]], [[[9.0]], [[9.0]]]))
@@ -35,7 +44,18 @@ class Checkpoint:
         self.path, self.every, self.passes = path, max(int(every), 1), 0
 
     def load(self, kind: type[Any] = Progress) -> Any:
-        """The saved progress, which must be of this class; None if there is no file."""
+        """The saved progress.
+
+        Parameters
+        ----------
+        kind : type
+            Class of the progress; another one in the file is an error.
+
+        Returns
+        -------
+        progress or None
+            None if there is no file.
+        """
         if not os.path.exists(self.path):
             return None
         kept = load(self.path)
@@ -45,7 +65,15 @@ class Checkpoint:
         return _whole(kept, os.fsdecode(self.path)) if isinstance(kept, Following) else kept
 
     def save(self, progress: Any, at_once: bool = False) -> None:
-        """Save the progress, if it is due, the fit has ended, or `at_once`."""
+        """Save the progress, if it is due or the fit has ended.
+
+        Parameters
+        ----------
+        progress : progress
+            What to save.
+        at_once : bool, default False
+            Save in any case.
+        """
         self.passes += 1
         if at_once or self.passes % self.every == 0 or (isinstance(progress, Progress) and progress.reason):
             save(_in_parts(progress) if isinstance(progress, Following) else progress, self.path)

@@ -24,24 +24,45 @@ def follow(
     checkpoint: Any = None, checkpoint_every: int | None = None, replay: bool | None = None,
     on_error: Callable[[LikelyError], object] | None = None,
 ) -> Iterator[tuple[Any, float]]:  # fmt: skip
-    """The belief and log p(y | past observations) after each observation of a stream, as they arrive.
+    """Filter a stream: the belief and log p(y | past observations) after each observation, as they arrive.
 
-    - **model**: a value such as `HMM` or `LinearGaussian`, a fitted estimator of one, or an online learner: an
-      estimator with `partial_fit` scores each row before it learns from it (classifiers: (row, label)), a conjugate
-      prior becomes the posterior. Its belief is then the state of learning.
-    - **inputs**: the known inputs of each observation, for filters that take some: the control inputs of a
-      `LinearGaussian`, the covariates of an HMM, the times of a `LinearSDE`.
-    - **streams**: the name of the stream of each observation, where several are interleaved: one filter per stream.
-    - **checkpoint**: a checkpoint file, or an `lk.core.Checkpoint`, written after every `checkpoint_every` observations
-      (None: as many as there are streams, so that the cost of one does not depend on their number) and at the end. If
-      it exists, the stream is resumed from it, with bitwise equal results. An observation counts once the next one is
-      requested, so that after a crash none is lost and none counts twice; a file of another model is an error.
-    - **replay**: whether the observations begin again with the first, so that those processed before are skipped;
-      they must be the same. None: True for observations with a length (a list, an array), False for a stream. Pass
-      `replay=False` for a list that holds only new observations.
-    - **on_error**: a function that is called with the error of an observation which the filter refuses; it is then
-      skipped. None: the error is raised.
+    Parameters
+    ----------
+    model : value or estimator
+        A value such as `HMM` or `LinearGaussian`, a fitted estimator of one, or an online learner: an
+        estimator with `partial_fit` scores each row before it learns from it (classifiers: (row, label)), a conjugate
+        prior becomes the posterior. Its belief is then the state of learning.
+    observations : iterable
+        The observations.
+    belief : belief, optional
+        State to continue from.
+    inputs : iterable, optional
+        The known inputs of each observation, for filters that take some: the control inputs of a
+        `LinearGaussian`, the covariates of an HMM, the times of a `LinearSDE`.
+    streams : iterable, optional
+        The name of the stream of each observation, where several are interleaved: one filter per stream.
+    checkpoint : path or Checkpoint, optional
+        A checkpoint file. If it exists, the stream is resumed from it, with bitwise equal results. An observation
+        counts once the next one is requested, so that after a crash none is lost and none counts twice; a file of
+        another model is an error.
+    checkpoint_every : int, optional
+        Number of observations per checkpoint; another is written at the end. None: as many as there are streams, so
+        that the cost of one does not depend on their number.
+    replay : bool, optional
+        Whether the observations begin again with the first, so that those processed before are skipped;
+        they must be the same. None: True for observations with a length (a list, an array), False for a stream. Pass
+        `replay=False` for a list that holds only new observations.
+    on_error : callable, optional
+        A function that is called with the error of an observation which the filter refuses; it is then
+        skipped. None: the error is raised.
 
+    Returns
+    -------
+    iterator of (belief, float)
+        The belief after each observation, and the log-density of the observation given those before it.
+
+    Examples
+    --------
     >>> import likely as lk, os, tempfile
     >>> h = lk.HMM([0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], lk.Gaussian([[0.0], [5.0]], 1.0))
     >>> [int(belief.probs.argmax()) for belief, logp in follow(h, [0.1, 4.9, 5.2])]

@@ -35,6 +35,19 @@ def save(thing: Any, path: Path) -> None:
     nor a full disk can leave an incomplete model. (A process that is killed leaves the old model, and a file
     `.likely-….tmp` in the same folder.)
 
+    Parameters
+    ----------
+    thing : value or estimator
+        What to save.
+    path : str or path
+        The file; its suffix is .likely.
+
+    See Also
+    --------
+    load : Read a model file.
+
+    Examples
+    --------
     >>> import likely as lk, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
     >>> lk.save(lk.Gaussian([0.0, 1.0], [2.0, 3.0]), path)
@@ -54,6 +67,22 @@ def load(path: Path) -> Any:
 
     An untrusted file is safe to open: any defect raises a ModelFileError.
 
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    value or estimator
+        What was saved.
+
+    See Also
+    --------
+    save : Write a model file.
+
+    Examples
+    --------
     >>> import likely as lk, tempfile, os
     >>> path = os.path.join(tempfile.mkdtemp(), "g.likely")
     >>> lk.save(lk.Gaussian([0.0], 1.0), path)

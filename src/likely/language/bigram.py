@@ -20,6 +20,21 @@ class Bigram(NamedTuple):
 
     Each row of `bigram` sums to 1 with its entry of `final`; what `initial` lacks is the probability of no word at all.
 
+    Parameters
+    ----------
+    initial : ndarray (C,)
+        Probability of each first word.
+    bigram : ndarray (C, C)
+        Probability p(next word | word), one row per word.
+    final : ndarray (C,)
+        Probability p(end | word).
+
+    See Also
+    --------
+    learn_bigram : The estimate from utterances.
+
+    Examples
+    --------
     >>> learn_bigram([["on", "off"], ["on"]], ["on", "off"], alpha=1.0).bigram.round(2)
     array([[0.2 , 0.4 ],
            [0.25, 0.25]])
@@ -33,11 +48,32 @@ class Bigram(NamedTuple):
 def learn_bigram(
     utterances: Iterable[Sequence[str]], names: Sequence[str], alpha: float = 0.5, weight: ArrayLike | None = None
 ) -> Bigram:
-    """Estimate a bigram with additive smoothing: p(w | v) = (n_vw + α) / (n_v + α (C + 1))   (Ney 9).
+    """Estimate a bigram with additive smoothing: p(w | v) = (n_vw + α) / (n_v + α (C + 1)).
 
-    `alpha` is the pseudo-count per event. The end of an utterance counts as one more word after v; its beginning is a
-    row of its own. `weight` has one entry per utterance; an utterance may be empty.
+    The end of an utterance counts as one more word after v; its beginning is a row of its own.
 
+    Parameters
+    ----------
+    utterances : iterable of sequences of str
+        Words of each utterance; an utterance may be empty.
+    names : sequence of str
+        The C words.
+    alpha : float, default 0.5
+        Pseudo-count α per event.
+    weight : array-like (n,), optional
+        Weight per utterance.
+
+    Returns
+    -------
+    Bigram
+        The probabilities.
+
+    References
+    ----------
+    Jurafsky and Martin (2009); Ney, lecture notes, 9.
+
+    Examples
+    --------
     >>> learn_bigram([["yes", "no"], ["no"]], ["no", "yes"], alpha=0.0)
     Bigram(initial=array([0.5, 0.5]), bigram=array([[0., 0.],
            [1., 0.]]), final=array([1., 0.]))

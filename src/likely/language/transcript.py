@@ -10,12 +10,24 @@ from likely.core.value import Value
 
 @dataclass(frozen=True, eq=False)
 class Transcript(Value):
-    """Recognized words of one utterance: word i is in frames begins[i] … ends[i] − 1; str() is the text.
+    """Recognized words of one utterance; str() is the text.
 
-    `log_prob` is the joint log-probability of the frames and the best path through the network, including penalty and
-    scale; −inf where there is no path, and then there are no words. `confidence[i]` is the posterior probability of the
-    word, averaged over its frames; None if it was not requested.
+    Parameters
+    ----------
+    words : tuple of str
+        The words.
+    begins : ndarray of int (n,)
+        First frame of each word.
+    ends : ndarray of int (n,)
+        The frame after its last; silence may lie between words.
+    log_prob : float
+        Joint log-probability of the frames and the best path through the network, including penalty and
+        scale; −inf where there is no path, and then there are no words.
+    confidence : ndarray (n,), optional
+        Posterior probability of each word, averaged over its frames; None if it was not requested.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> str(Transcript(("one", "two"), np.array([0, 9]), np.array([7, 20]), -31.5, np.array([0.99, 0.8])))
     'one two'

@@ -28,19 +28,41 @@ WHOSE = "WordNetwork"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordNetwork(Value):
-    """Connected-word model p(x, w₁ … w_N) = p(w₁) Π p(w_n | w_{n−1}) p(end | w_N) Π p(x_n | w_n)   (Ney 7.4).
+    """Connected-word model p(x, w₁ … w_N) = p(w₁) Π p(w_n | w_{n−1}) p(end | w_N) Π p(x_n | w_n).
 
     The frames x are segmented into pieces x_n, one per word.
 
-    - **words**: a stack of C HMMs with `final`, or a list of such HMMs, each with as many states as it needs.
-    - **names**: C strings.
-    - **bigram** (C, C): p(next word | word), or a result of `learn_bigram`. None: uniform. Each row sums to 1
-      with its entry of **final** (C,), p(end of utterance | word), which may be one number for all. Without `final`,
-      the rest of rows that sum to less than 1 is p(end); where all sum to 1, p(end) is 1 / (C + 1).
-    - **initial** (C,): p(first word). None: uniform. If it sums to less than 1, the rest is an utterance without words.
-    - **silence**: an HMM with `final` for pauses between words, before and after, with probability **pause**
-      each time, so that it may be repeated; it is no word, and the bigram history passes through it.
+    Parameters
+    ----------
+    words : HMM or sequence of HMM
+        A stack of C HMMs with `final`, or a list of such HMMs, each with as many states as it needs.
+    names : sequence of str
+        The C words.
+    bigram : array-like (C, C) or Bigram, optional
+        Probability p(next word | word), or a result of `learn_bigram`; None is uniform. Each row sums to 1
+        with its entry of `final`.
+    initial : array-like (C,), optional
+        Probability of each first word; None is uniform. If it sums to less than 1, the rest is an utterance without
+        words.
+    final : float or array-like (C,), optional
+        Probability p(end of utterance | word). Without it, the rest of rows of `bigram` that sum to less than 1 is
+        p(end); where all sum to 1, p(end) is 1 / (C + 1).
+    silence : HMM, optional
+        HMM with `final` for pauses between words, before and after. It is no word, and the bigram history passes
+        through it.
+    pause : float, default 0.5
+        Probability of silence each time, so that it may be repeated.
 
+    See Also
+    --------
+    learn_bigram : The bigram of utterances.
+
+    References
+    ----------
+    Rabiner and Juang (1993); Ney, lecture notes, 7.4.
+
+    Examples
+    --------
     >>> import likely as lk
     >>> on, off = (HMM([1.0], [[0.8]], lk.Gaussian([[m]], 1.0), final=[0.2]) for m in (3.0, -3.0))
     >>> heard = WordNetwork([on, off], ["on", "off"]).decode([3.1, 2.7, 2.2, -3.3, -2.9])
@@ -68,10 +90,18 @@ class WordNetwork(Value):
 
     @classmethod
     def of(cls, classifier: Any, bigram: Any = None, **others: Any) -> WordNetwork:
-        """The word network of a fitted `BayesClassifier` of `HMMDensity` with final probabilities; labels are names.
+        """The word network of a fitted classifier; labels are names.
 
-        `others` are `initial`, `final`, `silence` and `pause`. Class priors are replaced by the
-        bigram.
+        Class priors are replaced by the bigram.
+
+        Parameters
+        ----------
+        classifier : BayesClassifier
+            A fitted classifier of `HMMDensity` with final probabilities.
+        bigram : array-like (C, C) or Bigram, optional
+            Probability p(next word | word); None is uniform.
+        **others : settings
+            Further fields by name: `initial`, `final`, `silence`, `pause`.
         """
         words = getattr(getattr(classifier, "model_", None), "components", None)
         if not isinstance(words, HMM):
@@ -103,7 +133,18 @@ class WordNetwork(Value):
         return Boundaries.of(Bigram(self.initial, self.bigram, self.final))
 
     def word(self, c: int) -> HMM:
-        """The HMM of one word."""
+        """The HMM of one word.
+
+        Parameters
+        ----------
+        c : int
+            Number of the word.
+
+        Returns
+        -------
+        HMM
+            Its model.
+        """
         one: HMM = self.words.member(c) if isinstance(self.words, HMM) else self.words[c]
         return one
 
@@ -113,15 +154,29 @@ class WordNetwork(Value):
         self, x: Rows, beam: float | None = None, penalty: float = 0.0, scale: float = 1.0,
         confidence: bool | float = True,
     ) -> Any:  # fmt: skip
-        """Most probable words of a sequence: a `Transcript`; for many (a Ragged, a list of arrays) a list of them.
+        """Most probable words of a sequence, or of many.
 
-        - **beam**: beam pruning: states whose score is more than that below the best one, in nats, are dropped. None is
-          exact; where a beam loses all paths to the end, decoding is repeated without.
-        - **penalty** (word insertion penalty) is subtracted per word. **scale** multiplies the logarithms of the bigram
-          (language model scale), because neighboring frames are correlated and the densities overconfident.
-        - **confidence** sums over all paths under the same scores, without a beam; False saves its time, which is
-          several times that of decoding. A number scales the log-likelihood of frames in it: less than 1 for correlated
-          frames (the acoustic scale of Wessel, Schlüter, Macherey and Ney 2001).
+        Parameters
+        ----------
+        x : array-like (T, d), Ragged or list of arrays
+            One sequence, or many.
+        beam : float, optional
+            Beam pruning: states whose score is more than that below the best one, in nats, are dropped. None is
+            exact; where a beam loses all paths to the end, decoding is repeated without.
+        penalty : float, default 0.0
+            Word insertion penalty, subtracted per word.
+        scale : float, default 1.0
+            Language model scale: multiplies the logarithms of the bigram, because neighboring frames are correlated and
+            the densities overconfident.
+        confidence : bool or float, default True
+            Sum over all paths under the same scores, without a beam; False saves its time, which is several times that
+            of decoding. A number scales the log-likelihood of frames in it: less than 1 for correlated frames (the
+            acoustic scale of Wessel, Schlüter, Macherey and Ney 2001).
+
+        Returns
+        -------
+        Transcript or list of Transcript
+            Words with their frames and confidences; one per sequence.
         """
         seqs, width, plan = Ragged.of(x), _checked_beam(beam), self._plan(penalty, scale)
         units, acoustic_scale = (self._units(best=True), self._units(best=False)), _checked_acoustic_scale(confidence)
@@ -140,9 +195,25 @@ class WordNetwork(Value):
         return out[0] if is_single_sequence(x) else out
 
     def k_best(self, x: SequencesLike, k: int, penalty: float = 0.0, scale: float = 1.0) -> list[Transcript]:
-        """The k most probable word sequences of one utterance, best first; fewer where fewer are possible.
+        """The k most probable word sequences of one utterance, best first.
 
         No two have the same words. Each has its own best segmentation, and no confidence. Exact.
+
+        Parameters
+        ----------
+        x : array-like (T, d)
+            One sequence.
+        k : int
+            Number of word sequences.
+        penalty : float, default 0.0
+            Word insertion penalty, subtracted per word.
+        scale : float, default 1.0
+            Language model scale.
+
+        Returns
+        -------
+        list of Transcript
+            At most k; fewer where fewer are possible.
         """
         if k < 1 or k != int(k):
             raise DomainError(sentence(f"{WHOSE}.k_best", "k must be an integer above 0", k))
@@ -155,7 +226,7 @@ class WordNetwork(Value):
         return [self._transcript(path, None) for path in paths]
 
     def log_prob(self, x: SequencesLike) -> Array:
-        """log p(x) of each sequence (n,), summed over all word sequences and paths."""
+        """Log-density log p(x) of each sequence, summed over all word sequences and paths."""
         seqs, plan, units = Ragged.of(x), self._plan(0.0, 1.0), self._units(best=False)
 
         def one(i: int) -> float:
@@ -237,10 +308,17 @@ class WordNetwork(Value):
         return Units.of(paths, context, self._columns[0])
 
     def joined(self) -> tuple[HMM, Index]:
-        """The network as one HMM, and the word of each of its emitting states (K,), −1 for silence.
+        """The network as one HMM, and the word of each of its emitting states.
 
         Boundaries are null states. All methods of an HMM are then exact for the network, at the price of a
         transition matrix of all states.
+
+        Returns
+        -------
+        hmm : HMM
+            The network.
+        words : ndarray of int (K,)
+            Word of each emitting state; −1 is silence.
         """
         from likely.language.network_hmm import joined
 

@@ -17,13 +17,31 @@ TERMS = 16  # of that series: 0.5¹⁶ / 17! is far below the last digit
 
 
 def log_stirling2(n: int, k: int) -> float:
-    """log S(n, k) of the Stirling number of the second kind: partitions of n objects into k clusters (Ney 6.2).
+    """Logarithm of the Stirling number of the second kind S(n, k): partitions of n objects into k clusters.
 
-    To about twelve digits for n of any size; −inf where S(n, k) = 0. S(n, k) = n!/k! [zⁿ] (eᶻ − 1)ᵏ is a contour
+    To about twelve digits for n of any size. S(n, k) = n!/k! [zⁿ] (eᶻ − 1)ᵏ is a contour
     integral: on the circle through the saddle point, r / (1 − e⁻ʳ) = n/k, the dominant terms have one sign, and about
     √n points give full precision. Where nearly all clusters are singletons, S(n, n − j) is a polynomial in n of degree
     2 j, and its exact value is used.
 
+    Parameters
+    ----------
+    n : int
+        Number of objects.
+    k : int
+        Number of clusters.
+
+    Returns
+    -------
+    float
+        Its logarithm; −inf where S(n, k) = 0.
+
+    References
+    ----------
+    Ney, lecture notes, 6.2.
+
+    Examples
+    --------
     >>> round(log_stirling2(25, 5), 10) == round(float(np.log(2436684974110751)), 10)
     True
     >>> round(log_stirling2(10_000, 100), 4)
