@@ -40,7 +40,6 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # types stand in the sections Parameters and Returns
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
-napoleon_use_ivar = True  # attributes as a list: those that are properties have an entry of their own
 napoleon_use_rtype = False
 
 html_theme = "pydata_sphinx_theme"
@@ -56,6 +55,7 @@ html_theme_options = {
     "navigation_depth": 2,
 }
 html_show_sourcelink = False
+html_sidebars = {page: [] for page in ("index", "gallery", "glossary", "bibliography")}  # of no section
 
 
 def mathml(as_block):
@@ -76,6 +76,19 @@ def plain_bars(app, what, name, obj, options, lines):
             lines[at] = "".join(p if p.startswith("`") else p.replace("|", r"\|") for p in pieces)
 
 
+def attributes(app, what, name, obj, options, lines):
+    """Attributes as a list of definitions: Napoleon would drop the underscore at the end of their names."""
+    heads = [at for at, line in enumerate(lines[:-1]) if line == "Attributes" and lines[at + 1].startswith("---")]
+    for head in heads:
+        lines[head : head + 2] = [".. rubric:: Attributes", ""]
+        at = head + 2
+        while at < len(lines) and not (at + 1 < len(lines) and lines[at + 1].startswith("---")):
+            if lines[at] and not lines[at].startswith(" "):
+                term, _, kind = lines[at].partition(" : ")
+                lines[at] = f"``{term}``" + (f" : {kind}" if kind else "")
+            at += 1
+
+
 def short_names(app, env, node, contnode):
     """`lk.Gaussian` and, in a docstring, `Gaussian` are links to likely.Gaussian; other words are plain literals."""
     target = node.get("reftarget", "").removeprefix("lk.").removesuffix("()")
@@ -92,5 +105,6 @@ def short_names(app, env, node, contnode):
 def setup(app):
     app.connect("builder-inited", lambda app: generated_pages.write())
     app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("autodoc-process-docstring", attributes, priority=400)
     app.connect("missing-reference", short_names)
     app.add_html_math_renderer("mathml", (mathml(False), None), (mathml(True), None))
