@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled, compiled_for_size
 
 ABSOLUTE, SQUARED, EUCLIDEAN = 0, 1, 2
 DIAGONAL, ALONG_A, ALONG_B, START = 0, 1, 2, 3  # backpointers: how a grid point was reached
@@ -84,7 +84,7 @@ def local_costs(a, b, kind, has_missing, blank, out):  # type: ignore[no-untyped
         _cost_row(a[i], b, kind, has_missing, blank, 0, len(b), out[i])
 
 
-@compiled
+@compiled_for_size
 def typical_cost(a, b, kind):  # type: ignore[no-untyped-def]
     """Mean cost of all pairs of frames with a common observed entry; 0 if there is none."""
     count, mean = 0, 0.0
@@ -160,7 +160,7 @@ def accumulate_three(  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@compiled_for_size
 def backtrack_three(backpointers, lo, end, path):  # type: ignore[no-untyped-def]
     """Backtracking from the last row, column `end`, into path (n + m, 2); returns the number of points."""
     i, j, count = len(lo) - 1, end, 0
@@ -214,7 +214,7 @@ def accumulate(  # type: ignore[no-untyped-def]
             table[i, j], backpointers[i, j] = best, code
 
 
-@compiled
+@compiled_for_size
 def backtrack(backpointers, moves, counts, end, path, weight, weights, start):  # type: ignore[no-untyped-def]
     """Backtracking for `accumulate`: all points within a production, with the weight of the step that reached each."""
     i, j, count = len(backpointers) - 1, end, 0
@@ -229,7 +229,7 @@ def backtrack(backpointers, moves, counts, end, path, weight, weights, start):  
             i, j = i - moves[s, t, 0], j - moves[s, t, 1]
 
 
-@compiled
+@compiled_for_size
 def path_starts(backpointers, moves, counts, starts):  # type: ignore[no-untyped-def]
     """starts[j] (m,): where in b the best path begins that ends in the last row, column j; −1 if there is none."""
     rules = len(counts)
@@ -286,7 +286,7 @@ def _connected(band_kind, size, n, m):  # type: ignore[no-untyped-def]
     return high == m
 
 
-@compiled
+@compiled_for_size
 def not_connected(band_kind, size, lengths, others, found):  # type: ignore[no-untyped-def]
     """True if the band leaves no path between some two of these lengths; `found` (2,) gets the first pair."""
     for n in lengths:
@@ -644,7 +644,7 @@ def subsequence_costs(query, series, kind, has_missing, blank, missing_query, mi
         prev_from, cur_from = cur_from, prev_from
 
 
-@compiled
+@compiled_for_size
 def non_overlapping(order, starts, stops, k, found):  # type: ignore[no-untyped-def]
     """The first k matches of `order` that do not overlap, into found (k,); returns how many.
 
@@ -683,7 +683,7 @@ def _sum_to(tree, at):  # type: ignore[no-untyped-def]
 # --------------------------------------------------------------------- averaging
 
 
-@compiled
+@compiled_for_size
 def add_along(path, step_weight, x, scale, total, weight):  # type: ignore[no-untyped-def]
     """DBA step: add frames of x to the frames of the barycenter that they are matched with: total, weight (T, D).
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled, compiled_for_size
 
 NEAR = 40.0  # terms of a sum that many nats below the largest are below its last digit
 FAINT = 1e-40  # boundaries below this share of the best are left out of sums ...
@@ -134,7 +134,7 @@ def _enter_words(boundary, lm, highest, least, enter, source):  # type: ignore[n
 # ------------------------------------------------------ k-best token passing
 
 
-@compiled
+@compiled_for_size
 def advance_many(  # type: ignore[no-untyped-def]
     first, context, arc_first, arc_from, arcs, starts, ends, column, lm, highest, pause, logs, first_frame,
     score, history, link, enter, enter_history, source, boundary, boundary_history, ended, before, record,
@@ -273,7 +273,7 @@ def _replaced_rank(scores, histories, score, history):  # type: ignore[no-untype
 # --------------------------------------------------------- forward and backward recursions
 
 
-@compiled
+@compiled_for_size
 def forward(  # type: ignore[no-untyped-def]
     first, context, arc_first, arc_from, arcs, starts, ends, column, lm_probs, highest, lm_indptr, lm_indices, lm_logs,
     pause, logs, which, alpha, enter, boundary, stored,
@@ -311,7 +311,7 @@ def forward(  # type: ignore[no-untyped-def]
             enter[u] = boundary[context[u]] + pause
 
 
-@compiled
+@compiled_for_size
 def backward(  # type: ignore[no-untyped-def]
     first, context, out_first, out_to, arcs, starts, ends, column, lm_probs, highest, lm_indptr, lm_indices, lm_logs,
     pause, logs, which, stored, total, b_beta, boundary_beta, posterior,

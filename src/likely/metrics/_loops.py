@@ -5,10 +5,10 @@ Operations are 0 for a match, 1 for a substitution, 2 for a deletion and 3 for a
 
 from __future__ import annotations
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled_for_size
 
 
-@compiled
+@compiled_for_size
 def edit_rows(reference, hypothesis, costs, tolerance, row, moves):  # type: ignore[no-untyped-def]
     """Continue from costs `row` (m + 1,) over reference (b,): the best operations go to (b, m + 1), the costs to `row`.
 
@@ -31,7 +31,7 @@ def edit_rows(reference, hypothesis, costs, tolerance, row, moves):  # type: ign
             moves[i, j + 1] = move
 
 
-@compiled
+@compiled_for_size
 def edit_trace(moves, column, out, end):  # type: ignore[no-untyped-def]
     """Backtrack through operations (b, m + 1) from the last row to above the first; they are written before out[end].
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -19,6 +20,7 @@ LOG = logging.getLogger("likely")
 PATIENCE = 1.0  # seconds of compiling after which a message is printed on a terminal
 SPEAKS: bool | None = None  # whether the message is printed on stderr; None: in interactive use
 DEFERRED = (0, 68)  # version of Numba with which helpers get machine code inside of their loops only
+COLLECTIONS = (50_000, 20, 20)  # thresholds of Python's garbage collector while a loop is compiled
 MESSAGE = "compiling {}, once: the machine code is kept (`likely warm` does it in advance)"
 
 
@@ -28,12 +30,12 @@ class CompiledFunction:
     Numba is imported with the first loop that is called compiled. In a small job (`core.job_size`) a call runs the
     plain function. A loop and its helpers share one file: the cache does not notice a change in another file. Helpers,
     whose names begin with an underscore, are compiled with the loops that call them, and called from Python they run
-    in plain Python.
+    in plain Python. `is_rare` says that it is optimized for size.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], is_rare: bool = False) -> None:
         update_wrapper(self, function)
-        self.function, self.name = function, function.__name__
+        self.function, self.name, self.is_rare = function, function.__name__, is_rare
         self.is_helper = self.name.startswith("_")
 
     @cached_property
@@ -66,28 +68,29 @@ def _names(module: str, by_numba: bool) -> dict[str, Any]:
         if isinstance(value, CompiledFunction):
             code = FunctionType(value.function.__code__, names, value.function.__name__)
             code.__module__, code.__doc__ = value.function.__module__, value.function.__doc__
-            names[name] = _dispatcher(code) if by_numba else code
+            names[name] = _dispatcher(code, value.is_rare) if by_numba else code
     return names
 
 
-def _dispatcher(function: Callable[..., Any]) -> Any:
+def _dispatcher(function: Callable[..., Any], is_rare: bool) -> Any:
     """Numba's dispatcher: releases the GIL, and caches the machine code of loops where possible.
 
     No fastmath (it would change sums), no parallel (threads belong to the engine), no signatures.
     """
     numba: Any = import_module("numba")
     _listen()
+    is_helper = function.__name__.startswith("_")
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-    if function.__name__.startswith("_"):
-        options["no_cpython_wrapper"] = True
-        if numba.config.DISABLE_JIT or numba.version_info[:2] != DEFERRED:
-            return numba.njit(**options)(function)
-        return _without_literals(numba.njit(**options, pipeline_class=_helper_compiler())(function))
+    options |= {"no_cpython_wrapper": True} if is_helper else {"cache": True}
+    if numba.config.DISABLE_JIT:
+        return numba.njit(**options)(function)
+    if numba.version_info[:2] == DEFERRED and (is_helper or is_rare):
+        options["pipeline_class"] = _compiler(is_helper, is_rare)
     try:
-        return numba.njit(cache=True, **options)(function)
+        return _without_literals(numba.njit(**options)(function))
     except RuntimeError:  # no writable cache: a read-only package folder without a home
         LOG.info("no writable cache for compiled loops (%s): compiling anew", os.getpid())
-        return numba.njit(**options)(function)
+        return _without_literals(numba.njit(**options | {"cache": False})(function))
 
 
 def _without_literals(dispatcher: Any) -> Any:
@@ -100,18 +103,32 @@ def _without_literals(dispatcher: Any) -> Any:
 
 
 @cache
-def _helper_compiler() -> Any:
-    """Numba's compiler without optimization and machine code: a helper gets both inside of the loops that call it.
+def _compiler(is_helper: bool, is_rare: bool) -> Any:
+    """Numba's compiler for helpers, and for rare loops.
 
-    Else it would be optimized once by itself, once within each helper that calls it and once within each loop: those of
-    HMMs, Kalman filters and DTW take 50–55 s of CPU time to compile instead of 37–42 s. This relies on internals of
-    Numba, so it is used with the version that it was tested with (`DEFERRED`) alone; with others helpers are compiled
-    as usual.
+    A helper gets neither optimization nor machine code: it gets both inside of the loops that call it. Else it would be
+    optimized once by itself, once within each helper that calls it and once within each loop: those of HMMs, Kalman
+    filters and DTW take 50–55 s of CPU time to compile instead of 37–42 s. A rare loop with all of its helpers is
+    optimized for size, and so is a rare helper in any loop: LLVM neither unrolls nor vectorizes it, which halves LLVM's
+    share of the compile time.
+
+    This relies on internals of Numba, so it is used with the version that it was tested with (`DEFERRED`) alone; with
+    others all are compiled as usual.
     """
     JITCodeLibrary: Any = import_module("numba.core.codegen").JITCodeLibrary
     Compiler: Any = import_module("numba.core.compiler").Compiler
 
+    class RareLibrary(JITCodeLibrary):  # type: ignore[misc]
+        def _optimize_final_module(self) -> None:
+            _optimize_for_size(self._final_module)
+            super()._optimize_final_module()
+
     class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
+        def add_llvm_module(self, module: Any) -> None:
+            if is_rare:
+                _optimize_for_size(module)
+            super().add_llvm_module(module)
+
         def finalize(self) -> None:
             for library in dict.fromkeys(self._linking_libraries):
                 self._reload_init.update(library._reload_init)
@@ -129,19 +146,60 @@ def _helper_compiler() -> Any:
         def set_env(self, name: str, environment: Any) -> None:
             """Helpers raise no errors, and need no environment."""
 
-    class HelperCompiler(Compiler):  # type: ignore[misc]
+    class LibraryCompiler(Compiler):  # type: ignore[misc]
         def define_pipelines(self) -> Any:
-            library = HelperLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+            kind = HelperLibrary if is_helper else RareLibrary
+            library = kind(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             library.enable_object_caching()
             self.state.library = library
             return super().define_pipelines()
 
-    return HelperCompiler
+    return LibraryCompiler
+
+
+def _optimize_for_size(module: Any) -> None:
+    """Mark the functions of LLVM's module."""
+    for function in module.functions:
+        if not function.is_declaration:
+            function.add_function_attribute("optsize")
 
 
 def compiled(function: Callable[..., Any]) -> CompiledFunction:
     """Decorator of loops and of their helpers."""
     return CompiledFunction(function)
+
+
+def compiled_for_size(function: Callable[..., Any]) -> CompiledFunction:
+    """Decorator of loops and helpers that run rarely, or over few entries: compiled in less time, not unrolled."""
+    return CompiledFunction(function, is_rare=True)
+
+
+class FewerCollections:
+    """While a loop is compiled, Python's garbage collector runs less often: it takes a tenth of the time.
+
+    The compiler makes millions of objects, and nearly all of them stay until it ends.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0  # helpers are compiled while their caller is
+        self.usual = gc.get_threshold()
+        self.lock = Lock()
+
+    def start(self) -> None:
+        """A compilation begins."""
+        with self.lock:
+            self.depth += 1
+            if self.depth == 1:
+                self.usual = gc.get_threshold()
+                if 0 < self.usual[0] < COLLECTIONS[0]:  # 0: somebody has switched the collector off
+                    gc.set_threshold(*COLLECTIONS)
+
+    def end(self) -> None:
+        """The compilation has ended."""
+        with self.lock:
+            self.depth -= 1
+            if self.depth == 0 and gc.get_threshold() == COLLECTIONS:
+                gc.set_threshold(*self.usual)
 
 
 class Announcer:
@@ -208,16 +266,18 @@ def _listen() -> None:
     """Register a listener for compilations of this package; functions from the cache cause none."""
     from numba.core import event
 
-    announcer = Announcer()
+    announcer, collections = Announcer(), FewerCollections()
 
     class Ours(event.Listener):
         def on_start(self, event: Any) -> None:
             function = event.data["dispatcher"].py_func
             if function.__module__.startswith("likely."):
+                collections.start()
                 announcer.start(subject_of(function.__module__), function.__name__)
 
         def on_end(self, event: Any) -> None:
             if event.data["dispatcher"].py_func.__module__.startswith("likely."):
                 announcer.end()
+                collections.end()
 
     event.register("numba:compile", Ours())  # type: ignore[no-untyped-call]

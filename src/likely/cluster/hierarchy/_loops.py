@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled, compiled_for_size
 
 ADD, MEAN, LARGER, SMALLER = 0, 1, 2, 3  # update rules for two distances
 CLEAR = 1.0 - 1e-9  # relative slack of a bound: rounding is below that
@@ -164,7 +164,7 @@ def fold_rows(matrix, how, first, second, start, stop):  # type: ignore[no-untyp
             row[r - start] = np.inf
 
 
-@compiled
+@compiled_for_size
 def join_few(matrix, m, how, a, b):  # type: ignore[no-untyped-def]
     """Rows and columns a of the first m become those of a ∪ b; rows and columns b become infinite."""
     for q in range(len(a)):
@@ -284,7 +284,7 @@ def shortest_tree_of_matrix(matrix, one, other, height):  # type: ignore[no-unty
                 near[j], link[j] = v, new
 
 
-@compiled
+@compiled_for_size
 def trees_of_edges(one, other, merges):  # type: ignore[no-untyped-def]
     """Edges of the minimum spanning tree in order, as merges (n − 1, 2) of clusters: leaf i, or n + t for merge t."""
     n = len(one) + 1
@@ -341,7 +341,7 @@ def bound_losses(weight, mean, top, alive, start, stop, losses, exact):  # type:
                 exact[i, j] = reach == 1.0
 
 
-@compiled
+@compiled_for_size
 def spread_losses(i, swallowed, losses, exact):  # type: ignore[no-untyped-def]
     """Copy row i to column i; the cluster that i absorbed is removed."""
     for j in range(len(losses)):

@@ -100,6 +100,7 @@ class KMeansData:
 
         def of(part: tuple[Any, ...]) -> list[Array]:
             x, weight, own = part
+            x = _double(x)
             sums = [np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d)), np.zeros(k)]
             moments_about(x, weight, unit, model.mean, own, *sums)
             return sums
@@ -118,7 +119,7 @@ class KMeansData:
         out = np.empty(len(self))
 
         def fill(part: tuple[Any, ...]) -> None:
-            costs(part[0], self.frame.unit, model.mean, slope, price, part[2], part[3])
+            costs(_double(part[0]), self.frame.unit, model.mean, slope, price, part[2], part[3])
 
         for _ in ordered_map(fill, self.parts(labels, out), self.workers):
             pass
@@ -147,6 +148,7 @@ class Sums:
 
         def of(part: tuple[Any, ...]) -> tuple[Array, ...]:
             x, weight, mine, upper, lower = part
+            x = x if tables.coef.dtype == np.float32 else _double(x)
             out = (np.zeros_like(self.sums), np.zeros_like(self.seen), np.zeros_like(self.counts), np.zeros(4))
             assign(
                 x, weight, t.frame.unit, t.frame.origin, model.mean, tables.slope, tables.price, tables.coef,
@@ -226,6 +228,11 @@ def read_only(a: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def _double(x: NDArray[Any]) -> NDArray[Any]:
+    """Rows of a task as float64, read-only: else each loop would be compiled for float32 rows, too."""
+    return x if x.dtype == np.float64 else read_only(x.astype(np.float64))
+
+
 def _observed_range(x: NDArray[Any], workers: int) -> tuple[Array, Array, bool]:
     """Minimum and maximum of each column, and whether any entry is missing; infinity raises an error."""
     from likely.cluster.kmeans._loops.nearest_centers import look
@@ -233,7 +240,7 @@ def _observed_range(x: NDArray[Any], workers: int) -> tuple[Array, Array, bool]:
     def of(start: int) -> tuple[Array, Array, int]:
         low, high = np.full(x.shape[1], np.inf), np.full(x.shape[1], -np.inf)
         part = x[start : start + ROWS]
-        missing, bad = look(part, low, high)
+        missing, bad = look(_double(part), low, high)
         if bad >= 0:
             _refuse(part, start)
         return low, high, missing

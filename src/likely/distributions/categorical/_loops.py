@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled_for_size
 
 
-@compiled
+@compiled_for_size
 def add_expected_pairs(order, parent, tables, belief, weight, start, out):  # type: ignore[no-untyped-def]
     """Add Σ w p(xᵢ = a, xⱼ = b | observed) to `out` (W, W), once for each pair; on the diagonal p(xⱼ = b | observed).
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled, compiled_for_size
 
 MANY = 24  # states from which lists of possible transitions may be faster for maxima,
 FEW = 0.2  # where no more than this share of them is possible
@@ -70,7 +70,7 @@ def _log_sum(terms):  # type: ignore[no-untyped-def]
 # ---------------------------------------------------------- forward–backward
 
 
-@compiled
+@compiled_for_size
 def forward(initial, transition, final, logs, offsets, alpha, scale, total):  # type: ignore[no-untyped-def]
     """Forward variables log α_t(j) = log p(s_t = j | x_1 … x_t) in alpha (T, K), increments in scale (T,).
 
@@ -104,7 +104,7 @@ def forward(initial, transition, final, logs, offsets, alpha, scale, total):  # 
             total[n] += _log_sum(terms)
 
 
-@compiled
+@compiled_for_size
 def backward(transition, final, logs, offsets, beta):  # type: ignore[no-untyped-def]
     """Backward variables log β_t(i) = log p(x_{t+1} … x_T | s_t = i) in beta (T, K), less the maximum of each frame."""
     K = len(final)
@@ -127,7 +127,7 @@ def backward(transition, final, logs, offsets, beta):  # type: ignore[no-untyped
                     beta[t, i] -= maximum
 
 
-@compiled
+@compiled_for_size
 def expected_counts(transition, logs, offsets, alpha, beta, total, weight, gamma, transition_counts):  # type: ignore[no-untyped-def]
     """γ_t(i) in gamma (T, K) and ξ_t(i, j), from alpha and beta, times weight (n,).
 
@@ -233,7 +233,7 @@ def viterbi(initial, transition, final, scores, offsets, last, score):  # type: 
                     last[n], score[n] = j, total
 
 
-@compiled
+@compiled_for_size
 def backtrack(transposed, delta, offsets, last, path):  # type: ignore[no-untyped-def]
     """Backtracking: paths (T,) from the last states (n,), by the δ_t of `viterbi`.
 
@@ -253,7 +253,7 @@ def backtrack(transposed, delta, offsets, last, path):  # type: ignore[no-untype
                 state = predecessor
 
 
-@compiled
+@compiled_for_size
 def k_best(initial, transition, final, logs, k, score, path):  # type: ignore[no-untyped-def]
     """List Viterbi: the k best paths (k, T) of one sequence and their log-scores (k,), −inf where there are fewer.
 
@@ -310,7 +310,7 @@ def _insert(scores, states, ranks, score, state, rank):  # type: ignore[no-untyp
 # ------------------------------------------------------------- sampled paths
 
 
-@compiled
+@compiled_for_size
 def backward_sampling(transition, final, alpha, offsets, uniform, path):  # type: ignore[no-untyped-def]
     """Backward sampling: one path per sequence from p(s | x), the last state first, by uniform random numbers (T,).
 

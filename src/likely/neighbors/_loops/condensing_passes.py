@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from likely.neighbors._loops.kd_tree import ABSOLUTE, LARGEST, SQUARED
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled, compiled_for_size
 
 
 @compiled
@@ -46,7 +46,7 @@ def _keep(points, row, kind, p, there, away, who):  # type: ignore[no-untyped-de
             away[i], who[i] = total, row
 
 
-@compiled
+@compiled_for_size
 def grow_store(points, labels, firsts, kind, p, there, away, who):  # type: ignore[no-untyped-def]
     """Hart's rule: add misclassified rows to the store until none is left; `there`, `away` and `who` are filled.
 
@@ -64,7 +64,7 @@ def grow_store(points, labels, firsts, kind, p, there, away, who):  # type: igno
                 grown = True
 
 
-@compiled
+@compiled_for_size
 def shrink_store(points, labels, kind, p, there, away, who):  # type: ignore[no-untyped-def]
     """Gates' rule: remove rows, the last first, without which no row is misclassified."""
     n = len(points)

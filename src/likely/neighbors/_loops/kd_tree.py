@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled, compiled_for_size
 
 ABSOLUTE, SQUARED, LARGEST, POWER = 0, 1, 2, 3  # terms of the distance sums
 LANES = 64  # points per leaf: half the time of 32, whose loop is unrolled instead of vectorized
@@ -62,7 +62,7 @@ def _divide(x, order, low, high, at, j):  # type: ignore[no-untyped-def]
             return
 
 
-@compiled
+@compiled_for_size
 def grow(x, order):  # type: ignore[no-untyped-def]
     """Split points (n, d) recursively, each part in its widest column, into leaves of LANES points.
 
@@ -306,7 +306,7 @@ def settle(products, norms, slack, queries, own, known, away, rows):  # type: ig
         _sort(near, who)
 
 
-@compiled
+@compiled_for_size
 def search_with_gaps(queries, own, known, kind, p, away, rows):  # type: ignore[no-untyped-def]
     """Neighbors by the entries that both have, sums scaled to all columns; infinitely far without common entries."""
     n, d = known.shape

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled, compiled_for_size
 
 ROUNDING = 4e-15**2  # share of a column's squared norm below which its residual is rounding: rank-deficient
 UNDETERMINED = 1e-11**2  # the same for later divisors: rows that should agree differ by more than one rounding
@@ -114,7 +114,7 @@ def _triangularize(w, r, c, pivots, s, tol):  # type: ignore[no-untyped-def]
     return row
 
 
-@compiled
+@compiled_for_size
 def _triangularize_rank_revealing(w, r, c, pivots, tol):  # type: ignore[no-untyped-def]
     """As `_triangularize`, for stacks with a pivot of −2: rank decisions by the largest magnitude of each entry so far.
 
@@ -719,7 +719,7 @@ def filter_pass(A, N, C, R, intercept, y, offsets, m0, U0, begin, at, means, roo
         total[n] = total[n] + sum_ if _is_finite(m, U) else np.nan
 
 
-@compiled
+@compiled_for_size
 def diffuse_pass(  # type: ignore[no-untyped-def]
     A, N, C, R, intercept, y, offsets, m0, U0, E, begin, means, roots, is_steady, increments, total, diffuse_end,
     diffuse_m, diffuse_U, diffuse_M, delta, D, diffuse_G, to_m, to_U,
@@ -959,7 +959,7 @@ def smooth_pass(A, N, intercept, offsets, begin, diffuse_end, means, roots, is_s
             _copy2(U, to_U[n])
 
 
-@compiled
+@compiled_for_size
 def smooth_diffuse_pass(  # type: ignore[no-untyped-def]
     A,
     N,
@@ -1115,7 +1115,7 @@ def _smooth_diffuse(  # type: ignore[no-untyped-def]
         _square(joint, c, d, cov, f)
 
 
-@compiled
+@compiled_for_size
 def lag_pass(A, N, intercept, offsets, begin, means, roots, is_steady, lag, out, cov):  # type: ignore[no-untyped-def]
     """Fixed-lag smoother p(x_t | y_1 … y_{t + lag}): backward steps from `lag` frames later, or from the last frame."""
     d, F = means.shape[1], means.shape[0]
@@ -1163,7 +1163,7 @@ def lag_pass(A, N, intercept, offsets, begin, means, roots, is_steady, lag, out,
 # ----------------------------------------------------------------------------- single steps
 
 
-@compiled
+@compiled_for_size
 def predict_one(A, N, intercept, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
     """Prediction step of one belief, written to (to_m, to_U)."""
     d = m.shape[0]
@@ -1173,7 +1173,7 @@ def predict_one(A, N, intercept, t, m, U, to_m, to_U):  # type: ignore[no-untype
     _predict(A, min(t, A.shape[0] - 1), N, min(t, N.shape[0] - 1), intercept, 0, to_m, to_U, w, pivots, s, e)
 
 
-@compiled
+@compiled_for_size
 def update_one(y, C, R, t, m, U, to_m, to_U):  # type: ignore[no-untyped-def]
     """Update step of one belief with y (1, p), written to (to_m, to_U); returns log p(y | earlier frames)."""
     d, p = m.shape[0], y.shape[1]
@@ -1195,7 +1195,7 @@ def _smoother_gain_one(A, N, t, U, J, cond):  # type: ignore[no-untyped-def]
     _smoother_gain(A, min(t, A.shape[0] - 1), N, min(t, N.shape[0] - 1), U, w, pivots, s, J, cond, V)
 
 
-@compiled
+@compiled_for_size
 def iterate_riccati(A, N, C, R, no_intercept, y, U, predicted, frames):  # type: ignore[no-untyped-def]
     """Riccati recursion of the roots, for complete frames, until convergence or `frames` steps.
 
@@ -1232,7 +1232,7 @@ def _relative_change(U, last):  # type: ignore[no-untyped-def]
     return most
 
 
-@compiled
+@compiled_for_size
 def step_many(A, N, C, R, intercept, y, which_model, predicts, m, U, out):  # type: ignore[no-untyped-def]
     """Filter step of many beliefs (n, d), each under its own model: predict if `predicts`, update; out (n,) log p(y).
 
@@ -1303,7 +1303,7 @@ def _diffuse_step(A, N, C, R, intercept, y, t, now_at, m, U, M, B, offset, G, n_
     return lp + now - diffuse_lp, n_free, now, rank == n_free
 
 
-@compiled
+@compiled_for_size
 def simulate_states(A, intercept, noise, offsets, initial, out):  # type: ignore[no-untyped-def]
     """States of simulated sequences: out[f] = A out[f − 1] + intercept + noise[f], from initial states (n, d)."""
     d = initial.shape[1]
@@ -1407,7 +1407,7 @@ def _update_weights(y, row, stride, C, R, mask, at, logw, regime, m, U, w, pivot
     return top + np.log(total)
 
 
-@compiled
+@compiled_for_size
 def update_many(y, C, R, logw, regime, m, U):  # type: ignore[no-untyped-def]
     """Update step of weighted beliefs in their regimes with y (K, p), in place; returns log p(y | earlier frames)."""
     d, p = m.shape[1], y.shape[1]
@@ -1417,7 +1417,7 @@ def update_many(y, C, R, logw, regime, m, U):  # type: ignore[no-untyped-def]
     return _update_weights(y, 0, 1, C, R, none, 0, logw, regime, m, U, w, pivots, s, observed, e, z, slack)
 
 
-@compiled
+@compiled_for_size
 def interact_once(P, A, N, intercept, both, logw, regime, m, U, to_log, to_which, to_m, to_U):  # type: ignore[no-untyped-def]
     """Prediction step of weighted beliefs, collapsed by regime if `both`; intercept (K, d)."""
     K, d, n = P.shape[0], m.shape[1], m.shape[0]
@@ -1435,7 +1435,7 @@ def interact_once(P, A, N, intercept, both, logw, regime, m, U, to_log, to_which
     )
 
 
-@compiled
+@compiled_for_size
 def switch_pass(  # type: ignore[no-untyped-def]
     P, A, N, C, R, intercept, intercept_step, intercept_stride, y, stride, mask, offsets, start_log, start_m, start_U,
     both, own_log, own_m, own_U, increments, total,
@@ -1514,7 +1514,7 @@ def _log_predictive(A, k, N, intercept, row, x, m, U, w, pivots, s, e):  # type:
     return found if found > -np.inf else -np.inf  # NaN, where distances leave the range of numbers
 
 
-@compiled
+@compiled_for_size
 def switch_back(  # type: ignore[no-untyped-def]
     P, A, N, intercept, intercept_step, intercept_stride, offsets, own_log, own_m, own_U, posterior, smoothed_m,
     smoothed_U, joint, pair_m, pair_P, pair_L,

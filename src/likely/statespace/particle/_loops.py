@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from likely.numerics.compile import compiled
+from likely.numerics.compile import compiled_for_size
 
 
-@compiled
+@compiled_for_size
 def choose(weights, points, out):  # type: ignore[no-untyped-def]
     """Inverse of the cumulative weights: out (m,) = the i with Σ_{j<i} w_j ≤ p < Σ_{j≤i} w_j, for sorted p in [0, 1).
 
@@ -28,7 +28,7 @@ def choose(weights, points, out):  # type: ignore[no-untyped-def]
         out[j] = i
 
 
-@compiled
+@compiled_for_size
 def strata(weights, offsets, out):  # type: ignore[no-untyped-def]
     """`choose` for the points (k + offset_k) / n, one in each of n strata: without unpredictable branches.
 
