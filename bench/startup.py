@@ -122,6 +122,7 @@ FIRST_CALLS = {
     ),
     "Kalman filter": "lk.LinearGaussian(**known).filter(walk)",
     "Kalman smoother": "lk.LinearGaussian(**known).smooth(walk)",
+    "Kalman filter, missing": "lk.LinearGaussian(**known).filter(np.where(np.arange(300) % 7, walk, np.nan))",
     "Kalman filter, diffuse": "lk.LinearGaussian(**level).filter(walk)",
     "dtw": "lk.dtw(walk[:50], walk[20:80])",
     "DTWClassifier": "lk.DTWClassifier().fit(X[:, :1].reshape(10, 30), y[:10]).predict(X[:, 1].reshape(10, 30))",

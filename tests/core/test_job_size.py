@@ -42,11 +42,13 @@ def test_a_job_within_another_is_a_part_of_it():
 
 
 def test_a_sequence_is_short_by_itself_and_in_a_job_with_all_others():
-    assert is_short([1, 10**9], 10.0).tolist() == [True, False]
+    assert is_short([1, 10**9], 10.0, 20.0).tolist() == [True, False]
     with job(1.0, visits=1.0):
-        assert is_short([1, 10**9], 10.0).all()
+        assert is_short([1, 10**9], 10.0, 20.0).all()
     with job(math.inf, visits=1e9):
-        assert not is_short([1, 10**9], 10.0).any()
+        assert not is_short([1, 10**9], 10.0, 20.0).any()
+    with job(1.0, visits=job_size.SMALL / 15.0):
+        assert is_short(1, 20.0, 10.0) and not is_short(1, 10.0, 20.0)  # in a fit by the work of a visit
 
 
 def test_threads_of_the_engine_see_the_job():

@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 ALWAYS = os.environ.get("LIKELY_COMPILE") == "always"
 SMALL = 0.0 if ALWAYS else 2e6  # scalar operations of a fit that plain Python does in about half a second
 PER_ROW = 20  # operations that a row costs beside those with the entries of the model
-SHORT = 0.0 if ALWAYS else 4e4  # scalar operations of a sequence that NumPy, frame after frame, does in some 5 ms
+SHORT = 0.0 if ALWAYS else 4e4  # those of a sequence that NumPy, frame after frame, does in some 5 ms, loops in 20–50
 LARGE = 3e9  # scalar operations beyond which loading a loop pays that saves a tenth of NumPy's time
 
 
@@ -92,16 +92,17 @@ def compiles_for(work: float) -> bool:
     return (work if now is None else now.work) > SMALL
 
 
-def is_short(frames: Any, work: float) -> Any:
+def is_short(frames: Any, work: float, visit: float) -> Any:
     """True per sequence of so many frames where it is short for a model that takes `work` operations per frame.
 
-    Inside of a job all sequences are, or none, as the whole of it is small or not.
+    Inside of a fit, which takes `visit` operations per frame and pass, all sequences are, or none, as the whole of it
+    is small or not.
     """
     import numpy as np  # commands that compute nothing load this module, too
 
     if _JOB.get() is None:
         return np.asarray(frames) * work <= SHORT
-    return np.full(np.shape(frames), is_small_for(work))
+    return np.full(np.shape(frames), is_small_for(visit))
 
 
 def entries(value: Any) -> int:

@@ -9,8 +9,9 @@ import pytest
 
 from likely import LinearGaussian
 from likely.core.job_size import job
+from likely.numerics.compile import CompiledFunction
 from likely.statespace.linear import _loops as kalman
-from likely.statespace.linear import short_sequences
+from likely.statespace.linear import kalman_filter, short_sequences
 from likely.statespace.linear.kalman_filter import series_of
 
 
@@ -40,11 +41,11 @@ def every_answer(model, y, u):
 @pytest.mark.parametrize("inputs", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_both_ways_agree(monkeypatch, seed, diffuse, inputs):
-    model, y, u = example(seed, diffuse, inputs)
+    (model, y, u), used = example(seed, diffuse, inputs), kalman.filter_pass
     if diffuse:  # one frame need not determine the state: lengths that do
         y, u = [a for a in y if len(a) > 5], u and [a for a in u if len(a) > 5]
     with monkeypatch.context() as patched:
-        patched.setattr(kalman, "filter_pass", None)  # not used
+        patched.setattr(kalman_filter, "loop_for", lambda loop, *_: pytest.fail("used") if loop is used else loop.plain)
         short = every_answer(model, y, u)
     with job(math.inf):
         compiled = every_answer(model, y, u)
@@ -61,6 +62,21 @@ def test_a_sequence_has_the_same_bits_in_any_company():
     assert together[0][1] == alone[0][0] and together[1][1] == alone[1][0] and together[2][1] == alone[2][0]
     for got, want in zip(together[3:], alone[3:], strict=True):
         assert got[30:37].tobytes() == want.tobytes()
+
+
+@pytest.mark.parametrize("diffuse", [False, True])
+def test_few_frames_with_missing_entries_are_not_compiled(monkeypatch, diffuse):
+    model, y, _ = example(2, diffuse)
+    y = [np.where(np.arange(len(a))[:, None] % 4 == 3, np.nan, a) for a in y if len(a) > 5]
+    with monkeypatch.context() as patched:
+        patched.setattr(CompiledFunction, "dispatcher", property(lambda self: pytest.fail(f"{self.name} is compiled")))
+        plain = every_answer(model, y, None)
+        with pytest.raises(pytest.fail.Exception, match="pass is compiled"):
+            every_answer(model, y * 100, None)
+    with job(math.inf):
+        compiled = every_answer(model, y, None)
+    for got, want in zip(plain, compiled, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
 
 
 def test_what_is_short():

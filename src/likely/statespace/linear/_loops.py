@@ -18,6 +18,8 @@ means are computed.
 
 from __future__ import annotations
 
+import math  # its logarithm has the same bits in plain Python and compiled; of pivots, which are above 0
+
 import numpy as np
 
 from likely.numerics.compile import compiled, compiled_for_size
@@ -250,7 +252,7 @@ def _whiten(w, pivots, o, e, z, slack):  # type: ignore[no-untyped-def]
             x -= w[k, j] * z[k]
         if pivots[j] >= 0:
             z[rank] = x / w[rank, j]
-            found -= np.log(w[rank, j])
+            found -= math.log(w[rank, j])
             rank += 1
         elif abs(x) > slack[j]:
             found = -np.inf
@@ -364,7 +366,7 @@ def _log_volume(G, r, c, w, pivots, s):  # type: ignore[no-untyped-def]
     found = 0.0
     for j in range(r):
         if pivots[j] >= 0:
-            found += np.log(w[pivots[j], j])
+            found += math.log(w[pivots[j], j])
     return found, rank
 
 
@@ -402,7 +404,7 @@ def _impose_constraint(X, row, rows, n_free, offset, B, G, M, m, h):  # type: ig
         _reflect_row(X, i, h, beta, n_free)
         X[i, q] -= X[i, 0] * value
         _drop_first(X, i, n_free)
-    return -np.log(norm)
+    return -math.log(norm)
 
 
 @compiled
@@ -482,7 +484,7 @@ def _diffuse_update(  # type: ignore[no-untyped-def]
             z[rank] = x / scale
             if not abs(z[rank]) < np.inf:  # overflow
                 return -np.inf, o, n_free
-            found -= np.log(scale) + HALF_LOG_2PI
+            found -= math.log(scale) + HALF_LOG_2PI
             rank += 1
         else:
             X[exact, q], slack[exact], e[exact] = x, slack[j], size
@@ -713,7 +715,7 @@ def filter_pass(A, N, C, R, intercept, y, offsets, m0, U0, begin, at, means, roo
                     steady = True
                     log_norm = -p * HALF_LOG_2PI
                     for j in range(p):
-                        log_norm -= np.log(w[j, j])
+                        log_norm -= math.log(w[j, j])
                 _copy2(U, last)
                 before = o if not np.isneginf(lp) else 0
         total[n] = total[n] + sum_ if _is_finite(m, U) else np.nan

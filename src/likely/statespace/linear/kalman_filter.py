@@ -235,18 +235,16 @@ def filter_part(model: Any, series: Series, keeps: bool = True) -> FilterOutput:
     mean, root, at = m.m[None], m.U[None], np.zeros(n, np.int64)
     if q:  # the diffuse phase has a loop of its own: few models need it, and its compilation is long
         mean, root = np.empty((n, d)), np.empty((n, d, d))
-        for a, b in equal_runs(filtered.is_short):
-            diffuse_pass = loop_for(kalman.diffuse_pass, model, filtered.is_short[a])
-            out = filtered.cut(series, a, b)
-            diffuse_pass(
-                *_frames_for_loops(m, series.cut(a, b)), m.m, m.U, m.E, 0, *_outputs(out), out.diffuse_end,
-                *out.diffuse_part, out.information, mean[a:b], root[a:b],
-            )  # fmt: skip
+        loop_for(kalman.diffuse_pass, model, len(series.y))(
+            *_frames_for_loops(m, series), m.m, m.U, m.E, 0, *_outputs(filtered), filtered.diffuse_end,
+            *filtered.diffuse_part, filtered.information, mean, root,
+        )  # fmt: skip
         at = np.minimum(filtered.diffuse_end + 1, np.diff(series.offsets))
     at = filter_short(m, series, mean, root, at, filtered)
-    if (at < np.diff(series.offsets)).any():
+    left = int((np.diff(series.offsets) - at).sum())
+    if left:
         frames = _frames_for_loops(m, series)
-        loop_for(kalman.filter_pass, model)(
+        loop_for(kalman.filter_pass, model, left)(
             *frames, read_only(mean), read_only(root), 0, read_only(at), *_outputs(filtered)
         )
     if np.isnan(filtered.total).any():

@@ -26,14 +26,15 @@ def smooth_part(
     F, d = filtered.means.shape
     out, cov, lag = np.empty((F, d)), np.empty((F, d, d)), np.empty((F if lag_one else 0, d, d))
     left = ~smooth_short(m, series, filtered, out, cov, lag)
-    for a, b in equal_runs(left.astype(int) + (left & filtered.is_short)):  # done, in plain Python, compiled
+    frames_left = int(np.diff(series.offsets)[left].sum())
+    for a, b in equal_runs(left):
         if left[a]:
             at, part, some = slice(*series.offsets[[a, b]].tolist()), series.cut(a, b), filtered.cut(series, a, b)
             n = b - a if (some.diffuse_end > 0).any() else 0
             frames = m.A, m.N, read_only(part.intercept), read_only(part.offsets), 0
             back = np.empty((n, d)), np.empty((n, d, d))
             smooth_pass, smooth_diffuse_pass = (
-                loop_for(loop, model, some.is_short[0]) for loop in (kalman.smooth_pass, kalman.smooth_diffuse_pass)
+                loop_for(loop, model, frames_left) for loop in (kalman.smooth_pass, kalman.smooth_diffuse_pass)
             )
             to = out[at], cov[at], lag[at]
             smooth_pass(*frames, some.diffuse_end, some.means, some.roots, some.is_steady, *to, *back)

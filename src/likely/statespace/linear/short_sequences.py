@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from likely.core.arrays import Array, Index, Mask
-from likely.core.job_size import is_short, is_small_for
+from likely.core.job_size import is_short
 
 CALLS = 100  # of NumPy per frame, in units of the operations that they take the time of
+E_STEP = 2.0  # work of a visit in a fit, filter, smoother and moments, in units of a filter step
+PLAIN = 3.0  # the same of a loop in plain Python, in units of the steps here
 SINGULAR = 1e-10  # share of a column's norm below which its pivot may be rounding: left to the loops
 STEADY = 4e-15  # change of a root, in units of the standard deviation, below which it has converged
 HALF_LOG_2PI = 0.9189385332046727
@@ -35,16 +37,21 @@ def are_short(model: Any, series: Any) -> Mask:
     """Sequences (n,) that are filtered here: short for the model, complete, with constant matrices."""
     m, lengths = model.matrices, np.diff(series.offsets)
     constant = all(len(a) == 1 for a in (m.A, m.N, m.C, m.R))
-    short = np.asarray(is_short(lengths, _work(model))) & (lengths > 0) & constant
+    work = _work(model)
+    short = np.asarray(is_short(lengths, work, E_STEP * work)) & (lengths > 0) & constant
     if short.any():
         gaps = np.flatnonzero(np.isnan(series.y).any(axis=1))
         short[np.searchsorted(series.offsets, gaps, side="right") - 1] = False
     return short
 
 
-def loop_for(loop: Any, model: Any, short: bool = False) -> Any:
-    """A loop in plain Python for short sequences and small fits, else compiled."""
-    return loop.plain if short or is_small_for(_work(model)) else loop.dispatcher
+def loop_for(loop: Any, model: Any, frames: int) -> Any:
+    """A loop in plain Python if all frames that it will see in this call are few, or a fit is small; else compiled.
+
+    Both have the same bits, so sequences may share the decision.
+    """
+    work = _work(model)
+    return loop.plain if is_short(frames, work, PLAIN * E_STEP * work) else loop.dispatcher
 
 
 def _work(model: Any) -> float:
