@@ -3,6 +3,7 @@
     python bench/startup.py            # each in a fresh process, the best of 10, after one that fills the file cache
     python bench/startup.py --cold     # first calls with an empty cache of compiled loops, and again with a full one
     python bench/startup.py --cold kalman --loops   # some of them, with the compile time of each loop
+    python bench/startup.py --compile  # all loops of each subject of `likely warm`, from an empty cache
 
 Compile time of a loop is its own: what its helpers took is theirs.
 """
@@ -172,13 +173,44 @@ def cold(chosen: list[str], with_loops: bool) -> None:
                 print(f"    {loop:40} {took:6.2f}")
 
 
+COMPILE = """
+import math
+from likely.cli.warm import JOBS
+from likely.core.job_size import job
+for name in NAMES or JOBS:
+    before = sum(spent.values())
+    with job(math.inf):
+        JOBS[name]()
+    print(json.dumps([name, sum(spent.values()) - before]), flush=True)
+"""
+
+
+def compile_all(subjects: list[str]) -> None:
+    """CPU seconds of compiling all loops of each subject, in one process with an empty cache."""
+    total = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        code = python(LISTEN + PREPARE + f"NAMES = {subjects}\n" + COMPILE)
+        with subprocess.Popen(code, stdout=subprocess.PIPE, text=True, env=env) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                name, seconds = json.loads(line)
+                total += seconds
+                print(f"{name:16} {seconds:6.2f}", flush=True)
+    print(f"{'all':16} {total:6.2f}")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--cold", nargs="*", metavar="NAME", help="first calls with an empty cache; some of them")
+    parser.add_argument("--compile", nargs="*", metavar="SUBJECT", help="CPU seconds of compiling all loops")
     parser.add_argument("--loops", action="store_true", help="with the compile time of each loop")
     asked = parser.parse_args()
     if asked.cold is not None:
         cold(asked.cold, asked.loops)
+        sys.exit()
+    if asked.compile is not None:
+        compile_all(asked.compile)
         sys.exit()
     for line in rows(measured()):
         print(f"{line[0]:30} {line[1]:>8} {line[2]:>6}  {line[3]}")

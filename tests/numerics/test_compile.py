@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from likely import Gaussian
 from likely.cli.main import main
 from likely.distributions.gaussian._loops import missing_values
-from likely.numerics.compile import Announcer, somebody_waits
+from likely.numerics.compile import COLLECTIONS, DEFERRED, Announcer, FewerCollections, somebody_waits
 
 jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="compilation is switched off")
 LOOPS = [missing_values.by_precision, missing_values.by_covariance, missing_values.fill, missing_values._factor]
@@ -157,3 +158,40 @@ def test_a_quiet_command_says_nothing_of_it(monkeypatch):
         with pytest.raises(SystemExit):
             main(arguments)
         assert somebody_waits() is speaks
+
+
+def test_the_garbage_collector_is_as_before_after_a_compilation():
+    usual, collections = gc.get_threshold(), FewerCollections()
+    collections.start()
+    collections.start()  # a helper
+    assert gc.get_threshold() == COLLECTIONS
+    collections.end()
+    assert gc.get_threshold() == COLLECTIONS
+    collections.end()
+    assert gc.get_threshold() == usual
+    gc.set_threshold(0)  # switched off: stays so
+    try:
+        collections.start()
+        assert gc.get_threshold()[0] == 0
+        collections.end()
+        assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*usual)
+
+
+@jit
+@pytest.mark.slow
+@pytest.mark.skipif(numba.version_info[:2] != DEFERRED, reason="with the tested version of Numba alone")
+def test_rare_loops_are_optimized_for_size_with_their_helpers(tmp_path):
+    code = """
+import numpy as np
+from likely.language._loops import advance
+from likely.metrics._loops import edit_trace
+print(edit_trace.is_rare, advance.is_rare)
+loop = edit_trace.dispatcher
+loop(np.zeros((2, 2), np.int8), 1, np.zeros(4, np.int8), 4)
+print("optsize" in next(iter(loop.inspect_llvm().values())))
+"""
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.stdout.split() == ["True", "False", "True"], done.stderr

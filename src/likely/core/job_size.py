@@ -7,7 +7,8 @@ and at the job as a whole, never at a chunk or a block of it:
   loops run in plain Python.
 - A sequence that is scored is a job of its own: its length × the work of the model per frame, whatever else is in the
   call. Where a NumPy version of the loop exists, it is used for short sequences.
-- Where NumPy gives the same bits, the work of the whole call decides: nobody can see which way was taken.
+- Where NumPy, or the loop in plain Python, gives the same bits, the work of the whole call decides: nobody can see
+  which way was taken.
 
 What this costs, in ms of CPU time, in plain Python and compiled (compiling takes about 1 to 8 s):
 
