@@ -185,3 +185,61 @@ def test_a_function_of_rows_may_give_a_bare_number_for_one():
     assert found.log_evidence == pytest.approx(0.0, abs=1e-6)
     with pytest.raises(lk.ShapeError, match="however many"):
         lk.inference.laplace_approximation(lambda z: -(z**2).sum(axis=1) if len(z) == 3 else np.zeros(7), [1.0])
+
+
+# ------------------------------------------------------------- evidence of models
+
+
+def test_the_evidence_of_a_linear_regression_is_exact(rng):
+    X, noise = rng.standard_normal((30, 3)), 0.25
+    y = X @ [1.0, -2.0, 0.0] + 0.5 * rng.standard_normal(30)
+    found = lk.inference.laplace_approximation(
+        lambda w: -0.5 * (((y - w @ X.T) ** 2).sum(axis=-1) / noise + 30 * np.log(2 * np.pi * noise)), np.zeros(3),
+        log_prior=lambda w: -0.5 * ((w**2).sum(axis=-1) / 4.0 + 3 * np.log(2 * np.pi * 4.0)),
+    )  # fmt: skip
+    basis = lk.basis.Identity(constant=False)
+    exact = lk.BayesianLinearRegression(basis, lk.Gaussian(np.zeros(3), 4.0), noise_variance=noise).fit(X, y)
+    assert found.log_evidence == pytest.approx(exact.log_evidence_, abs=1e-6)
+    wide = -0.5 * np.linalg.slogdet(np.eye(3) + 4.0 * X.T @ X / noise)[1] - 0.5 * (found.mode @ found.mode) / 4.0
+    assert found.log_occam_factor == pytest.approx(wide, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "error"), [(20, 0.02), (2000, 2e-4)])
+def test_the_evidence_nears_that_of_a_conjugate_prior(rng, n, error):
+    """Poisson counts under a gamma prior, in the logarithm of the rate; BIC differs by a constant."""
+    x, prior = rng.poisson(4.0, (n, 1)).astype(float), lk.Gamma(2.0, 0.5)
+    exact = float(np.sum(prior.log_evidence(lk.Poisson([4.0]).collect(x))))
+    found = lk.inference.laplace_approximation(
+        lambda z: float(lk.Poisson(np.exp(z)).log_prob(x).sum()), [1.0],
+        log_prior=lambda z: float(prior.log_prob(np.exp(z)[None])[0] + z[0]),
+    )  # fmt: skip
+    assert found.log_evidence == pytest.approx(exact, abs=error)
+    assert found.log_occam_factor < 0 and abs(found.bic_log_evidence(n) - exact) < 3.0
+
+
+def test_the_evidence_of_a_t_distribution_is_that_of_quadrature(rng):
+    x = lk.StudentT([1.0], [[4.0]], 5.0).sample(60, rng)
+
+    def likelihood(z):
+        return float(lk.StudentT([z[0]], [[np.exp(2 * z[1])]], 5.0).log_prob(x).sum())
+
+    def prior(z):
+        return float(-0.5 * (z[0] ** 2 / 100 + z[1] ** 2 / 4) - np.log(2 * np.pi * 20.0))
+
+    found = lk.inference.laplace_approximation(likelihood, [0.0, 0.0], log_prior=prior)
+    offsets = np.linspace(-7, 7, 57)
+    sd = np.sqrt(np.diagonal(found.distribution.covariance_matrix))
+    grid = np.array(
+        [[likelihood(found.mode + sd * [a, b]) + prior(found.mode + sd * [a, b]) for a in offsets] for b in offsets]
+    )
+    step = offsets[1] - offsets[0]
+    exact = np.log(np.exp(grid - grid.max()).sum()) + grid.max() + np.log(step**2 * sd.prod())
+    assert found.log_evidence == pytest.approx(exact, abs=0.02)
+
+
+def test_an_occam_factor_needs_a_prior():
+    found = lk.inference.laplace_approximation(lambda z: -0.5 * (z**2).sum(axis=-1), [1.0])
+    with pytest.raises(lk.DomainError, match="likelihood and prior must be told apart, got one log_density"):
+        _ = found.log_occam_factor
+    with pytest.raises(lk.DomainError, match="log_prior must be a function of a point"):
+        lk.inference.laplace_approximation(lambda z: -0.5 * (z**2).sum(axis=-1), [1.0], log_prior=1.0)

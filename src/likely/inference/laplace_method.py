@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,6 +70,31 @@ class LaplaceApproximation:
     converged: bool
     reason: str
     evaluations: int
+    log_prior: float | None = None  # log p(mode), where log f is a log-likelihood plus a log prior
+
+    @property
+    def log_occam_factor(self) -> float:
+        """Log of the Occam factor p(z₀) (2π)^{d/2} / √det A: the evidence over the likelihood at the mode.
+
+        It is the share of the prior's volume that the data leave, below 0 where they tell something.
+        """
+        return self.log_evidence - self._log_likelihood()
+
+    def bic_log_evidence(self, n: float) -> float:
+        """The crude form of `log_evidence` for n rows: log-likelihood at the mode − d/2 log n, which is −BIC/2.
+
+        It differs from log p(D) by a constant as n grows, whatever the prior (Schwarz 1978).
+        """
+        if not n > 0:
+            raise DomainError(sentence("bic_log_evidence", "n must be a positive number of rows", n))
+        return self._log_likelihood() - 0.5 * len(self.mode) * math.log(n)
+
+    def _log_likelihood(self) -> float:
+        if self.log_prior is None:
+            expected = "likelihood and prior must be told apart"
+            remedy = "pass the log-likelihood, and the prior as log_prior="
+            raise DomainError(sentence(ME, expected, "one log_density", remedy))
+        return self.log_density - self.log_prior
 
     @property
     def deviation(self) -> Array:
@@ -88,10 +113,15 @@ class LaplaceApproximation:
 def laplace_approximation(
     log_density: Callable[[Any], Any], x0: ArrayLike, *, gradient: Callable[[Array], Any] | None = None,
     hessian: Callable[[Array], Any] | None = None, scale: ArrayLike | None = None, max_iter: int = BFGS_STEPS,
+    log_prior: Callable[[Any], Any] | None = None,
 ) -> LaplaceApproximation:  # fmt: skip
     """Laplace approximation of a density f that need not be normalized.
 
     q(z) = N(z | z₀, A⁻¹) with A = −∇∇ log f(z₀), and ∫ f ≈ f(z₀) (2π)^{d/2} / √det A.
+
+    With `log_prior`, a function as `log_density`, f is the product of a likelihood and a prior (`gradient` and
+    `hessian` are those of their log). `log_evidence` is then the log evidence of a model without a closed form, the
+    log-likelihood at the mode plus `log_occam_factor`, and `bic_log_evidence(n)` its crude form (Bishop 4.4.1).
 
     BFGS, then Newton steps in units of the curvature at the mode. Errors: x0 of density 0 or NaN, a stationary point
     that is not a maximum, an unbounded density. A search that did not converge is reported (`converged`, `reason`) with
@@ -133,13 +163,20 @@ def laplace_approximation(
     z = np.atleast_1d(parameter(x0, ME, "x0"))
     if z.ndim != 1 or not z.size:
         raise ShapeError(sentence(ME, "x0 must be one point (d,)", z.shape))
-    f = _LogDensity(log_density, z)
+    f = _LogDensity(log_density if log_prior is None else _joint(log_density, log_prior), z)
     mode = _checked_mode(
         f, _maximized(f, _Derivatives(f, gradient, hessian), _first_point(f, z), _units(z, scale), int(max_iter))
     )
     if not mode.converged:
         warn(sentence(ME, "the search should converge", mode.reason, "start nearer to the mode, or give gradient="))
-    return _report(f, mode)
+    found = _report(f, mode)
+    return found if log_prior is None else replace(found, log_prior=_LogDensity(log_prior, z).at(found.mode))
+
+
+def _joint(log_likelihood: Callable[[Any], Any], log_prior: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if not callable(log_prior):
+        raise DomainError(sentence(ME, "log_prior must be a function of a point (d,)", type(log_prior).__name__))
+    return lambda z: np.asarray(log_likelihood(z), dtype=np.float64) + np.asarray(log_prior(z), dtype=np.float64)
 
 
 # ------------------------------------------------------------------ the log-density
