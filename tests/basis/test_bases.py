@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import polars as pl
 import pytest
 
 import likely as lk
@@ -175,3 +176,43 @@ def test_an_error_in_a_later_block_names_the_row_of_the_table():
     levels[8_500] = "b"
     with pytest.raises(lk.DataError, match=r"got 'b' at row 8500, column 0"):
         B.OneHot(["a"]).design(levels)
+
+
+# ----------------------------------------------------------- in regressions
+
+NUMBERS = {
+    "polynomial": B.Polynomial(3), "orthogonal": B.OrthogonalPolynomial(3), "gaussian": B.GaussianBasis(5),
+    "sigmoid": B.SigmoidBasis(5), "fourier": B.Fourier(2), "spline": B.BSpline(6),
+    "piecewise linear": B.PiecewiseLinear(4), "functions": B.FunctionBasis([np.sin, np.cos]),
+    "per column": B.PerColumn({0: B.Polynomial(2), 1: B.Fourier(1)}),
+    "interactions": B.Interactions((B.PerColumn({0: B.Polynomial(2)}), B.PerColumn({1: B.OneHot()}))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["numbers", "integers", "a constant column", "polars"])
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_basis_serves_a_regression_and_its_file(rng, name, kind, tmp_path):
+    X = np.column_stack([rng.uniform(0, 3, 60), rng.integers(-1, 2, 60)])
+    y = np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(60)
+    far = np.array([[10.0, 1.0], [-5.0, -1.0]])
+    if kind == "integers":
+        X, far = np.round(X * [3, 1]).astype(int), far.astype(int)
+    elif kind == "a constant column":
+        X[:, 1] = far[:, 1] = 1.0
+    elif kind == "polars":
+        X, far = (pl.DataFrame({"a": part[:, 0], "b": part[:, 1]}) for part in (X, far))
+    m = lk.BayesianLinearRegression(NUMBERS[name]).fit(X, y)
+    mean, std = m.predict(far, return_std=True)  # extrapolation
+    assert np.isfinite(m.predict(X)).all() and np.isfinite(mean).all() and (std > 0).all()
+    path = tmp_path / "model"
+    if name == "functions":
+        with pytest.raises(lk.ModelFileError, match="basis cannot be saved"):
+            m.save(path)
+        return
+    m.save(path)
+    np.testing.assert_array_equal(lk.load(path).predict(far), mean)
+
+
+def test_interactions_of_one_basis_are_refused():
+    with pytest.raises(lk.DomainError, match="parts must be two or more bases"):
+        B.Interactions(B.Polynomial(2))

@@ -50,7 +50,8 @@ class Interactions(Basis):
     constant: bool = True
 
     def __post_init__(self) -> None:
-        parts = None if self.parts is None else tuple(self.parts)
+        listed = self.parts is None or isinstance(self.parts, list | tuple)
+        parts = None if self.parts is None else tuple(self.parts) if listed else ()
         if parts is not None and (len(parts) < 2 or not all(BASIS.fits(part, {}) for part in parts)):
             raise DomainError(sentence("Interactions", "parts must be two or more bases", repr(self.parts)))
         self._set(parts=parts, order=check_integer(self.order, "Interactions", "order", 2))

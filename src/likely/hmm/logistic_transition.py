@@ -153,7 +153,7 @@ class LogisticTransition(Value):
         """M-step: a step that raises the lower bound, from the coefficients at which the statistics were collected."""
         beta, gradient, curvature, ridge = stats.coefficients, stats.gradient, stats.curvature, np.zeros(1)
         if prior is not None:
-            own = prior.evidence(beta, self.mask)
+            own = prior.gradient_and_curvature(beta, self.mask)
             gradient, curvature, ridge = gradient + own[0], curvature + own[1], prior.penalty
         ridge = np.broadcast_to(ridge, beta.shape[2:])
         return self.replace(coefficients=beta + FURTHER * step(beta, self.mask, gradient, curvature, ridge))
@@ -239,7 +239,7 @@ class LogisticPrior(Value):
         """Ridge penalty of every coefficient, 0 for the intercept (p + 1,)."""
         return np.concatenate([[0.0], self.ridge])
 
-    def evidence(self, coefficients: Array, possible: Mask) -> tuple[Array, Array]:
+    def gradient_and_curvature(self, coefficients: Array, possible: Mask) -> tuple[Array, Array]:
         """Gradient and curvature of the pseudo-counts of transitions."""
         z = np.concatenate([[1.0], self.center])
         probs = np.exp(log_transition(coefficients, possible, z[None])[0])

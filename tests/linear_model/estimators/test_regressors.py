@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.optimize
 import sklearn.linear_model
 from scipy.stats import multivariate_normal
 
@@ -605,3 +606,71 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(model, rng):
         model.fit(X[:2], [np.nan, np.nan])  # after the statistics were made
     after = model.predictive(X[:3])
     assert np.array_equal(before.mean, after.mean) and np.array_equal(before.variance, after.variance)
+
+
+# ------------------------------------------------- dense algebra with weights and unlike noise
+
+
+def weighted(rng):
+    X, y = made(rng, 40)
+    return X, y, rng.integers(1, 4, 40).astype(float), rng.choice([0.5, 1.0, 3.0], 40)
+
+
+def test_the_equivalent_kernel_with_weights_and_relative_noise(rng):
+    X, y, w, v = weighted(rng)
+    prior = lk.Gaussian(np.zeros(4), 5.0)
+    for m in (lk.BayesianLinearRegression(prior=prior, noise_variance=0.4), lk.Ridge(2.0), lk.LinearRegression()):
+        m.fit(X, y, sample_weight=w, relative_noise=v)
+        kernel = m.equivalent_kernel(X[:7], X)
+        np.testing.assert_allclose(kernel @ (y * w / v), m.predict(X[:7]), rtol=1e-9)
+    phi = Identity().design(X)
+    m = lk.BayesianLinearRegression(prior=prior, noise_variance=0.4).fit(X, y, sample_weight=w, relative_noise=v)
+    S = np.linalg.inv(np.eye(4) / 5.0 + phi.T @ (phi * (w / v)[:, None]) / 0.4)
+    np.testing.assert_allclose(m.equivalent_kernel(X, X), phi @ S @ phi.T / 0.4, rtol=1e-9)
+    draws = m.sample_functions(X[:3], 4000, rng=0)
+    np.testing.assert_allclose(np.cov(draws.T), phi[:3] @ S @ phi[:3].T, atol=0.15 * (phi[:3] @ S @ phi[:3].T).max())
+
+
+def test_a_posterior_is_continued_by_rows_of_unlike_noise(rng):
+    X, y, w, v = weighted(rng)
+    for prior in (lk.Gaussian(np.zeros(4), 5.0), lk.priors.NormalGamma(np.zeros(4), 0.1, 2.0, 2.0)):
+        model = lk.BayesianLinearRegression(prior=prior, noise_variance=0.4 if isinstance(prior, lk.Gaussian) else None)
+        whole = sklearn.base.clone(model).fit(X, y, sample_weight=w, relative_noise=v)
+        parts = [
+            sklearn.base.clone(model).fit(X[a], y[a], sample_weight=w[a], relative_noise=v[a])
+            for a in (slice(0, 15), slice(15, 40))
+        ]
+        continued = parts[0].posterior_.update(parts[1].stats_)
+        np.testing.assert_allclose(continued.mean, whole.posterior_.mean, rtol=1e-10)
+        np.testing.assert_allclose(continued.precision, whole.posterior_.precision, rtol=1e-10)
+        rest = parts[0].posterior_.log_evidence(parts[1].stats_)  # the chain rule
+        assert parts[0].log_evidence_ + float(np.sum(rest)) == pytest.approx(whole.log_evidence_, rel=1e-11)
+
+
+def test_relevance_has_at_least_the_evidence_of_scikit_learn(rng):
+    X = rng.standard_normal((120, 8))
+    y = X @ [2.0, -1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0] + 0.6 * rng.standard_normal(120)
+    X, y = X - X.mean(axis=0), y - y.mean()
+    flat = {"alpha_1": 0, "alpha_2": 0, "lambda_1": 0, "lambda_2": 0}
+    peer = sklearn.linear_model.ARDRegression(fit_intercept=False, tol=1e-12, max_iter=5000, **flat).fit(X, y)
+    m = lk.BayesianLinearRegression(Identity(constant=False), "ard").fit(X, y)
+
+    def evidence(alpha, beta):
+        used = np.isfinite(alpha) & (alpha < 1e8)
+        covariance = np.eye(120) / beta + (X[:, used] / alpha[used]) @ X[:, used].T
+        return multivariate_normal(np.zeros(120), covariance).logpdf(y)
+
+    assert m.log_evidence_ == pytest.approx(evidence(m.alpha_, m.beta_), rel=1e-9)
+    assert m.log_evidence_ >= evidence(peer.lambda_, peer.alpha_) - 1e-6
+    used = np.isfinite(m.alpha_)
+    assert used[[0, 1, 4]].all()
+    np.testing.assert_allclose(m.coef_[[0, 1, 4]], peer.coef_[[0, 1, 4]], rtol=1e-2)
+
+    def negative(logs):
+        alpha = np.full(8, np.inf)
+        alpha[used] = np.exp(logs[1:])
+        return -evidence(alpha, np.exp(logs[0]))
+
+    start = np.log(np.append(m.beta_, m.alpha_[used]))
+    dense = scipy.optimize.minimize(negative, start + 0.5, method="BFGS", options={"gtol": 1e-6})
+    assert -dense.fun == pytest.approx(m.log_evidence_, abs=1e-6)
