@@ -231,7 +231,9 @@ PUBLIC: dict[str, dict[str, str]] = {
     "likely.linear_model": {
         "likely.linear_model.conditional": "Conditional",
         "likely.linear_model.estimators.mixture_regression": "MixtureRegression",
+        "likely.linear_model.estimators.switching_regression": "SwitchingRegression",
         "likely.linear_model.gaussian_regression": "GaussianRegression",
+        "likely.linear_model.markov_switching": "MarkovSwitchingRegression",
         "likely.linear_model.priors": "RegressionPredictive",
     },
     "likely.metrics": {

@@ -1,86 +1,16 @@
-"""Anderson acceleration of EM: extrapolation of the last iterations to their limit.
-
-Near the maximum EM converges linearly, and for degrees of freedom slowly: the objective may still be far below the
-maximum when its gain is too small to measure. Anderson acceleration estimates the rate from the last few iterations. An
-extrapolated point with a lower objective than the best so far is replaced by the plain EM step, so that the objective
-never falls.
-"""
+"""Parameter vectors of multivariate t distributions, for Anderson acceleration of EM."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from likely.core import em_acceleration
 from likely.core.arrays import Array
-from likely.core.em_loop import FitStep
 from likely.distributions.student_t.student_t_m_step import LARGEST_DOF, LEAST_DOF
 from likely.numerics import spd
-
-MEMORY = 6  # iterations that are used
-PASSES = 500
-STILL = 1e-9  # convergence tolerance of an extrapolated step, in units of the scale and of 1/ν
-NOTHING = 1e-13  # the same, of a plain EM step
-FARTHEST = 50.0  # in the same units: longer extrapolations are noise
-SLACK = 1e-13  # of the objective: rounding error that is accepted as no decrease
-
-
-class AcceleratedEM:
-    """Accelerated EM of one distribution: `evaluate(model)` is an E-step over all rows with the objective.
-
-    `m_step(step)` gives the next model of plain EM.
-    """
-
-    def __init__(
-        self, evaluate: Callable[[Any], FitStep], m_step: Callable[[FitStep], Any] | None = None, passes: int = PASSES,
-        tolerance: float = STILL,
-    ) -> None:  # fmt: skip
-        self.evaluate, self.m_step, self.passes, self.tolerance = evaluate, m_step or refitted, passes, tolerance
-        self.steps: list[tuple[Any, Any]] = []  # of EM: a model and the next one
-
-    def run(self, first: FitStep) -> tuple[FitStep, bool]:
-        """The iteration with the highest objective, and whether it has converged."""
-        here = best = first
-        for _ in range(self.passes):
-            plain = self.m_step(here)
-            extrapolated, has_converged = self._extrapolated(here.model, plain)
-            if has_converged:
-                return here, True
-            here = self.evaluate(plain if extrapolated is None else extrapolated)
-            if self._decreased(here, best):
-                if extrapolated is None:
-                    return best, False
-                self.steps, here = [], self.evaluate(self.m_step(best))
-            best = here if here.objective >= best.objective else best
-        return best, False
-
-    def _decreased(self, here: FitStep, best: FitStep) -> bool:
-        slack = SLACK * max(abs(best.objective), float(best.stats.total_weight))
-        return not here.objective >= best.objective - slack
-
-    def _extrapolated(self, model: Any, plain: Any) -> tuple[Any, bool]:
-        """The extrapolated model, None if there is none; and whether the iteration has converged."""
-        self.steps = [*self.steps, (model, plain)][-MEMORY:]
-        pairs = [(as_vector(a, model), as_vector(b, model)) for a, b in self.steps]
-        vectors = [(a, b) for a, b in pairs if a is not None and b is not None]
-        if len(vectors) < len(pairs):
-            return None, False
-        iterates, residuals = np.array([b for _, b in vectors]), np.array([b - a for a, b in vectors])
-        if np.abs(residuals[-1]).max() <= NOTHING:
-            return None, True
-        if len(vectors) < 2:
-            return None, False
-        coefficients = np.linalg.lstsq(np.diff(residuals, axis=0).T, residuals[-1], rcond=1e-10)[0]
-        limit = iterates[-1] - np.diff(iterates, axis=0).T @ coefficients
-        if not np.abs(limit - vectors[-1][0]).max() < FARTHEST:
-            return None, False
-        return from_vector(limit, model), bool(np.abs(limit - vectors[-1][0]).max() <= self.tolerance)
-
-
-def refitted(step: FitStep) -> Any:
-    """The M-step of plain EM."""
-    return step.model.refit(step.stats, step.prior)
 
 
 def as_vector(distribution: Any, unit: Any) -> Array | None:
@@ -122,3 +52,6 @@ def from_vector(vector: Array, unit: Any) -> Any:
         tails = rest[len(rest) - unit.dof.size :].reshape(unit.dof.shape)
         changes["dof"] = unit.dof / np.clip(tails, unit.dof / LARGEST_DOF, unit.dof / LEAST_DOF)
     return unit.replace(**changes)
+
+
+AcceleratedEM = partial(em_acceleration.AcceleratedEM, as_vector, from_vector)

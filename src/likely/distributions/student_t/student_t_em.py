@@ -27,6 +27,7 @@ from likely.core.arrays import (
     weights,
 )
 from likely.core.blocks import ROWS, Blocks
+from likely.core.em_acceleration import PASSES
 from likely.core.em_loop import FitStep, StoppingRule, fit, iterate
 from likely.core.engine import Engine, Threads
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
@@ -44,7 +45,7 @@ from likely.distributions.gaussian.moments import Moments
 from likely.distributions.gaussian.rows_by_label import rows_per_member
 from likely.distributions.gaussian.variance_floors import column_floor, raise_to_floor
 from likely.distributions.student_t import scale_statistics
-from likely.distributions.student_t.em_extrapolation import PASSES, AcceleratedEM
+from likely.distributions.student_t.em_extrapolation import AcceleratedEM
 from likely.distributions.student_t.scale_statistics import ScaleSums
 from likely.distributions.student_t.student_t_m_step import (
     LARGEST_DOF,
