@@ -235,6 +235,22 @@ def driven() -> Result:
     return {"fitted": fitted(learned)}
 
 
+def switching_regression() -> Result:
+    y = np.sin(np.arange(90.0) / 7.0) + np.where(np.arange(90) // 30 % 2, 3.0, 0.0) + 0.3 * rows(("real",), 90, 4)[:, 0]
+    labels = np.arange(90) // 30 % 2
+    out = {}
+    for name, settings in {"lags": {"lags": 1}, "mean-adjusted": {"lags": 2, "mean_adjusted": True}}.items():
+        learned = lk.linear_model.SwitchingRegression(2, init=labels, max_iter=FEW, **settings).fit(y)
+        out[name] = {
+            "fitted": fitted(learned),
+            "smooth": learned.smooth(y[:12]),
+            "predict": learned.predict(y[:12]),
+            "viterbi": learned.viterbi(y),
+            "forecast": learned.forecast(y, 3).mean,
+        }
+    return out
+
+
 def spoken_words() -> Result:
     t = np.arange(1600) / 8000
     recordings = [np.sin(2 * np.pi * (300 + 200 * (k % 2) + 5 * k) * t) for k in range(6)]
@@ -303,6 +319,7 @@ def table_clusterer() -> Result:
 
 OTHERS: dict[str, tuple[Callable[[], Result], float]] = {
     "hmm with covariates": (driven, ITERATED),
+    "switching regression": (switching_regression, ITERATED),
     "spoken words": (spoken_words, ITERATED),
     "fault monitor": (fault_monitor, ITERATED),
     "tracker": (tracker, ITERATED),

@@ -366,6 +366,7 @@ STORED: dict[str, str] = {
     "likely.distributions.univariate.binomial": "Successes",
     "likely.estimation.saved_steps": "Pipeline StandardScaler",
     "likely.hmm.hmm": "PendingTransition",
+    "likely.linear_model.markov_switching": "RegimePrior RegimeStats",
     "likely.linear_model.least_squares": "GramStats RegressionStats",
     "likely.mixture.fixed_weights": "FixedWeights",
     "likely.mixture.interpolation": "FixedStats",

@@ -14,7 +14,6 @@ from likely.basis.polynomials import Identity
 from likely.core import declared
 from likely.core.arrays import Array, Index, Mask, weights
 from likely.core.errors import DataError, sentence
-from likely.core.job_size import is_small
 from likely.core.ragged import Ragged
 from likely.core.stats import Addable
 from likely.core.value import Value, fill_cache
@@ -30,7 +29,7 @@ from likely.numerics.special import LOG_2PI
 ZERO, SHARED, SWITCHING = 0, 1, 2  # roles of coefficients
 CYCLES = 2  # of conditional maximization per M-step, where it has no closed form
 SHORTEST = 1e-4  # of a step of the chain: shorter ones gain nothing that can be measured
-PRIOR_ROWS = 5.0  # rows that the noise of a weak prior counts as
+PRIOR_ROWS = 1.0  # rows that the noise of a weak prior counts as: with five, a quiet state is too loud
 PRIOR_SHARE = 0.01  # of a row: the coefficients of a weak prior
 PSEUDO_COUNTS = 1.0  # of transitions from each state, in a weak prior
 
@@ -52,7 +51,7 @@ class MarkovSwitchingRegression(Value):
     initial: Annotated[Array, declared.numbers("K", 0)]  # (K,): of the oldest state of the first run
     transition: Annotated[Array, declared.numbers("K K", 0)]
     coefficients: Annotated[Array, declared.numbers("K q")]  # β
-    ar: Annotated[Array, declared.numbers("K p")]  # φ; no columns: no autoregression
+    ar: Annotated[Array, declared.numbers("?")]  # φ: (K, p); no columns: no autoregression
     variance: Annotated[Array, declared.numbers("K", 0)]  # σ²
     roles: Annotated[Array, declared.numbers("q", 0)]
     shared_ar: Annotated[bool, declared.flag] = False
@@ -61,7 +60,9 @@ class MarkovSwitchingRegression(Value):
 
     @staticmethod
     def inconsistency(fields: Mapping[str, Any]) -> str:
-        """Probabilities must sum to 1, variances must be positive."""
+        """Probabilities must sum to 1, variances must be positive, and autoregressions have one row per state."""
+        if fields["ar"].ndim != 2 or len(fields["ar"]) != len(fields["initial"]):
+            return "ar must have one row per state"
         sums = [fields["initial"].sum(), *fields["transition"].sum(axis=1)]
         if not np.allclose(sums, 1.0):
             return "probabilities must sum to 1"
@@ -108,7 +109,7 @@ class MarkovSwitchingRegression(Value):
     @cached_property
     def regressions(self) -> GaussianRegression:
         """The regression of each run on x: a stack of K^(p+1)."""
-        W = -self._contrasts(self.coefficients, self.ar)[:, :-1]
+        W = -self.contrasts[:, :-1]
         return GaussianRegression.trusted(
             coefficients=W[:, None], covariance=self.variance[self.runs[:, 0]][:, None, None], basis=Identity(False)
         )
@@ -145,13 +146,9 @@ class MarkovSwitchingRegression(Value):
 
     def collect(self, x: Any, weight: Any = None) -> RegimeStats:
         """E-step: expected transitions, and expected moments of rows (x, y) in each run."""
-        data = x if isinstance(x, PreparedRows) else PreparedRows.of(Ragged.of(x))
-        n = len(data.offsets) - 1
-        w = weights(weight, n, "MarkovSwitchingRegression")
-        w = np.ones(n) if w is None else w
-        if is_small():
-            return self._collect_by_hmm(data.sequences, w)
-        W, variance = self._contrasts(self.coefficients, self.ar), self.variance[self.runs[:, 0]]
+        data = x if isinstance(x, PreparedRows) else PreparedRows.of(Ragged.of(x), weight)
+        w = data.weight
+        W, variance = self.contrasts, self.variance[self.runs[:, 0]]
         log_prob, first, pairs, frames, rows, sums, products = switching_pass(
             data.z, data.seen, data.offsets, w, np.column_stack([-W[:, :-1], -(W @ data.pivot)]), variance,
             self.run_probabilities, self.transition, self.order,
@@ -159,14 +156,25 @@ class MarkovSwitchingRegression(Value):
         total = float(w @ log_prob)
         if not np.isfinite(total):
             return self._collect_by_hmm(data.sequences, w)
-        rest = sums / np.where(rows > 0, rows, 1.0)[:, None]
-        scatter = products - rows[:, None, None] * (rest[:, :, None] * rest[:, None, :])
-        i = np.arange(scatter.shape[1])
-        scatter[:, i, i] = np.maximum(scatter[:, i, i], 0.0)
-        moments = Moments.trusted(
-            weight=rows, origin=data.pivot, shift=rest, scatter=scatter, entropy=np.zeros(len(rows)), complete=True
-        )
-        return self._stats(first, pairs, frames, RegressionStats.of(moments, 1), total)
+        return self._stats(first, pairs, frames, data.moments(rows, sums, products), total)
+
+    def labeled(self, data: PreparedRows, labels: Index) -> RegimeStats:
+        """Statistics of known states (T,); before a series its first state is repeated."""
+        K, offsets, lengths = self.states, data.offsets, np.diff(data.offsets)
+        frame, first = np.repeat(data.weight, lengths), np.repeat(offsets[:-1], lengths)
+        at, run = np.arange(len(labels)), np.zeros(len(labels), dtype=np.intp)
+        for i in range(self.order + 1):
+            run = run * K + labels[np.maximum(at - i, first)]
+        w = (frame * data.seen)[:, None] * (run[:, None] == np.arange(len(self.runs)))
+        sides = (w[:, :, None] * data.z[:, None, :]).reshape(len(labels), -1)
+        products = (sides.T @ data.z).reshape(len(self.runs), *data.z.shape[1:], -1)
+        inside, begin = np.flatnonzero(at > first), offsets[:-1][lengths > 0]
+        pairs = np.bincount(labels[inside - 1] * K + labels[inside], frame[inside], K * K).reshape(K, K)
+        return RegimeStats.trusted(
+            initial=np.bincount(labels[begin], frame[begin], K).astype(float), transition=pairs,
+            counts=np.bincount(labels, frame, K).astype(float), entropy=np.zeros(()),
+            emission=data.moments(w.sum(axis=0), sides.sum(axis=0).reshape(len(self.runs), -1), products),
+        )  # fmt: skip
 
     def _collect_by_hmm(self, x: Ragged, w: Array) -> RegimeStats:
         """The same by the hidden Markov model of the runs: the slow version."""
@@ -185,23 +193,24 @@ class MarkovSwitchingRegression(Value):
         K, order = self.states, self.order
         initial = first.reshape(-1, K).sum(axis=0) if order else first
         counts = frames.reshape(K, -1).sum(axis=1) if order else frames
-        stats = RegimeStats.trusted(
-            initial=initial, transition=pairs, counts=counts, emission=emission, entropy=np.zeros(())
-        )
-        if log_prob is None:
-            return stats
-        U = stats.roots
-        return fill_cache(stats.replace(entropy=np.asarray(log_prob - self._expected_log(stats))), roots=U)
+        roots = stats_rows(emission)
+        parts = {"initial": initial, "transition": pairs, "counts": counts, "emission": emission}
+        entropy = 0.0 if log_prob is None else log_prob - self._expected_log(emission.rows, roots, pairs, initial)
+        return fill_cache(RegimeStats.trusted(**parts, entropy=np.asarray(entropy)), roots=roots)
 
-    def _expected_log(self, stats: RegimeStats) -> float:
+    def _expected_log(self, rows: Array, roots: Array, transition: Array, initial: Array) -> float:
         """Expected complete-data log-likelihood."""
         variance = self.variance[self.runs[:, 0]]
-        rest = _squares(stats.roots, self._contrasts(self.coefficients, self.ar))
-        value = -0.5 * float((stats.emission.rows * (LOG_2PI + np.log(variance)) + rest / variance).sum())
-        return value + float(xlogy(stats.transition, self.transition).sum() + xlogy(stats.initial, self.initial).sum())
+        value = -0.5 * float((rows * (LOG_2PI + np.log(variance)) + _squares(roots, self.contrasts) / variance).sum())
+        return value + float(xlogy(transition, self.transition).sum() + xlogy(initial, self.initial).sum())
+
+    @cached_property
+    def contrasts(self) -> Array:
+        """Vectors a (E, D + 1) with residual a·(x, y) in each run."""
+        return self._contrasts(self.coefficients, self.ar)
 
     def _contrasts(self, coefficients: Array, ar: Array) -> Array:
-        """Vectors a (E, D + 1) with residual a·(x, y) in each run."""
+        """The same of other parameters."""
         newest, p = self.runs[:, 0], self.order
         parts = [-coefficients[newest]]
         if p:
@@ -212,7 +221,8 @@ class MarkovSwitchingRegression(Value):
 
     def objective(self, stats: RegimeStats, prior: Any = None) -> float:
         """Expected complete-data log-likelihood + entropy of the states + log prior: the EM lower bound."""
-        return self._expected_log(stats) + float(stats.entropy) + (0.0 if prior is None else prior.log_density(self))
+        value = self._expected_log(stats.emission.rows, stats.roots, stats.transition, stats.initial)
+        return value + float(stats.entropy) + (0.0 if prior is None else prior.log_density(self))
 
     def refit(self, stats: RegimeStats, prior: Any = None) -> MarkovSwitchingRegression:
         """M-step, by conditional maximization where there is no closed form: the objective never falls.
@@ -307,16 +317,16 @@ class MarkovSwitchingRegression(Value):
     def _chain_step(self, stats: RegimeStats, prior: Any) -> tuple[Array, Array]:
         extra = 0.0 if prior is None else float(prior.pseudo_counts) / self.states
         counts, initial = stats.transition + extra * (self.transition > 0), stats.initial
-        total = counts.sum(axis=1, keepdims=True)
-        free = np.where(total > 0, counts / np.where(total > 0, total, 1.0), self.transition)
         if self.stationary:
             A = stationary_step(counts, initial, self.transition)
             return stationary_distribution(A), A
+        total = counts.sum(axis=1, keepdims=True)
+        free = np.where(total > 0, counts / np.where(total > 0, total, 1.0), self.transition)
         initial = initial + extra * (self.initial > 0)
         return (initial / initial.sum() if initial.sum() > 0 else self.initial), free
 
     def weak_prior(self, stats: RegimeStats) -> RegimePrior:
-        """Weakly informative prior: a hundredth of a row for coefficients, five rows for the noise of each state."""
+        """Weakly informative prior: a hundredth of a row for coefficients, one for the noise of each state."""
         return weak_regime_prior(self, stats)
 
 
@@ -351,7 +361,7 @@ class RegimeStats(Addable, Value):
         total = max(float(rows.sum()), 1e-300)
         center = float(rows @ mean) / total
         spread = (float((y[:, :-1] ** 2).sum()) + float(rows @ (mean - center) ** 2)) / total
-        return FLOOR * spread if spread > 0 else 1e-16 * max(center**2, 1.0)
+        return FLOOR * (spread if spread > 0 else 1e-9 * max(center**2, 1.0))
 
     def __add__(self, other: RegimeStats) -> RegimeStats:
         names = ("initial", "transition", "counts", "emission", "entropy")
@@ -374,7 +384,7 @@ class RegimePrior(Value):
 
     coefficients: Annotated[Array, declared.numbers("q")]
     coefficient_root: Annotated[Array, declared.numbers("q q")]  # R with precision RᵀR
-    ar_root: Annotated[Array, declared.numbers("p p")]
+    ar_root: Annotated[Array, declared.numbers("?")]  # (p, p)
     variance: Annotated[Array, declared.numbers("*", 0)]  # ()
     rows: Annotated[Array, declared.numbers("*", 0)]  # ()
     pseudo_counts: Annotated[Array, declared.numbers("*", 0)]  # ()
@@ -393,19 +403,16 @@ class RegimePrior(Value):
 
 def weak_regime_prior(model: MarkovSwitchingRegression, stats: RegimeStats) -> RegimePrior:
     """The weak prior for given statistics: about the regression of all rows, with their residual variance."""
-    pooled, (_, q), p = stats.emission.pooled(), model.coefficients.shape, model.order
-    U, rows = stats_rows(pooled), max(float(pooled.rows), 1e-300)
+    (_, q), p, U = model.coefficients.shape, model.order, stats.roots.reshape(-1, stats.roots.shape[-1])
+    rows, spread = max(float(stats.emission.rows.sum()), 1e-300), stats.least_variance / FLOOR
     on = np.flatnonzero(model.roles > ZERO)
     center = np.zeros(q)
     center[on] = solved(U[:, on], U[:, -1])
-    spread = float(pooled.target_scatter[0]) / rows
-    least = 1e-9 * spread if spread > 0 else 1e-16 * max(float(pooled.sums.mean[-1]) ** 2, 1.0)
-    squares = _squares(stats.roots, model._contrasts(model.coefficients, model.ar))
-    variance = max(float(squares.sum()) / rows, least)
+    variance = max(float(_squares(stats.roots, model.contrasts).sum()) / rows, 1e-9 * spread)
     gram = U[:, :q].T @ U[:, :q] / rows
     gram[np.diag_indices(q)] += np.where(np.diagonal(gram) > 0, 1e-6 * np.diagonal(gram), 1.0)
     root = np.sqrt(PRIOR_SHARE / variance) * np.linalg.cholesky(gram).T
-    lags = np.sqrt(PRIOR_SHARE * max(spread, least) / variance) * np.eye(p)
+    lags = np.sqrt(PRIOR_SHARE * spread / variance) * np.eye(p)
     return RegimePrior.trusted(
         coefficients=center, coefficient_root=root, ar_root=lags, variance=np.asarray(variance),
         rows=np.asarray(PRIOR_ROWS), pseudo_counts=np.asarray(PSEUDO_COUNTS),
@@ -435,17 +442,31 @@ class PreparedRows(NamedTuple):
     seen: Mask  # (T,)
     offsets: Index
     pivot: Array  # (D + 1,)
+    weight: Array  # (n,): of sequences
     sequences: Ragged
 
     @classmethod
-    def of(cls, sequences: Ragged) -> PreparedRows:
+    def of(cls, sequences: Ragged, weight: Any = None) -> PreparedRows:
         """Prepared rows of `Ragged(Columns(y=…, x=…))`."""
+        w = weights(weight, len(sequences), "MarkovSwitchingRegression")
+        w = np.ones(len(sequences)) if w is None else w
         y, x = np.ravel(sequences.values["y"]), sequences.values["x"]
         seen = ~np.isnan(y)
         z = np.column_stack([x, np.where(seen, y, 0.0)])
         pivot = z[seen].mean(axis=0) if seen.any() else np.zeros(z.shape[1])
         z = np.where(seen[:, None], z - pivot, 0.0)
-        return cls(z, seen, np.asarray(sequences.offsets, dtype=np.intp), pivot, sequences)
+        return cls(z, seen, np.asarray(sequences.offsets, dtype=np.intp), pivot, w, sequences)
+
+    def moments(self, rows: Array, sums: Array, products: Array) -> RegressionStats:
+        """Statistics from weights (E,), sums (E, D + 1) and sums of products (E, D + 1, D + 1) about the pivot."""
+        rest = sums / np.where(rows > 0, rows, 1.0)[:, None]
+        scatter = products - rows[:, None, None] * (rest[:, :, None] * rest[:, None, :])
+        i = np.arange(scatter.shape[1])
+        scatter[:, i, i] = np.maximum(scatter[:, i, i], 0.0)
+        found = Moments.trusted(
+            weight=rows, origin=self.pivot, shift=rest, scatter=scatter, entropy=np.zeros(len(rows)), complete=True
+        )
+        return RegressionStats.of(found, 1)
 
 
 def _squares(U: Array, contrasts: Array) -> Array:
@@ -463,7 +484,7 @@ def stats_rows(stats: RegressionStats) -> Array:
 
 def solved(A: Array, b: Array) -> Array:
     """Least squares with columns scaled to norm 1; of minimum norm where columns depend on each other."""
-    norms = np.sqrt((A * A).sum(axis=0))
+    norms = np.sqrt(np.einsum("ij,ij->j", A, A))
     norms[norms == 0] = 1.0
     return np.asarray(np.linalg.lstsq(A / norms, b, rcond=1e-12)[0] / norms)
 
@@ -494,30 +515,25 @@ def stationary_distribution(transition: Array) -> Array:
 def stationary_step(counts: Array, first: Array, now: Array) -> Array:
     """Transitions with a higher Σ n_jk log a_jk + Σ r_k log π_k(A), π the stationary distribution of A, if there are.
 
-    A step along the gradient, to relative frequencies in which the initial counts take part by the derivative of π; it
-    is shortened until the objective does not fall.
+    A step along the gradient, to relative frequencies of n_jk + a_jk ∂/∂a_jk Σ r_k log π_k(A), which are A itself at a
+    maximum; it is shortened until the objective does not fall.
     """
-
-    def value(A: Array) -> float:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = float(xlogy(counts, A).sum() + xlogy(first, stationary_distribution(A)).sum())
-        return found if np.isfinite(found) else -np.inf
-
-    reached, step = value(now), 1.0
-    target = _with_initial_counts(counts, first, now)
+    pi = stationary_distribution(now)
+    reached = _chain_value(counts, first, now, pi)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pull = np.linalg.solve(np.eye(len(pi)) - now + pi, np.where(first > 0, first / pi, 0.0))
+        more = counts + now * pi[:, None] * (pull - pull.min())
+        target = more / more.sum(axis=1, keepdims=True)
+        target = np.where(np.isfinite(target), target, now)
+    step = 1.0
     while step > SHORTEST:
         new = now + step * (target - now)
-        if value(new) >= reached:
+        if _chain_value(counts, first, new, stationary_distribution(new)) >= reached:
             return np.asarray(new)
         step /= 4
     return now
 
 
-def _with_initial_counts(counts: Array, first: Array, A: Array) -> Array:
-    """Relative frequencies of counts + a_jk ∂/∂a_jk Σ r_k log π_k(A): at a maximum they are A itself."""
-    K, pi = len(A), stationary_distribution(A)
-    fundamental = np.linalg.inv(np.eye(K) - A + pi)
-    pull = fundamental @ np.where(pi > 0, first / np.where(pi > 0, pi, 1.0), 0.0)
-    more = counts + A * pi[:, None] * (pull - pull.min())
-    total = more.sum(axis=1, keepdims=True)
-    return np.where(total > 0, more / np.where(total > 0, total, 1.0), A)
+def _chain_value(counts: Array, first: Array, A: Array, pi: Array) -> float:
+    value = float(xlogy(counts, A).sum() + xlogy(first, pi).sum())
+    return value if value == value else -np.inf

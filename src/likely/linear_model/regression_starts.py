@@ -13,7 +13,7 @@ from likely.core.sketch import Sketch
 from likely.mixture.initialization import grouped
 
 LINES = 6  # partitions by residuals that compete in one initialization
-ROUNDS = 8  # of reassignment to the nearest regression: an initialization need not converge
+ROUNDS = 6  # of reassignment to the nearest regression: an initialization need not converge
 RIDGE = 1e-6  # of the scale of each column: a few rows need not determine all coefficients
 SHARE = 1e-6  # of all rows, in weight: pull of few rows toward the regression of all
 
@@ -62,7 +62,9 @@ def _squared_residuals(coefficients: Array, phi: Array, y: Array) -> Array:
     return np.asarray(((y - phi @ coefficients) ** 2).sum(axis=2))
 
 
-def partitions(phi: Array, y: Array, sketch: Sketch, k: int, rng: Generator, how: str = "auto") -> Iterator[Index]:
+def partitions(
+    phi: Array, y: Array, sketch: Sketch, k: int, rng: Generator, how: str = "auto", lines: int = LINES
+) -> Iterator[Index]:
     """Groups of the rows of a sketch (n,): candidates for one initialization, as `how` says.
 
     "residuals": by residuals, several times; "k-means++": clusters of rows (φ, y); "random": at random; "auto": all.
@@ -70,7 +72,7 @@ def partitions(phi: Array, y: Array, sketch: Sketch, k: int, rng: Generator, how
     y = standardized(y, sketch.weight)
     phi = _unit(phi, sketch.weight)
     if how in ("residuals", "auto"):
-        for _ in range(LINES):
+        for _ in range(lines):
             yield by_residuals(phi, y, sketch.weight, k, rng)
     if how in ("k-means++", "auto"):
         joint = sketch.replace(rows=np.concatenate([phi, y], axis=1))

@@ -90,7 +90,7 @@ def forecast(estimator: Any, y: Any, steps: int, X: Any, future: Any) -> Forecas
 
 def _future_functions(estimator: Any, series: Array, X: Any, future: Any, steps: int) -> Array:
     """Basis functions of the series and the frames to come (T + steps, q)."""
-    d, me = estimator.n_features_in_, type(estimator).__name__
+    d, me = estimator.n_regressors_, type(estimator).__name__
     if not d:
         return estimator._functions(len(series) + steps, None)
     coming = estimator._tables(future)
@@ -110,9 +110,9 @@ class _Paths:
     ) -> None:
         self.m, self.adjusted, self.p, self.fresh = m, adjusted, p, fresh
         self.run, self.weight = np.arange(len(runs)), np.array(runs)
-        self.mean = np.tile(last, (len(runs), 1))
-        self.cov = np.zeros((len(runs), p, p))
-        self.now = np.zeros(len(runs)), np.zeros(len(runs))
+        self.mean: Array = np.tile(last, (len(runs), 1))
+        self.cov: Array = np.zeros((len(runs), p, p))
+        self.now: tuple[Array, Array] = np.zeros(len(runs)), np.zeros(len(runs))
 
     def step(self, g: Array) -> None:
         """One frame further; g (p + 1, q) or (1, q) are basis functions of the last frames, the newest last."""
@@ -147,7 +147,7 @@ class _Paths:
         E = len(self.m.runs)
         if self.p and len(self.run) * self.m.states <= MOST:
             return
-        total = np.bincount(self.run, self.weight, E)
+        total = np.bincount(self.run, self.weight, E).astype(float)
         share = self.weight / np.where(total > 0, total, 1.0)[self.run]
         value, variance = self.now
         mean = np.zeros((E, self.p))
@@ -155,8 +155,8 @@ class _Paths:
         away = self.mean - mean[self.run]
         cov = np.zeros((E, self.p, self.p))
         np.add.at(cov, self.run, share[:, None, None] * (self.cov + away[:, :, None] * away[:, None, :]))
-        center = np.bincount(self.run, share * value, E)
-        spread = np.bincount(self.run, share * (variance + (value - center[self.run]) ** 2), E)
+        center = np.bincount(self.run, share * value, E).astype(float)
+        spread = np.bincount(self.run, share * (variance + (value - center[self.run]) ** 2), E).astype(float)
         alive = np.flatnonzero(total > 0)
         self.run, self.weight, self.mean, self.cov = alive, total[alive], mean[alive], cov[alive]
         self.now = center[alive], spread[alive]

@@ -17,15 +17,14 @@ from likely.core.blocks import Blocks
 from likely.core.columns import Columns
 from likely.core.description import Description
 from likely.core.em_acceleration import AcceleratedEM
-from likely.core.em_loop import FitStep, Stop, best_of, fit, resolve_prior
+from likely.core.em_loop import FitStep, StoppingRule, best_of, fit, resolve_prior
 from likely.core.engine import one_blas_thread
 from likely.core.errors import DataError, DomainError, ShapeError, sentence
 from likely.core.fit_report import FitReport
-from likely.core.job_size import fit_job
+from likely.core.job_size import job
 from likely.core.ragged import Ragged, is_single_sequence
 from likely.core.sketch import Sketch
 from likely.core.warnings import warn, warnings_discarded, warnings_once
-from likely.distributions.gaussian import moments
 from likely.estimation.base_estimator import BaseEstimator, check_is_fitted, whole_or_nothing, whole_state
 from likely.estimation.density_estimator import EM
 from likely.estimation.fit_blocks import seed_of
@@ -33,7 +32,6 @@ from likely.estimation.parameter_constraints import HasMethods, Interval, StrOpt
 from likely.hmm.hmm import HMM
 from likely.linear_model.estimators.switching_forecast import Forecast, forecast, mixtures
 from likely.linear_model.estimators.switching_summary import switching_description
-from likely.linear_model.least_squares import RegressionStats
 from likely.linear_model.markov_switching import (
     SHARED,
     SWITCHING,
@@ -46,11 +44,12 @@ from likely.linear_model.markov_switching import (
 from likely.linear_model.regression_starts import partitions
 
 SHARES = ("constant", "regressors", "lags")
-SHORT = 3  # EM iterations after which the best third of the candidates of an initialization is kept
+SHORT = 2  # EM iterations after which the best third of the candidates of an initialization is kept
+CANDIDATES = 30  # EM iterations of all candidates together
+LINES = 3  # partitions by residuals that compete in one initialization
 STAY = 0.9  # initial probability to stay, mixed with the transitions of an initial partition
 WINDOW = 5  # frames over which residuals are averaged for an initial partition
 CLOSE = 1e-6  # accelerated EM has converged where its next step is shorter, in standard deviations and log-odds
-GONE = 1e-300  # least probability in logarithms
 
 
 class SwitchingRegression(BaseEstimator):
@@ -129,12 +128,12 @@ class SwitchingRegression(BaseEstimator):
         "tied_noise": ["boolean"],
         "initial": [StrOptions({"stationary", "free"})],
         "prior": [StrOptions({"weak"}), None],
-        "init": [StrOptions({"auto"}), HasMethods(["regressions", "refit"]), "array-like"],
+        "init": [StrOptions({"auto"}), HasMethods(["collect", "refit"]), "array-like"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         **EM,
     }
-    saved_attributes: tuple[str, ...] = ("regimes_", "stats_", "prior_", "basis_", "n_iter_", "n_features_in_")
+    saved_attributes: tuple[str, ...] = ("regimes_", "stats_", "prior_", "basis_", "n_iter_", "n_regressors_")
 
     def __init__(
         self, n_states: int = 2, lags: int = 0, *, mean_adjusted: bool = False, basis: Any = None,
@@ -207,7 +206,7 @@ class SwitchingRegression(BaseEstimator):
         """Sequences of rows (y, x) after the first `lags` values; NaN in y where a row does not count."""
         series, tables = self._series(y), self._tables(X)
         if reset:
-            self.n_features_in_ = 0 if tables is None else tables[0].shape[1]
+            self.n_regressors_ = 0 if tables is None else tables[0].shape[1]
             places = None if tables is None else np.concatenate(tables)
             basis = Identity(False) if self.basis is None else self.basis
             self.basis_ = basis if places is None or self.basis is None else basis.fitted(places, None)
@@ -239,7 +238,7 @@ class SwitchingRegression(BaseEstimator):
         return [a[:, None] if a.ndim == 1 else a for a in found]
 
     def _check_tables(self, series: list[Array], tables: list[Array] | None) -> None:
-        me, d = type(self).__name__, self.n_features_in_
+        me, d = type(self).__name__, self.n_regressors_
         if tables is None and d:
             raise ShapeError(sentence(me, f"the {d} columns of X are needed", "none", "pass X="))
         if tables is None:
@@ -263,17 +262,22 @@ class SwitchingRegression(BaseEstimator):
             t = int(bad[0][0]) + p
             expected, remedy = "X must be finite where the series is observed", "fill it in (lk.impute)"
             raise DataError(sentence(type(self).__name__, expected, f"NaN or infinity at or before row {t}", remedy))
-        return np.where(seen, y[p:], np.nan), np.where(seen[:, None], x, 0.0)
+        return np.where(seen, y[p:], np.nan), np.where(np.isfinite(x), x, 0.0)
 
     def _functions(self, n: int, X: Array | None) -> Array:
         """Constant and basis functions of all rows (n, q); a constant of role 0 where there is none at all."""
         ones = np.ones((n, 1))
-        return ones if X is None else np.concatenate([ones, self.basis_.design(X)], axis=1)
+        if X is None:
+            return ones
+        whole = np.isfinite(X).all(axis=1)  # an entry may be missing where the series is, too
+        design = np.full((n, self.basis_.n_functions(X.shape[1])), np.nan)
+        design[whole] = self.basis_.design(X[whole])
+        return np.concatenate([ones, design], axis=1)
 
     @property
     def _roles(self) -> Array:
         """The role of each coefficient: fixed at 0, shared or switching."""
-        d = self.basis_.n_functions(self.n_features_in_) if self.n_features_in_ else 0
+        d = self.basis_.n_functions(self.n_regressors_) if self.n_regressors_ else 0
         role = {name: SHARED if name in self.shared else SWITCHING for name in SHARES}
         lags = [] if self.mean_adjusted else [role["lags"]] * self.lags
         return np.array([role["constant"] if self.constant else ZERO] + [role["regressors"]] * d + lags, dtype=float)
@@ -284,83 +288,78 @@ class SwitchingRegression(BaseEstimator):
         kept = weight > 0
         if not kept.all():
             rows, weight = rows[np.flatnonzero(kept)], weight[kept]
-        blank, rng = self._blank(rows, weight), np.random.default_rng(seed_of(self.random_state))
-        data = PreparedRows.of(rows)
-        with fit_job(len(rows.values), blank, self.max_iter):
-            starts = self._starts(blank, rows, weight, data, rng)
-            return best_of(starts, lambda _, start: self._climb(start, rows, weight, data))
+        data, rng = PreparedRows.of(rows, weight), np.random.default_rng(seed_of(self.random_state))
+        blank = self._blank(data)
+        visits = float(len(data.z)) * (self.max_iter + CANDIDATES)
+        with job(8 * visits * len(blank.runs) * (data.z.shape[1] + 1) ** 2, visits):  # 8 operations per product
+            return best_of(self._starts(blank, data, rng), lambda _, start: self._climb(start, data))
 
-    def _climb(
-        self, start: MarkovSwitchingRegression, rows: Ragged, weight: Array, data: PreparedRows
-    ) -> FitReport:
+    def _climb(self, start: MarkovSwitchingRegression, data: PreparedRows) -> FitReport:
         """Accelerated EM from a start, then EM, which confirms convergence."""
-        first = _evaluated(start, data, weight, None)
+        first = _evaluated(start, data, None)
         prior = None if self.prior is None else resolve_prior(start, first.stats, self.prior)
         first = replace(first, prior=prior)
-        evaluate = partial(_evaluated, rows=data, weight=weight, prior=prior)
+        evaluate = partial(_evaluated, data=data, prior=prior)
         spent = self.max_iter - 2
         coordinates = _Coordinates(data, start)
         em = AcceleratedEM(coordinates.vector, coordinates.model, evaluate, passes=max(spent, 0), tolerance=CLOSE)
         found = em.run(first)[0] if spent > 0 else first
         left = max(self.max_iter - len(em.trace), 1)
-        report = fit(found.model, Blocks.of(rows, weight), prior=prior, stop=Stop(left, self.tol))
+        report = fit(found.model, Blocks.of(data.sequences, data.weight), prior=prior, stop=StoppingRule(left, self.tol))
         return replace(report, trace=[first.objective, *em.trace[:-1], *report.trace])
 
-    def _blank(self, rows: Ragged, weight: Array) -> MarkovSwitchingRegression:
+    def _blank(self, data: PreparedRows) -> MarkovSwitchingRegression:
         """One regression for all states: that of all rows."""
-        K, roles = self.n_states, self._roles
-        q, p = len(roles), self.lags if self.mean_adjusted else 0
-        y, x = rows.values["y"], rows.values["x"]
-        seen = ~np.isnan(y)
-        spread = float(np.var(y[seen]))
+        K, roles, p = self.n_states, self._roles, self.lags if self.mean_adjusted else 0
+        spread = float(np.var(data.z[data.seen, -1]))
         blank = MarkovSwitchingRegression.trusted(
-            initial=np.full(K, 1.0 / K), transition=sticky(K), coefficients=np.zeros((K, q)), ar=np.zeros((K, p)),
-            variance=np.full(K, spread if spread > 0 else 1.0), roles=roles, shared_ar="lags" in self.shared,
-            tied=self.tied_noise, stationary=self.initial == "stationary",
+            initial=np.full(K, 1.0 / K), transition=sticky(K), coefficients=np.zeros((K, len(roles))),
+            ar=np.zeros((K, p)), variance=np.full(K, spread if spread > 0 else 1.0), roles=roles,
+            shared_ar="lags" in self.shared, tied=self.tied_noise, stationary=self.initial == "stationary",
         )  # fmt: skip
-        if "lags" not in self.shared and K == 1:
-            blank = blank.replace(shared_ar=True)
-        labels = np.zeros(len(y), dtype=np.intp)
-        if not seen.any():
-            return blank
-        return _from_labels(blank, rows, weight, labels, pooled=True)
+        stats = blank.labeled(data, np.zeros(len(data.z), dtype=np.intp))
+        for _ in range(3 if p else 1):
+            found = blank.refit(stats, blank.weak_prior(stats))
+            same = {name: np.repeat(getattr(found, name)[:1], K, axis=0) for name in ("coefficients", "ar", "variance")}
+            blank = blank.replace(**same)
+        return blank
 
     def _starts(
-        self, blank: MarkovSwitchingRegression, rows: Ragged, weight: Array, data: PreparedRows, rng: Generator
+        self, blank: MarkovSwitchingRegression, data: PreparedRows, rng: Generator
     ) -> Iterator[MarkovSwitchingRegression]:
+        """The initial model of each run: the best of several candidates, or what the user gave."""
         if isinstance(self.init, MarkovSwitchingRegression):
             yield self._given(blank)
         elif not isinstance(self.init, str):
-            yield _from_labels(blank, rows, weight, self._given_labels(rows))
+            yield _from_labels(blank, data, self._given_labels(len(data.z)))
         elif self.n_states == 1:
             yield blank
         else:
+            prior = blank.weak_prior(blank.labeled(data, np.zeros(len(data.z), dtype=np.intp)))
             for _ in range(self.n_init):
                 with warnings_discarded():
-                    tried = [
-                        _Candidate(_from_labels(blank, rows, weight, labels), data, weight)
-                        for labels in self._labels(blank, rows, weight, rng)
-                    ]
+                    groups = self._labels(blank, data, rng)
+                    tried = [_evaluated(_from_labels(blank, data, g, prior), data, prior) for g in groups]
                     while len(tried) > 1:
-                        tried = sorted(tried, key=lambda one: -one.advanced(SHORT))[: len(tried) // 3]
-                yield tried[0].step.model
+                        tried = sorted((_advanced(one, data) for one in tried), key=_log_likelihood)
+                        tried = tried[len(tried) - max(len(tried) // 3, 1) :]
+                yield tried[0].model
 
-    def _labels(self, blank: MarkovSwitchingRegression, rows: Ragged, weight: Array, rng: Generator) -> Iterator[Index]:
+    def _labels(self, blank: MarkovSwitchingRegression, data: PreparedRows, rng: Generator) -> Iterator[Index]:
         """Initial partitions: by level and volatility of residuals in a window, then as those of mixtures."""
-        y, x, q = rows.values["y"], rows.values["x"], blank.coefficients.shape[1]
-        seen = np.flatnonzero(~np.isnan(y))
-        if not len(seen):
-            return
-        residual = y[seen] - x[seen, :q] @ blank.coefficients[0]
+        n, q, seen = len(data.z), blank.coefficients.shape[1], np.flatnonzero(data.seen)
+        z = data.z[seen] + data.pivot
+        y, x = z[:, -1], z[:, :q]
+        residual = y - x @ blank.coefficients[0]
         level = np.convolve(residual, np.ones(WINDOW) / WINDOW, "same")
-        size = np.convolve((residual - level * 0.5) ** 2, np.ones(2 * WINDOW + 1), "same")
+        size = np.convolve(residual**2, np.ones(2 * WINDOW + 1), "same")
         for feature in (level, size, residual):
-            yield _spread_out(_quantile_groups(feature, self.n_states), seen, len(y))
-        frame = np.repeat(weight, rows.lengths)[seen]
-        sketch = Sketch.trusted(rows=None, weight=frame, hashes=np.arange(len(seen), dtype=np.uint64), size=len(seen))
+            yield _spread_out(_quantile_groups(feature[: len(y)], self.n_states), seen, n)
+        weight = np.repeat(data.weight, np.diff(data.offsets))[seen]
+        sketch = Sketch.trusted(rows=None, weight=weight, hashes=np.arange(len(seen), dtype=np.uint64), size=len(seen))
         use = np.flatnonzero(blank.roles > ZERO) if (blank.roles > ZERO).any() else np.arange(1)
-        for group in partitions(x[np.ix_(seen, use)], y[seen, None], sketch, self.n_states, rng):
-            yield _spread_out(group, seen, len(y))
+        for group in partitions(x[:, use], y[:, None], sketch, self.n_states, rng, lines=LINES):
+            yield _spread_out(group, seen, n)
 
     def _given(self, blank: MarkovSwitchingRegression) -> MarkovSwitchingRegression:
         given = self.init
@@ -371,10 +370,10 @@ class SwitchingRegression(BaseEstimator):
         names = ("initial", "transition", "coefficients", "ar", "variance")
         return blank.replace(**{name: np.array(getattr(given, name)) for name in names})
 
-    def _given_labels(self, rows: Ragged) -> Index:
+    def _given_labels(self, n: int) -> Index:
         given = [self.init] if _is_one(self.init) else list(self.init)
         labels = np.concatenate([np.asarray(one).ravel()[self.lags :] for one in given])
-        if labels.shape != (len(rows.values),) or labels.dtype.kind not in "iub" or not self._all_states(labels):
+        if labels.shape != (n,) or labels.dtype.kind not in "iub" or not self._all_states(labels):
             expected = f"init must be a state 0 … {self.n_states - 1} of each frame"
             raise DataError(sentence(type(self).__name__, expected, f"{labels.dtype} {labels.shape}"))
         return labels.astype(np.intp)
@@ -425,7 +424,7 @@ class SwitchingRegression(BaseEstimator):
     @property
     def coefficient_names_(self) -> list[str]:
         """Names of the coefficients."""
-        columns = [f"x{i}" for i in range(self.n_features_in_)]
+        columns = [f"x{i}" for i in range(self.n_regressors_)]
         names = list(self.basis_.names(columns)) if columns else []
         lags = [] if self.mean_adjusted else [f"lag {i}" for i in range(1, self.lags + 1)]
         return [*(["constant"] if self.constant else []), *names, *lags]
@@ -516,11 +515,11 @@ class SwitchingRegression(BaseEstimator):
         return forecast(self, y, steps, X, future)
 
     def sample(self, length: int, X: Any = None, random_state: Any = None, burn_in: int = 100) -> tuple[Array, Index]:
-        """A simulated series (length,) and its states, after `burn_in` frames from 0; X (length, d) where it has any."""
+        """A simulated series (length,) and its states, after `burn_in` frames; X (length, d) where it has any."""
         check_is_fitted(self)
         rng, m, p = np.random.default_rng(seed_of(random_state)), self.regimes_, self.lags
         tables = self._tables(X)
-        d = self.n_features_in_
+        d = self.n_regressors_
         if (tables is None) != (d == 0) or (tables is not None and tables[0].shape != (length, d)):
             raise ShapeError(sentence(type(self).__name__, f"X must have shape ({length}, {d})", np.shape(X)))
         burn_in = burn_in if d == 0 else 0
@@ -565,7 +564,7 @@ class SwitchingRegression(BaseEstimator):
             return
         regimes, stats = self.regimes_, self.stats_
         sound = isinstance(regimes, MarkovSwitchingRegression) and isinstance(stats, RegimeStats)
-        sound = sound and type(self.n_features_in_) is int and type(self.n_iter_) is int
+        sound = sound and type(self.n_regressors_) is int and type(self.n_iter_) is int
         sound = sound and hasattr(self.basis_, "design") and regimes.states == self.n_states
         sound = sound and regimes.order == (self.lags if self.mean_adjusted else 0)
         try:
@@ -579,24 +578,22 @@ class SwitchingRegression(BaseEstimator):
 MOST_RUNS = 4096  # runs of states of a mean-adjusted autoregression
 
 
-class _Candidate:
-    """An initial model after some EM iterations with a weak prior."""
+def _advanced(step: FitStep, data: PreparedRows) -> FitStep:
+    """A candidate after a few more EM iterations."""
+    for _ in range(SHORT):
+        step = _evaluated(step.model.refit(step.stats, step.prior), data, step.prior)
+    return step
 
-    def __init__(self, start: MarkovSwitchingRegression, data: PreparedRows, weight: Array) -> None:
-        self.data, self.weight = data, weight
-        stats = start.collect(data, weight)
-        self.step = FitStep(start, stats, start.weak_prior(stats))
 
-    def advanced(self, passes: int) -> float:
-        """The log-likelihood, of one more E-step, after so many more iterations."""
-        for _ in range(passes):
-            model = self.step.model.refit(self.step.stats, self.step.prior)
-            self.step = _evaluated(model, self.data, self.weight, self.step.prior)
-        return float(self.step.model.objective(self.step.stats))
+def _log_likelihood(step: FitStep) -> float:
+    return float(step.model.objective(step.stats))
 
 
 class _Coordinates:
-    """Parameter vectors of models: coefficients in units of what they explain, logarithms of the others."""
+    """Parameter vectors of models: coefficients in units of what they explain, log σ, and roots of probabilities.
+
+    Near 0 a probability converges in its root as other parameters do, and in its logarithm not at all.
+    """
 
     def __init__(self, data: PreparedRows, unit: MarkovSwitchingRegression) -> None:
         x, q = data.z[:, :-1] + data.pivot[:-1], unit.coefficients.shape[1]
@@ -613,68 +610,44 @@ class _Coordinates:
 
     def _vector(self, model: MarkovSwitchingRegression) -> Array | None:
         beta = model.coefficients * self.scale
-        logs = [np.log(np.maximum(model.transition, GONE)), *([] if model.stationary else [_log_row(model.initial)])]
-        parts = [beta, model.ar, 0.5 * np.log(model.variance), *(a - a.mean(axis=-1, keepdims=True) for a in logs)]
+        roots = [2 * np.sqrt(model.transition), *([] if model.stationary else [2 * np.sqrt(model.initial)])]
+        parts = [beta, model.ar, 0.5 * np.log(model.variance), *roots]
         found = np.concatenate([part.ravel() for part in parts])
         return found if np.isfinite(found).all() else None
 
     def model(self, vector: Array, unit: MarkovSwitchingRegression) -> MarkovSwitchingRegression:
         (K, q), p = unit.coefficients.shape, unit.order
         ends = np.cumsum([K * q, K * p, K, K * K])
-        beta, ar, log_deviation, logs, first = np.split(vector, ends)
-        A = _softmax(logs.reshape(K, K)) * (unit.transition > 0)
-        A = A / A.sum(axis=1, keepdims=True)
+        beta, ar, log_deviation, roots, first = np.split(vector, ends)
+        A = _from_roots(roots.reshape(K, K))
         with np.errstate(over="ignore"):
             variance = np.clip(np.exp(2 * log_deviation), 1e-300, 1e300)
         return unit.replace(
             coefficients=beta.reshape(K, q) / self.scale,
             ar=ar.reshape(K, p), variance=variance, transition=A,
-            initial=stationary_distribution(A) if unit.stationary else _softmax(first),
+            initial=stationary_distribution(A) if unit.stationary else _from_roots(first),
         )  # fmt: skip
 
 
-def _log_row(probs: Array) -> Array:
-    return np.log(np.maximum(probs, GONE))
+def _from_roots(roots: Array) -> Array:
+    squares = np.maximum(roots, 0.0) ** 2
+    total = squares.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, squares / np.where(total > 0, total, 1.0), 1.0 / squares.shape[-1])
 
 
-def _softmax(logs: Array) -> Array:
-    found = np.exp(logs - logs.max(axis=-1, keepdims=True))
-    return np.asarray(found / found.sum(axis=-1, keepdims=True))
-
-
-def _evaluated(model: MarkovSwitchingRegression, rows: PreparedRows, weight: Array, prior: Any) -> FitStep:
-    return FitStep(model, model.collect(rows, weight), prior)
+def _evaluated(model: MarkovSwitchingRegression, data: PreparedRows, prior: Any) -> FitStep:
+    return FitStep(model, model.collect(data), prior)
 
 
 def _from_labels(
-    blank: MarkovSwitchingRegression, rows: Ragged, weight: Array, labels: Index, pooled: bool = False
+    blank: MarkovSwitchingRegression, data: PreparedRows, labels: Index, prior: Any = None
 ) -> MarkovSwitchingRegression:
-    """The M-step with known states (T,), with a weak prior: no state has too few rows for it."""
-    K, p, frame = blank.states, blank.order, np.repeat(weight, rows.lengths)
-    first = np.repeat(rows.offsets[:-1], rows.lengths)
-    history = [labels[np.maximum(np.arange(len(labels)) - i, first)] for i in range(p + 1)]
-    run = np.ravel_multi_index(history, (K,) * (p + 1))
-    y = rows.values["y"]
-    seen = ~np.isnan(y)
-    z = np.column_stack([rows.values["x"], np.where(seen, y, 0.0)])[seen]
-    w = (frame[seen, None] * (run[seen, None] == np.arange(K ** (p + 1)))) if len(z) else np.zeros((0, K ** (p + 1)))
-    emission = RegressionStats.of(moments.of_weighted_rows(z, w, z.mean(axis=0)), 1)
-    inside = np.flatnonzero(np.arange(len(labels)) > first)
-    pairs = np.zeros((K, K))
-    np.add.at(pairs, (labels[inside - 1], labels[inside]), frame[inside])
-    begin = rows.offsets[:-1][rows.lengths > 0]
-    stats = RegimeStats.trusted(
-        initial=np.bincount(labels[begin], frame[begin], K).astype(float), transition=pairs,
-        counts=np.bincount(labels, frame, K).astype(float), emission=emission, entropy=np.zeros(()),
-    )  # fmt: skip
-    model = blank
-    for _ in range(3 if p else 1):
-        model = model.refit(stats, model.weak_prior(stats))
-    if pooled:
-        same = {name: np.repeat(getattr(model, name)[:1], K, axis=0) for name in ("coefficients", "ar", "variance")}
-        A = sticky(K)
-        return model.replace(transition=A, initial=np.full(K, 1.0 / K), **same)
-    A = 0.5 * (model.transition + sticky(K))
+    """The M-step with known states, with a weak prior: no state has too few rows for it."""
+    stats = blank.labeled(data, labels)
+    model, prior = blank, blank.weak_prior(stats) if prior is None else prior
+    for _ in range(2 if blank.order else 1):
+        model = model.refit(stats, prior)
+    A = 0.5 * (model.transition + sticky(blank.states))
     return model.replace(transition=A, initial=stationary_distribution(A) if model.stationary else model.initial)
 
 

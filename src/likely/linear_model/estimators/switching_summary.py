@@ -78,7 +78,7 @@ def standard_errors(m: MarkovSwitchingRegression, rows: Ragged) -> tuple[list[st
     The parameters are coefficients, noise variances and transition probabilities but the last of each row.
     """
     names, values, scales, build = _parameters(m, rows)
-    if m.transition.min() < 1e-6 or (not m.stationary and False):
+    if m.transition.min() < 1e-6:  # at a boundary
         return None
 
     def log_prob(theta: Array) -> float:
