@@ -305,7 +305,8 @@ class SwitchingRegression(BaseEstimator):
         em = AcceleratedEM(coordinates.vector, coordinates.model, evaluate, passes=max(spent, 0), tolerance=CLOSE)
         found = em.run(first)[0] if spent > 0 else first
         left = max(self.max_iter - len(em.trace), 1)
-        report = fit(found.model, Blocks.of(data.sequences, data.weight), prior=prior, stop=StoppingRule(left, self.tol))
+        stop = StoppingRule(left, self.tol)
+        report = fit(found.model, Blocks.of(data.sequences, data.weight), prior=prior, stop=stop)
         return replace(report, trace=[first.objective, *em.trace[:-1], *report.trace])
 
     def _blank(self, data: PreparedRows) -> MarkovSwitchingRegression:
