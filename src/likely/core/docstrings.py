@@ -29,7 +29,7 @@ PARAMETERS: dict[str, Entry] = {
     "class_prior": ("array-like (C,) or dict, optional", "Class probabilities instead of those that were learned."),
     "classes": ("array-like (C,), optional", "All class labels; needed in the first call where `y` lacks some."),
     "columns": ("sequence of int or str", "The columns that remain."),
-    "cost": ("Cost, matrix or dict, optional", "Cost of each action (column) for each class (row); 0–1 by default."),
+    "cost": ("Cost, matrix or dict, optional", "Cost of each action (row) for each class (column); 0–1 by default."),
     "covariates": ("array-like, optional", "Covariates, one row per frame, for transitions that depend on them."),
     "deep": ("bool, default True", "Also parameters of estimators inside of this one, as name__parameter."),
     "engine": ("Engine, optional", "What sums statistics of blocks; by default `Threads()`."),
