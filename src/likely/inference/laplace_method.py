@@ -49,6 +49,8 @@ class LaplaceApproximation:
         Why the search ended.
     evaluations : int
         Number of evaluations of log f.
+    log_prior : float, optional
+        Log prior at the mode, where log f is a log-likelihood plus a log prior.
 
     See Also
     --------
@@ -84,6 +86,16 @@ class LaplaceApproximation:
         """The crude form of `log_evidence` for n rows: log-likelihood at the mode − d/2 log n, which is −BIC/2.
 
         It differs from log p(D) by a constant as n grows, whatever the prior (Schwarz 1978).
+
+        Parameters
+        ----------
+        n : float
+            Number of rows.
+
+        Returns
+        -------
+        float
+            The approximation in nats.
         """
         if not n > 0:
             raise DomainError(sentence("bic_log_evidence", "n must be a positive number of rows", n))
@@ -142,6 +154,8 @@ def laplace_approximation(
         A rough distance of x0 from the mode per coordinate.
     max_iter : int
         Largest number of BFGS steps.
+    log_prior : callable, optional
+        Log prior, a function as `log_density`, which is then a log-likelihood.
 
     Returns
     -------
